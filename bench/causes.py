@@ -139,9 +139,7 @@ def on_made_machine(row: Row, name: str) -> tuple[str, str]:
         graph, _ = apply_opt(graph, opt, machine.target)
     priced = cost(graph, machine.target, machine.speeds, plain)
     parts = row.parts(machine)
-    return max(parts, key=lambda cause: parts[cause]), bottleneck(
-        priced, machine.target
-    ).what
+    return max(parts, key=lambda cause: parts[cause]), bottleneck(priced, machine.target).what
 
 
 def made_table(only: str) -> None:
@@ -165,9 +163,7 @@ def main() -> int:
     lanes = Device["LLVM"].target.vector_width(4)
     names = [name for name in ROWS if arguments.only in name]
     kernels = {name: kernel_of(ROWS[name], lanes) for name in names}
-    kernels |= {
-        f"{name}, eased": kernel_of(SWEEPS[name].partner, lanes) for name in names
-    }
+    kernels |= {f"{name}, eased": kernel_of(SWEEPS[name].partner, lanes) for name in names}
     runs = {
         n: build(k.ast, "LLVM").program.bind(k.data.buffers(k.original, "LLVM"))
         for n, k in kernels.items()

@@ -85,11 +85,7 @@ def main() -> int:
     print("\n".join(line(row) for row in rows))
     long_rows = [row for row in rows if row.theirs_s >= LONG_S and not row.error]
     over = [row for row in long_rows if row.ratio > CLIFF]
-    mean = (
-        statistics.geometric_mean([row.ratio for row in long_rows])
-        if long_rows
-        else 1.0
-    )
+    mean = statistics.geometric_mean([row.ratio for row in long_rows]) if long_rows else 1.0
     print(
         f"{len(long_rows)} rows of {1e6 * LONG_S:.0f} µs or more: geometric mean {mean:.2f},"
         f" {len(over)} above {CLIFF:g}, {sum(bool(r.error) for r in rows)} wrong"
@@ -140,9 +136,7 @@ def measured(case: Case, budget_s: float) -> Row:
         answer = call(*ours).numpy()
         error = fault(answer, case.theirs(*theirs).numpy(), case.steps) or ""
     except Exception as failure:  # a row that fails must not end the table
-        return Row(
-            case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(failure).__name__}: {failure}"
-        )
+        return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(failure).__name__}: {failure}")
     if error:
         return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=error)
     one, other = lambda: call(*ours), lambda: case.theirs(*theirs)

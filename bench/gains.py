@@ -105,9 +105,7 @@ def of_stores(names: list[str]) -> Iterator[Gain]:
         if names and not any(part in name for part in names):
             continue
         for side in SIDES:
-            for kernel in explore(
-                formula(random(side, side), random(side, side))
-            ).kernels:
+            for kernel in explore(formula(random(side, side), random(side, side))).kernels:
                 title = f"{name}, {side}: {kernel.name}"
                 runs = stores(kernel.optimized())
                 if runs is None:
@@ -159,10 +157,7 @@ def without(plain: Kernel, default: Kernel, op: OptKind) -> Kernel:
 
 def gains(runs: dict[str, Run]) -> tuple[float, float]:
     """Return how many times as fast a kernel is, and what the loop gains from all threads."""
-    loops = {
-        "one": run_peak(dtypes.float32).run,
-        "all": run_peak(dtypes.float32, cores()).run,
-    }
+    loops = {"one": run_peak(dtypes.float32).run, "all": run_peak(dtypes.float32, cores()).run}
     samples = in_turn({n: sampler(run) for n, run in (runs | loops).items()}, BUDGET_S)
     ones, alls = samples["one"], samples["all"]
     gain = map(lambda less, more: less / more, samples["without"], samples["with"])

@@ -79,8 +79,7 @@ def _products() -> list[GpuCase]:
     sizes = [(512, "float32"), (1000, "float32"), *((SIDE, kind) for kind in kinds)]
     sizes += [(4095, "float16"), (4095, "float32")]
     return [
-        GpuCase(f"matmul {n} {kind}", _product, _product, ((n, n),) * 2, kind)
-        for n, kind in sizes
+        GpuCase(f"matmul {n} {kind}", _product, _product, ((n, n),) * 2, kind) for n, kind in sizes
     ]
 
 
@@ -182,10 +181,7 @@ class GpuTimes(NamedTuple):
 def run_case(case: GpuCase, device: str, arguments: argparse.Namespace) -> int:
     """Print a row for a case; return 1 where its answer is wrong."""
     arrays = case.arrays()
-    tensors = [
-        Tensor(a, device=device).cast(getattr(dtypes, case.dtype)).realize()
-        for a in arrays
-    ]
+    tensors = [Tensor(a, device=device).cast(getattr(dtypes, case.dtype)).realize() for a in arrays]
     call = TinyJit(lambda *xs: case.ours(*xs).realize())
     for _ in range(3):  # it runs plainly, is captured, is replayed
         result = call(*tensors)
@@ -239,9 +235,7 @@ def line(case: GpuCase, row: GpuTimes, error: float, is_right: bool) -> str:
     return "  ".join(words)
 
 
-def queued(
-    call: Callable[[], object], wait: Callable[[], object], seconds: float
-) -> float:
+def queued(call: Callable[[], object], wait: Callable[[], object], seconds: float) -> float:
     """Return the median seconds of a call among many that are queued, after some that are not
     counted."""
     for _ in range(3):

@@ -47,14 +47,10 @@ class TensorTiles(NamedTuple):
 
     @property
     def name(self) -> str:
-        rows, columns = (
-            self.tiles[0] * self.warps[0] * 16,
-            self.tiles[1] * self.warps[1] * 8,
-        )
+        rows, columns = (self.tiles[0] * self.warps[0] * 16, self.tiles[1] * self.warps[1] * 8)
         warps = "x".join(map(str, self.warps))
-        return (
-            f"{rows}x{columns}x{self.deep * 16} by {warps} warps, {self.buffers} buffers"
-            + ("" if self.interleaved else " apart")
+        return f"{rows}x{columns}x{self.deep * 16} by {warps} warps, {self.buffers} buffers" + (
+            "" if self.interleaved else " apart"
         )
 
     def opts(self, itemsize: int) -> Iterator[Opt]:
@@ -190,12 +186,8 @@ def times(size: int, kind: str, seconds: float, one: str) -> None:
     exact = x.double() @ y.double()
     theirs = torch_seconds(x, y)
     flops = 2.0 * size**3
-    print(
-        f"{kind} {size}: torch {theirs * 1e6:,.1f} us, {flops / theirs / 1e12:,.1f} TFLOP/s"
-    )
-    own = [
-        Tensor(n, device="CUDA").cast(getattr(dtypes, kind)).realize() for n in (a, b)
-    ]
+    print(f"{kind} {size}: torch {theirs * 1e6:,.1f} us, {flops / theirs / 1e12:,.1f} TFLOP/s")
+    own = [Tensor(n, device="CUDA").cast(getattr(dtypes, kind)).realize() for n in (a, b)]
     kernel = explore(own[0] @ own[1], device="CUDA").kernels[0]
     for name, variant in candidates(kernel, kind):
         if one not in name:

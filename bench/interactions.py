@@ -155,10 +155,7 @@ def main() -> int:
                 f"{f'{count} kernels, ms':24} {'answer':>7} {'worst':>7} {'work':>7} {'worst':>7}"
                 "   long tasks"
             )
-            for html, actions in (
-                (exported(record), ACTIONS),
-                (session_page(record), EDITING),
-            ):
+            for html, actions in ((exported(record), ACTIONS), (session_page(record), EDITING)):
                 path.write_text(html, encoding="utf-8")
                 for name in measure(browser, path, actions):
                     late.append(f"{count} kernels, {name}")
@@ -193,10 +190,7 @@ def measure(browser: Any, path: Path, actions: tuple[Action, ...]) -> list[str]:
             continue
         times_ms = [pick(ms) for ms in (answers_ms, works_ms) for pick in (median, max)]
         longest = f"{len(tasks_ms)}, up to {max(tasks_ms):.0f} ms" if tasks_ms else "-"
-        print(
-            f"{name:24} {' '.join(f'{ms:7.0f}' for ms in times_ms)}   {longest}",
-            flush=True,
-        )
+        print(f"{name:24} {' '.join(f'{ms:7.0f}' for ms in times_ms)}   {longest}", flush=True)
         if median(works_ms) > LONG_MS:
             late.append(name)
     page.context.close()

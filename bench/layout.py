@@ -47,14 +47,10 @@ def main() -> int:
             f"{'graph':22}{'nodes':>7}{'edges':>7}{'stubs':>7}{'ours':>7}{'dot':>7}"
             f"{'ratio':>7}{'ms':>8}"
         )
-        worse = [
-            name for name, bound in BOUNDS.items() if not is_within(page, name, bound)
-        ]
+        worse = [name for name, bound in BOUNDS.items() if not is_within(page, name, bound)]
         for name, (count, edges) in large().items():
             drawing = best(page, [80.0] * count, edges)
-            print(
-                f"{name:22}{count:7}{len(edges):7}{drawing.stubs:7}{'':21}{drawing.ms:8.0f}"
-            )
+            print(f"{name:22}{count:7}{len(edges):7}{drawing.stubs:7}{'':21}{drawing.ms:8.0f}")
             worse += [name] if drawing.ms > MOST_LARGE_MS else []
         print()
         worse += moving(page)
@@ -82,9 +78,7 @@ def moving(page: Any) -> list[str]:
     for view, share in STILL.items():
         in_view = [move for move in all_moves if move.view == view]
         still = sum(move.most < 1 for move in in_view) / len(in_view)
-        print(
-            f"{view}: {still:.1%} of {len(in_view)} rewrites move nothing else by a layer"
-        )
+        print(f"{view}: {still:.1%} of {len(in_view)} rewrites move nothing else by a layer")
         if still < share:
             worse.append(f"rewrites, {view}")
     return worse

@@ -54,13 +54,9 @@ def table(entry: Entry, search_s: float) -> bool:
     variants["default"] = kernel.optimized()
     if search_s:
         start = variants[by_hand]
-        variants["search"] = start.search(
-            budget_s=search_s, cached=False, progress=False
-        ).kernel
+        variants["search"] = start.search(budget_s=search_s, cached=False, progress=False).kernel
     wrong = [name for name, variant in variants.items() if not variant.check().ok]
-    speeds = speeds_in_turns(
-        entry, {name: variant.launch() for name, variant in variants.items()}
-    )
+    speeds = speeds_in_turns(entry, {name: variant.launch() for name, variant in variants.items()})
     peers = [name for name in ("numpy", "torch") if name in speeds]
     best = max(peers, key=lambda name: statistics.median(speeds[name]))
 
@@ -118,9 +114,7 @@ def speeds_in_turns(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
                 samplers[name] = partial(workers[PEERS[name]].sample, SAMPLE_S)
         times = in_turn(samplers, BUDGET_S)
     return {
-        name: tuple(
-            (peak.flops if name == "peak" else flops) / s / 1e9 for s in samples
-        )
+        name: tuple((peak.flops if name == "peak" else flops) / s / 1e9 for s in samples)
         for name, samples in times.items()
     }
 
@@ -145,25 +139,19 @@ def row(name: str, speeds: Speeds, best: str) -> str:
 def inner_loop(compiled: Compiled) -> list[str]:
     """Return the loop with the most arithmetic per line among those without a loop inside."""
     lines = compiled.assembly.splitlines()
-    labels = {
-        line[:-1]: i for i, line in enumerate(lines) if re.match(r"\.L\w+:$", line)
-    }
+    labels = {line[:-1]: i for i, line in enumerate(lines) if re.match(r"\.L\w+:$", line)}
     loops = []
     for i, line in enumerate(lines):
         jump = re.match(r"\s+j\w+\s+(\.L\w+)", line)
         if jump and labels.get(jump[1], i) < i:
             loops.append(lines[labels[jump[1]] : i + 1])
-    innermost = [
-        a for a in loops if not any(len(b) < len(a) and b[0] in a for b in loops)
-    ]
+    innermost = [a for a in loops if not any(len(b) < len(a) and b[0] in a for b in loops)]
     return max(innermost, key=lambda loop: len(arithmetic(loop)))
 
 
 def arithmetic(lines: list[str]) -> list[str]:
     """Return the instructions of a loop that compute with floats."""
-    pattern = re.compile(
-        r"\s+(v(?:f?n?m(?:add|sub)|add|sub|mul|div|max|min)\w*[ps][sd])\b"
-    )
+    pattern = re.compile(r"\s+(v(?:f?n?m(?:add|sub)|add|sub|mul|div|max|min)\w*[ps][sd])\b")
     return [m[0].strip() for line in lines if (m := pattern.match(line))]
 
 

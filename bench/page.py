@@ -72,20 +72,14 @@ class Steps(NamedTuple):
 
 
 def main() -> int:
-    chromium_path = next(
-        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
-    )
+    chromium_path = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if chromium_path is None:
         print("not measured: no Chromium on PATH")
         return 0
-    print(
-        f"{'expression':24} {'page':>8} {'open':>8} {'plan':>8}   steps: count, median, p95"
-    )
+    print(f"{'expression':24} {'page':>8} {'open':>8} {'plan':>8}   steps: count, median, p95")
     over = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(
-            executable_path=chromium_path, args=[*FLAGS]
-        )
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=[*FLAGS])
         for name in NAMES:
             record = build(explore(EXPRESSIONS[name]()))
             path = Path(folder) / "page.html"
@@ -106,9 +100,7 @@ def largest(record: dict[str, Any]) -> str:
 
 def measure(browser: Any, name: str, path: Path, largest_pass: str) -> list[str]:
     """Print the rows of an expression; return what was over its budget."""
-    page = browser.new_context(
-        viewport={"width": 1400, "height": 760}, offline=True
-    ).new_page()
+    page = browser.new_context(viewport={"width": 1400, "height": 760}, offline=True).new_page()
     open_s = median(opening(page, path) for _ in range(ROUNDS))
     page.click(".wb-header", position={"x": 4, "y": 4})
     drawing = time.perf_counter()
@@ -122,21 +114,13 @@ def measure(browser: Any, name: str, path: Path, largest_pass: str) -> list[str]
     columns = f"{size} {open_s:6.2f} s {end - drawing:6.2f} s"
     alone = steps(page)
     print(f"{name:24} {columns}   {largest_pass}: {alone}")
-    page.click(
-        f'.wb-rw-pass:has-text("{largest_pass}")'
-    )  # past its end is the next one
+    page.click(f'.wb-rw-pass:has-text("{largest_pass}")')  # past its end is the next one
     page.keyboard.press("g")
     whole = steps(page)
     print(f"{'  with the whole graph':24} {'':26}   {largest_pass}: {whole}")
     page.context.close()
-    over = (
-        [f"{name} opens in {open_s:.2f} s"]
-        if open_s > OPEN_S.get(name, INFINITE)
-        else []
-    )
-    slow = [
-        s.median_ms for s in (alone, whole) if s.median_ms > STEP_MS.get(name, INFINITE)
-    ]
+    over = [f"{name} opens in {open_s:.2f} s"] if open_s > OPEN_S.get(name, INFINITE) else []
+    slow = [s.median_ms for s in (alone, whole) if s.median_ms > STEP_MS.get(name, INFINITE)]
     return over + [f"{name}, a step in {ms:.0f} ms" for ms in slow]
 
 

@@ -66,12 +66,7 @@ def main() -> None:
     for name, make in KERNELS.items():
         if options.only in name:
             scores.append(
-                report(
-                    name,
-                    variants_of(make(), options.alone),
-                    options.seconds,
-                    options.verbose,
-                )
+                report(name, variants_of(make(), options.alone), options.seconds, options.verbose)
             )
     print(f"{'median':18} rank {statistics.median(scores):5.2f}")
 
@@ -102,9 +97,7 @@ def is_quick(kernel: Kernel) -> bool:
         return False
 
 
-def report(
-    name: str, variants: Sequence[Kernel], seconds: float, verbose: bool
-) -> float:
+def report(name: str, variants: Sequence[Kernel], seconds: float, verbose: bool) -> float:
     target = Device["LLVM"].target
     runs = {}
     for place, kernel in enumerate(variants):
@@ -136,9 +129,7 @@ def report(
         for c, s, kernel in sorted(rows, key=lambda row: row[1]):
             parts = " ".join(f"{k}={v * 1e3:.3g}" for k, v in c.seconds.items())
             hot = c.work.hottest()[0]
-            opts = " ".join(
-                f"{o.op.name}({o.axis},{o.arg})" for o in kernel.applied_opts
-            )
+            opts = " ".join(f"{o.op.name}({o.axis},{o.arg})" for o in kernel.applied_opts)
             print(
                 f"    {s * 1e3:8.3g} ms  predicted {c.predicted_s * 1e3:8.3g}"
                 f"  {parts} {hot.limit} live={hot.live}  {opts}"
@@ -155,9 +146,7 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float:
 def ranks(values: Sequence[float]) -> list[float]:
     steps = [round(math.log(value) / math.log(1.05)) for value in values]
     below = [sum(other < step for other in steps) for step in steps]
-    return [
-        n + (steps.count(step) - 1) / 2 for n, step in zip(below, steps, strict=True)
-    ]
+    return [n + (steps.count(step) - 1) / 2 for n, step in zip(below, steps, strict=True)]
 
 
 if __name__ == "__main__":

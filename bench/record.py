@@ -62,15 +62,11 @@ def measure(name: str, make: Callable[[], Tensor], fields: bool) -> int:
         pass
     times.append(time.perf_counter())
     whole = packed(recorder.record)
-    took = " ".join(
-        f"{1e3 * (b - a):6.0f} ms" for a, b in zip(times, times[1:], strict=False)
-    )
+    took = " ".join(f"{1e3 * (b - a):6.0f} ms" for a, b in zip(times, times[1:], strict=False))
     nodes = len(recorder.record.nodes.op)
     page_bytes = len(page.export_html(recorder.record).encode())
     file = f"{page_bytes / 1e3:,.0f} kB"
-    print(
-        f"{name:22} {took} {sizes(opening):>16} {sizes(whole):>16} {file:>8} {nodes:7,}"
-    )
+    print(f"{name:22} {took} {sizes(opening):>16} {sizes(whole):>16} {file:>8} {nodes:7,}")
     if fields:
         for label, value in parts(to_builtins(recorder.record)):
             print(f"    {label:20} {sizes(packed(value)):>16}")

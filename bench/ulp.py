@@ -83,9 +83,7 @@ def main() -> None:
     for dtype in (np.dtype("float32"), np.dtype("float64")):
         count = 1 << 16 if dtype.itemsize == 4 else 1 << 11 if has_mpmath() else 1 << 14
         oracle = "numpy float64" if dtype.itemsize == 4 else wide_oracle()
-        print(
-            f"\n## {dtype}, against {oracle}, {count} arguments a range: max / mean ULP\n"
-        )
+        print(f"\n## {dtype}, against {oracle}, {count} arguments a range: max / mean ULP\n")
         head("function", "range", *devices, "at", "wrong")
         for name in names:
             for label, sampler in RANGES.items():
@@ -111,10 +109,7 @@ def log_spread(low: float, high: float) -> Callable[[np.dtype[Any], int], Any]:
     def of(dtype: np.dtype[Any], seed: int) -> Callable[[int], Array]:
         rng = np.random.default_rng(seed)
         info = np.finfo(dtype)
-        least, most = (
-            max(low, float(info.smallest_subnormal)),
-            min(high, float(info.max)),
-        )
+        least, most = (max(low, float(info.smallest_subnormal)), min(high, float(info.max)))
         span = np.log2(least), np.log2(most)
 
         def make(count: int) -> Array:

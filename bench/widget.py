@@ -93,8 +93,7 @@ def picture(notebook: Notebook, name: str, what: str = "picture") -> float:
     notebook.clear()
     notebook.cell("None")
     seconds: float = notebook.page.evaluate(
-        _WAIT % _SELECTORS[what],
-        [f"ex = explore(EXPRESSIONS[{name!r}]())\nex", 1, 60_000],
+        _WAIT % _SELECTORS[what], [f"ex = explore(EXPRESSIONS[{name!r}]())\nex", 1, 60_000]
     )
     notebook.ready()
     notebook.settle()

@@ -68,10 +68,7 @@ def code_map(room: str = "", package: Path = PACKAGE) -> str:
     folders = [package, *(path for path in package.rglob("*") if path.is_dir())]
     below = package / room
     rooms = [folder for folder in folders if folder == below or below in folder.parents]
-    texts = [
-        _room(package, each)
-        for each in sorted(rooms, key=lambda each: _order(package, each))
-    ]
+    texts = [_room(package, each) for each in sorted(rooms, key=lambda each: _order(package, each))]
     return "\n\n".join(text for text in texts if text)
 
 
@@ -88,14 +85,9 @@ def _room(package: Path, folder: Path) -> str:
         return ""
     name = folder.relative_to(package.parent).as_posix()
     about = sentence(folder / "__init__.py")
-    lines = [
-        f"{name}/  (layer {_order(package, folder)[0]})"
-        + (f"  {about}" if about else "")
-    ]
+    lines = [f"{name}/  (layer {_order(package, folder)[0]})" + (f"  {about}" if about else "")]
     width = max(len(path.name) for path in files)
-    return "\n".join(
-        [*lines, *(f"  {path.name:{width}}  {sentence(path)}" for path in files)]
-    )
+    return "\n".join([*lines, *(f"  {path.name:{width}}  {sentence(path)}" for path in files)])
 
 
 def sentence(path: Path) -> str:

@@ -84,9 +84,7 @@ def _record() -> str:
     for subject in SUBJECTS:
         parts += [_declared(struct) for struct in _structs(subject)]
     parts.append(_union("AnyRequest", "Whatever a page may ask.", _structs(requests)))
-    parts.append(
-        _union("Message", "Whatever Python may say.", get_args(messages.Message))
-    )
+    parts.append(_union("Message", "Whatever Python may say.", get_args(messages.Message)))
     parts.append(_results())
     return "\n\n".join(parts) + "\n"
 
@@ -113,9 +111,7 @@ def _union(name: str, doc: str, structs: Iterable[type[msgspec.Struct]]) -> str:
 def _results() -> str:
     """Return the interface that says what each request gets in reply."""
     kinds = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
-    lines = [
-        f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in kinds
-    ]
+    lines = [f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in kinds]
     head = "/** What is replied to a request, by what it asks to do. */"
     return "\n".join([head, "export interface Results {", *lines, "}"])
 

@@ -31,18 +31,14 @@ MODES = {"tune": "1", "plan": "3"}
 
 def main() -> int:
     page = made_page()
-    chromium_path = next(
-        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
-    )
+    chromium_path = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if chromium_path is None:
         print("no pictures: no Chromium on PATH")
         return 1
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "page.html"
         path.write_text(page, encoding="utf-8")
-        browser = playwright.chromium.launch(
-            executable_path=chromium_path, args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 1400, "height": 760})
         tab.goto(path.as_uri())
         tab.wait_for_selector(".wb")
@@ -67,9 +63,7 @@ def made_page() -> str:
             place for place, row in enumerate(session.record.variants)
             if row.kernel == kernel
         ]  # fmt: skip
-        reply = session.handle(
-            {"id": kernel, "do": "measure", "variants": here, "cold": False}
-        )
+        reply = session.handle({"id": kernel, "do": "measure", "variants": here, "cold": False})
         assert reply.ok, reply.error
     return export_html(session.record)
 

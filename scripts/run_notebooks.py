@@ -59,9 +59,7 @@ ABSOLUTE_PATH = re.compile(rf"{START}/(?:{ROOTS})/[\w.-]+|(?<!\w)[A-Za-z]:\\+\w+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run and strip the notebooks.")
-    parser.add_argument(
-        "notebooks", nargs="*", type=Path, help="all, where none is named"
-    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="all, where none is named")
     parser.add_argument("--out", type=Path, default=None, help="in place, where absent")
     parser.add_argument("--measure", action="store_true", help="show the new times")
     options = parser.parse_args(arguments)
@@ -73,9 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             executed = execute(path)
             executed.metadata["machine"] = machine()
             text = dumps(
-                stripped(
-                    executed if options.measure else stored_outputs(executed, before)
-                )
+                stripped(executed if options.measure else stored_outputs(executed, before))
             )
         except WorkbenchError as error:
             print(error, file=sys.stderr)
@@ -94,9 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def stored_outputs(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
     """Return `executed` with what its measured cells showed `before`, where their source is as
     it was and they showed something."""
-    outputs = {
-        c.source: c.outputs for c in before.cells if _is(c, MEASURED) and c.outputs
-    }
+    outputs = {c.source: c.outputs for c in before.cells if _is(c, MEASURED) and c.outputs}
     for cell in executed.cells:
         if _is(cell, MEASURED):
             cell.outputs = outputs.get(cell.source, cell.outputs)
@@ -123,14 +117,10 @@ def differences(executed: NotebookNode, committed: NotebookNode) -> Iterator[str
     for number, (now, before) in enumerate(cells):
         if _is(now, MEASURED) or (_is(now, MACHINE) and not here):
             continue
-        changed = unified_diff(
-            _visible_lines(before), _visible_lines(now), lineterm="", n=0
-        )
+        changed = unified_diff(_visible_lines(before), _visible_lines(now), lineterm="", n=0)
         lines = [line for line in changed if line[:3] not in ("---", "+++")]
         if lines:
-            yield f"cell [{number}] shows other text than is committed:\n" + "\n".join(
-                lines
-            )
+            yield f"cell [{number}] shows other text than is committed:\n" + "\n".join(lines)
 
 
 def stripped(notebook: NotebookNode) -> NotebookNode:
@@ -198,12 +188,7 @@ def _machine_path(text: str) -> str | None:
 @cache
 def _path_here() -> re.Pattern[str]:
     """Finds folders of this very machine, wherever it keeps them."""
-    places = (
-        Path.home(),
-        Path(tempfile.gettempdir()),
-        NOTEBOOKS.parent,
-        Path(sys.prefix),
-    )
+    places = (Path.home(), Path(tempfile.gettempdir()), NOTEBOOKS.parent, Path(sys.prefix))
     names = [re.escape(str(place)) for place in places if len(place.parts) > 1]
     return re.compile(rf"{START}(?:{'|'.join(names)})\b")
 

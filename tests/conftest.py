@@ -53,11 +53,7 @@ if np.lib.NumpyVersion(np.__version__) < "2.0.0":
 
 # Short runs repeat exactly; long ones look for new failures.
 settings.register_profile(
-    "workbench",
-    max_examples=count(1000),
-    deadline=None,
-    database=None,
-    derandomize=not LONG,
+    "workbench", max_examples=count(1000), deadline=None, database=None, derandomize=not LONG
 )
 settings.load_profile("workbench")
 

@@ -18,9 +18,7 @@ def _torch() -> Any:
     except ImportError:
         if os.environ.get("CI"):
             raise
-        pytest.skip(
-            "torch is not installed: pip install torch==2.13.0", allow_module_level=True
-        )
+        pytest.skip("torch is not installed: pip install torch==2.13.0", allow_module_level=True)
     module.set_num_threads(1)  # test processes share the cores
     return module
 

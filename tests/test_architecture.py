@@ -15,19 +15,11 @@ from fnmatch import fnmatch
 import pytest
 from code_map import LAYERS, row_of
 
-from tests.tools.package_modules import (
-    Modules,
-    imported_names,
-    imports,
-    package_modules,
-)
+from tests.tools.package_modules import Modules, imported_names, imports, package_modules
 
 # Downward imports that are forbidden all the same: a device knows what the compiler hands
 # it (a linear program, a source), not how the compiler came to it.
-STRANGERS = {
-    "backends": {"schedule", "opt", "lower"},
-    "measure": {"schedule", "opt", "lower"},
-}
+STRANGERS = {"backends": {"schedule", "opt", "lower"}, "measure": {"schedule", "opt", "lower"}}
 
 
 def test_every_import_points_downward() -> None:
@@ -71,8 +63,7 @@ def test_compiler_never_imports_viz() -> None:
     upward = [
         f"{edge.module} line {edge.line}"
         for edge in imports(package_modules())
-        if _unit(edge.target)[1] == "viz"
-        and _unit(edge.module)[0] < LAYERS["workbench.viz"][0]
+        if _unit(edge.target)[1] == "viz" and _unit(edge.module)[0] < LAYERS["workbench.viz"][0]
     ]
     assert upward == []
 
@@ -99,13 +90,10 @@ def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
     several = {module for module, steps in takers.items() if len(steps) > 1}
     assert several == {"workbench.pipeline", LOWERING}, takers
     single = {m for m in takers if not fnmatch(m, "workbench.backends.*device")}
-    assert (
-        single - several
-        == {
-            "workbench.execution.realize",  # schedules, and asks the pipeline for each kernel
-            "workbench.check.oracle",  # emulates a statement tree that it is handed
-        }
-    )
+    assert single - several == {
+        "workbench.execution.realize",  # schedules, and asks the pipeline for each kernel
+        "workbench.check.oracle",  # emulates a statement tree that it is handed
+    }
 
 
 def _steps(module: str, source: str) -> set[str]:
@@ -211,11 +199,7 @@ def test_a_layered_package_passes() -> None:
             "workbench.backends.llvm.runtime line 1 imports workbench.ir.opt.kinds.split:"
             " backends and opt are strangers",
         ),
-        (
-            "workbench.misc",
-            "",
-            "workbench.misc has no layer: give it a row in LAYERS",
-        ),
+        ("workbench.misc", "", "workbench.misc has no layer: give it a row in LAYERS"),
     ],
 )
 def test_a_violation_is_told(module: str, source: str, sentence: str) -> None:
@@ -225,9 +209,7 @@ def test_a_violation_is_told(module: str, source: str, sentence: str) -> None:
 def test_a_cycle_is_told() -> None:
     hidden = "def f():\n    from workbench.ir.b import g"
     modules = {"workbench.ir.a": hidden, "workbench.ir.b": "import workbench.ir.a"}
-    assert cycles(modules) == [
-        "workbench.ir.a -> workbench.ir.b -> workbench.ir.a is a cycle"
-    ]
+    assert cycles(modules) == ["workbench.ir.a -> workbench.ir.b -> workbench.ir.a is a cycle"]
     typed = f"if TYPE_CHECKING:\n    {hidden.splitlines()[1].strip()}"
     assert len(cycles({**modules, "workbench.ir.a": typed})) == 1
 
@@ -241,9 +223,7 @@ def violations(modules: Modules) -> list[str]:
             continue
         reason = _why_not(each.module, each.target)
         if reason:
-            problems.append(
-                f"{each.module} line {each.line} imports {each.target}: {reason}"
-            )
+            problems.append(f"{each.module} line {each.line} imports {each.target}: {reason}")
     return problems
 
 
@@ -277,10 +257,7 @@ def _why_not(module: str, target: str) -> str | None:
     if unit == unit_below:
         return None
     if layer_below > layer:
-        return (
-            f"{unit} (layer {layer}) may not look up to {unit_below}"
-            f" (layer {layer_below})"
-        )
+        return f"{unit} (layer {layer}) may not look up to {unit_below} (layer {layer_below})"
     if layer_below == layer or unit_below in STRANGERS.get(unit, ()):
         return f"{unit} and {unit_below} are strangers"
     return None

@@ -40,15 +40,11 @@ def test_a_line_per_kernel_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="workbench"):
         run()
     (line,) = [r.getMessage() for r in caplog.records if r.name == "workbench"]
-    assert (
-        "r_16_16_24" in line and "µs" in line and "GFLOP/s" in line and "GB/s" in line
-    )
+    assert "r_16_16_24" in line and "µs" in line and "GFLOP/s" in line and "GB/s" in line
 
 
 @pytest.mark.parametrize("device", ["PYTHON", "CUDA:H100"])
-def test_an_emulators_clock_says_so(
-    device: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_emulators_clock_says_so(device: str, capsys: pytest.CaptureFixture[str]) -> None:
     x = Tensor(np.ones((4, 8), np.float32), device=device)
     with Context(DEBUG=2):
         x.sum(1).tolist()
@@ -69,9 +65,6 @@ def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_wrong_environment_is_said_in_words() -> None:
     code = "import workbench; workbench.Tensor"
     process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"DEBUG": "lots"},
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], env={"DEBUG": "lots"}, capture_output=True, text=True
     )
     assert "DEBUG='lots'" in process.stderr and "not a number" in process.stderr

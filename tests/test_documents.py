@@ -28,9 +28,7 @@ FROM_THE_ROOT = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/", "do
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_a_path_is_there(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    for path, test in re.findall(
-        r"`([\w/.*]+(?:/|\.py|\.js|\.ipynb))(?:::(\w+))?`", text
-    ):
+    for path, test in re.findall(r"`([\w/.*]+(?:/|\.py|\.js|\.ipynb))(?:::(\w+))?`", text):
         base = ROOT if path.startswith(FROM_THE_ROOT) else ROOT / "workbench"
         pattern = path.rstrip("/")
         paths = list(base.glob(pattern if "/" in path else f"**/{pattern}"))
@@ -48,12 +46,8 @@ def test_a_link_leads_to_a_heading(document: Path) -> None:
         linked = document.parent / path if path else document
         assert linked.exists(), f"{document.name} links to {target}"
         if anchor:
-            headings = re.findall(
-                r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE
-            )
-            assert anchor in map(anchor_of, headings), (
-                f"{document.name} links to {target}"
-            )
+            headings = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in map(anchor_of, headings), f"{document.name} links to {target}"
 
 
 def anchor_of(heading: str) -> str:
@@ -75,12 +69,8 @@ def test_the_lines_beside_an_addition_are_there() -> None:
 
 def test_every_choice_is_in_the_index() -> None:
     why = ROOT / "docs" / "why"
-    listed = re.findall(
-        r"\]\((\w+\.md)\)", (why / "README.md").read_text(encoding="utf-8")
-    )
-    assert sorted(listed) == sorted(
-        {path.name for path in why.glob("*.md")} - {"README.md"}
-    )
+    listed = re.findall(r"\]\((\w+\.md)\)", (why / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted({path.name for path in why.glob("*.md")} - {"README.md"})
 
 
 def test_the_examples_of_the_levels_are_printed() -> None:
@@ -91,9 +81,7 @@ def test_the_examples_of_the_levels_are_printed() -> None:
     names = {"Tensor": Tensor, "explore": explore, "Opt": Opt, "OptOps": OptOps}
     names |= {"stages": stages, "to_expr": to_expr, "to_text": to_text}
     exec(*code, names)
-    examples = re.findall(
-        r"`(to_\w+\([^`]+\))`:\n\n```\n(.*?)\n```", section, re.DOTALL
-    )
+    examples = re.findall(r"`(to_\w+\([^`]+\))`:\n\n```\n(.*?)\n```", section, re.DOTALL)
     assert len(examples) == 4
     for call, printed in examples:
         assert eval(call, names) == printed, call
@@ -110,9 +98,7 @@ def test_every_module_has_a_line_on_the_map() -> None:
 def test_every_room_has_a_line_on_the_map() -> None:
     """But for devices and panels, whose own modules say what they are."""
     package = ROOT / "workbench"
-    folders = {
-        path.parent for path in package.rglob("*.py") if path.name != "__init__.py"
-    }
+    folders = {path.parent for path in package.rglob("*.py") if path.name != "__init__.py"}
     devices = {path.parent for path in package.glob("backends/*/device.py")}
     panels = {path.parent for path in package.glob("viz/page/panels/*/panel.js")}
     rooms = folders - devices - panels
@@ -123,12 +109,8 @@ def test_the_map_goes_up(tmp_path: Path) -> None:
     (tmp_path / "viz" / "page").mkdir(parents=True)
     (tmp_path / "ir").mkdir()
     (tmp_path / "ir" / "__init__.py").write_text('"""The IR. More."""')
-    (tmp_path / "ir" / "node.py").write_text(
-        '"""Nodes, e.g. x: of\nall kinds. More."""\n'
-    )
-    (tmp_path / "viz" / "page" / "main.js").write_text(
-        "// Panels.\n// More.\n\nmain();\n"
-    )
+    (tmp_path / "ir" / "node.py").write_text('"""Nodes, e.g. x: of\nall kinds. More."""\n')
+    (tmp_path / "viz" / "page" / "main.js").write_text("// Panels.\n// More.\n\nmain();\n")
     name = tmp_path.name
     assert code_map(package=tmp_path) == (
         f"{name}/ir/  (layer 1)  The IR.\n  node.py  Nodes, e.g. x: of all kinds.\n\n"

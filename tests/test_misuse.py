@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import (
-    Context,
-    Device,
-    Opt,
-    OptOps,
-    SearchResult,
-    Tensor,
-    TinyJit,
-    emulate,
-    load,
-)
+from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit, emulate, load
 from workbench import explore as explore_
 from workbench.base.errors import WorkbenchError
 

@@ -18,14 +18,7 @@ from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
-from workbench.base.trace import (
-    LazyMatches,
-    Match,
-    Observer,
-    PassRecord,
-    PassStep,
-    observe,
-)
+from workbench.base.trace import LazyMatches, Match, Observer, PassRecord, PassStep, observe
 from workbench.execution.realize import planned
 from workbench.ir.lower import linearize, statement_tree
 from workbench.ir.lower.tree_edits import innermost_change
@@ -42,13 +35,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.record.states import States
 
 DEVICE = "LLVM"
-UNNAMED = {
-    "place-registers",
-    "place-barrier",
-    "place-halves",
-    "place-shuffle",
-    "place-pipeline",
-}
+UNNAMED = {"place-registers", "place-barrier", "place-halves", "place-shuffle", "place-pipeline"}
 """Steps that are about all that is around them."""
 OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
 OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
@@ -121,19 +108,12 @@ STEPS = {
 def test_each_step_is_there_in_some_expression() -> None:
     """What it says is said of something; each name stands once, and rules have others."""
     x = Tensor(np.ones((64, 48), np.float32))
-    image, kernels = (
-        np.ones((1, 3, 9, 9), np.float32),
-        np.ones((4, 3, 3, 3), np.float32),
-    )
+    image, kernels = (np.ones((1, 3, 9, 9), np.float32), np.ones((4, 3, 3, 3), np.float32))
     y = Tensor(image).conv2d(Tensor(kernels), padding=1).relu()
-    seen = {
-        match.rule.name for match in steps_of(x.softmax(-1), y, (x @ x.T).relu(), x + 1)
-    }
+    seen = {match.rule.name for match in steps_of(x.softmax(-1), y, (x @ x.T).relu(), x + 1)}
     names = STEPS - UNNAMED  # these need loop orders, work-groups
     assert seen >= names, names - seen
-    assert not STEPS & {
-        rule.name for rule in pipeline.rules_of(pipeline.COMPILE_PASSES)
-    }
+    assert not STEPS & {rule.name for rule in pipeline.rules_of(pipeline.COMPILE_PASSES)}
 
 
 def steps_of(*tensors: Tensor) -> Iterator[Match]:

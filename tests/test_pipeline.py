@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tools.kernels import (
-    EXAMPLES,
-    convolution,
-    matmul_bias_relu,
-    nested_reduction,
-    softmax,
-)
+from tests.tools.kernels import EXAMPLES, convolution, matmul_bias_relu, nested_reduction, softmax
 from workbench import Kernel, Opt, OptOps, Tensor, pipeline
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.source import Source
@@ -37,11 +31,7 @@ from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import verify
 
 DEVICES = ("LLVM", "PYTHON")
-TILED = (
-    Opt(OptOps.UPCAST, "g1", 16),
-    Opt(OptOps.UPCAST, "g0", 4),
-    Opt(OptOps.SPLIT, "r0", 8),
-)
+TILED = (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.SPLIT, "r0", 8))
 Array = np.ndarray[Any, Any]
 
 
@@ -55,9 +45,7 @@ def expression() -> Tensor:
 
 
 def kernel_of(tensor: Tensor) -> UOp:
-    return next(
-        i.kernel for i in planned([tensor.uop])[0].items if i.kernel is not None
-    )
+    return next(i.kernel for i in planned([tensor.uop])[0].items if i.kernel is not None)
 
 
 @pytest.fixture
@@ -112,9 +100,7 @@ def test_equal_kernels_compile_once(fresh: dict[Any, Any]) -> None:
 
 def test_compiling_under_observation_always_records() -> None:
     graph = kernel_of(expression())
-    names = [
-        tuple(p.name for p in pipeline.recorded(graph, "LLVM")[1]) for _ in range(2)
-    ]
+    names = [tuple(p.name for p in pipeline.recorded(graph, "LLVM")[1]) for _ in range(2)]
     assert names[0] == names[1] != ()
 
 
@@ -130,9 +116,7 @@ def test_the_passes_stand_in_the_order_in_which_they_ran() -> None:
         ("statement-tree", None), ("decompose", None), ("linearize", None),
         ("render", None), ("load", None),
     ]  # fmt: skip
-    assert all(
-        p.error is None and p.seconds >= 0 and p.doc and not p.dropped for p in passes
-    )
+    assert all(p.error is None and p.seconds >= 0 and p.doc and not p.dropped for p in passes)
 
 
 def test_each_pass_begins_with_what_the_one_before_left() -> None:
@@ -191,9 +175,7 @@ def rewrites() -> Iterator[tuple[str, PassRecord]]:
     }  # fmt: skip
     for name, graph in graphs.items():
         opts = [
-            o
-            for o in Kernel.from_text(to_text(graph)).legal_opts()
-            if o.op is not OptOps.ORDER
+            o for o in Kernel.from_text(to_text(graph)).legal_opts() if o.op is not OptOps.ORDER
         ]
         for number in range(0, len(opts), 7):
             for record in compiled(graph, "LLVM", opts[number])[1]:
@@ -218,23 +200,14 @@ def test_the_last_replayed_state_is_the_result() -> None:
             continue
         counts[record.name] = counts.get(record.name, 0) + len(record.matches)
         assert replay(record.before, record.matches, 0) is record.before
-        assert replay(record.before, record.matches) is record.after, (
-            what,
-            record.name,
-        )
-    assert set(counts) == set(REWRITES) and all(counts.values()), (
-        "passes that rewrite nothing"
-    )
+        assert replay(record.before, record.matches) is record.after, (what, record.name)
+    assert set(counts) == set(REWRITES) and all(counts.values()), "passes that rewrite nothing"
 
 
 def test_every_state_on_the_way_is_sound_and_means_the_same() -> None:
     for what, record in rewrites():
-        level = {"simplify-tensor": "tensor", "simplify-kernel": "kernel"}.get(
-            record.name
-        )
-        for number in (
-            range(1, len(record.matches) + 1) if record.name in REWRITES else ()
-        ):
+        level = {"simplify-tensor": "tensor", "simplify-kernel": "kernel"}.get(record.name)
+        for number in range(1, len(record.matches) + 1) if record.name in REWRITES else ():
             state = replay(record.before, record.matches, number)
             message = f"{what}, {record.name} after {record.matches[number - 1].rule}"
             if level == "kernel" or record.name == "expand-functions":
@@ -264,8 +237,7 @@ def _interpreted(kernel: UOp) -> Array:
     generator = np.random.default_rng(0)
     params = {n.arg[0]: n for n in kernel.toposort() if n.op is Ops.PARAM}
     arrays = [
-        generator.standard_normal(params[i].arg[1]).astype(np.float32)
-        for i in sorted(params)
+        generator.standard_normal(params[i].arg[1]).astype(np.float32) for i in sorted(params)
     ]
     return interpret_kernel(kernel, arrays)[0]
 
@@ -283,8 +255,7 @@ def test_a_rule_that_raises_is_recorded_and_named(
     monkeypatch: pytest.MonkeyPatch, fresh: dict[Any, Any]
 ) -> None:
     bad = RuleSet(
-        "decompose",
-        [Rule("bad-rule", op(Ops.MAX, var("x"), var("y"), name="n"), _raises)],
+        "decompose", [Rule("bad-rule", op(Ops.MAX, var("x"), var("y"), name="n"), _raises)]
     )
     monkeypatch.setattr(lowering, "DECOMPOSED", Pass("decompose", "It fails.", bad))
     graph = EXAMPLES["matmul_bias_relu"].graph
@@ -327,10 +298,7 @@ def test_a_failure_of_a_back_end_names_its_stage(
 ) -> None:
     kind: type[DeviceInfo] = type(Device["LLVM"])
     monkeypatch.setattr(kind, stage, _fails)
-    with (
-        observe() as watching,
-        pytest.raises(CompileError, match="on purpose") as caught,
-    ):
+    with observe() as watching, pytest.raises(CompileError, match="on purpose") as caught:
         pipeline.build(EXAMPLES["transpose"].graph, "LLVM")
     assert caught.value.stage == stage and caught.value.last_good
     assert watching.records[-1].name == stage and watching.records[-1].error is not None
@@ -341,9 +309,7 @@ def _fails(*_: object) -> None:
     raise ZeroDivisionError("on purpose")
 
 
-def test_a_kernel_that_breaks_a_rule_never_reaches_the_compiler(
-    fresh: dict[Any, Any],
-) -> None:
+def test_a_kernel_that_breaks_a_rule_never_reaches_the_compiler(fresh: dict[Any, Any]) -> None:
     graph = EXAMPLES["transpose"].graph
     wrong = graph.replace(arg=KernelInfo("wrong", ("g0",)))
     with pytest.raises(CompileError) as caught:
@@ -355,9 +321,7 @@ def test_too_much_scratch_names_the_stage_and_shows_the_kernel(
     monkeypatch: pytest.MonkeyPatch, fresh: dict[Any, Any]
 ) -> None:
     target = Device["PYTHON"].target
-    monkeypatch.setitem(
-        vars(Device["PYTHON"]), "target", replace(target, scratch_bytes=16)
-    )
+    monkeypatch.setitem(vars(Device["PYTHON"]), "target", replace(target, scratch_bytes=16))
     with pytest.raises(CompileError) as caught:
         pipeline.build(EXAMPLES["tiled_matmul"].graph, "PYTHON")
     assert caught.value.stage == "statement-tree"

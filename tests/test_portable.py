@@ -59,9 +59,7 @@ def test_tensors_take_their_data_along() -> None:
     ]
     want = [t.numpy() for t in tensors]
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
-        for actual, expected in zip(
-            elsewhere(*tensors, protocol=protocol), want, strict=True
-        ):
+        for actual, expected in zip(elsewhere(*tensors, protocol=protocol), want, strict=True):
             assert actual.dtype == expected.dtype and actual.shape == expected.shape
             np.testing.assert_array_equal(actual, expected)
 
@@ -107,9 +105,7 @@ def test_what_names_memory_of_this_process_is_refused() -> None:
     with pytest.raises(DeviceError, match="cannot pickle a BUFFER by itself"):
         pickle.dumps(x.uop)
     for thing in (ex, (x + 1).schedule(), ex.kernels[0].compile("LLVM"), add):
-        with pytest.raises(
-            (DeviceError, TypeError, AttributeError, pickle.PicklingError)
-        ):
+        with pytest.raises((DeviceError, TypeError, AttributeError, pickle.PicklingError)):
             pickle.dumps(thing)
 
 

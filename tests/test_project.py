@@ -40,9 +40,7 @@ def run(command: Sequence[str | Path], **options: object) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
-    run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out], cwd=ROOT
-    )
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out], cwd=ROOT)
     (built,) = out.glob("*.whl")
     return built
 
@@ -193,9 +191,7 @@ def test_missing_library_is_a_sentence(
     assert "pip install jupyterlab" in message
 
 
-def test_lab_opens_a_copy_of_the_notebooks(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_lab_opens_a_copy_of_the_notebooks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     course = tmp_path / "checkout" / "notebooks"
     (course / "data").mkdir(parents=True)
     (course / "__pycache__").mkdir()
@@ -249,18 +245,12 @@ def test_make_targets(target: str, steps: list[str], tmp_path: Path) -> None:
 @needs_make
 @pytest.mark.parametrize(
     ("lacking", "sentence"),
-    [
-        ("version_info < ", "older than Python 3.11"),
-        ("import venv", "has no venv module"),
-    ],
+    [("version_info < ", "older than Python 3.11"), ("import venv", "has no venv module")],
 )
-def test_make_explains_what_is_missing(
-    lacking: str, sentence: str, tmp_path: Path
-) -> None:
+def test_make_explains_what_is_missing(lacking: str, sentence: str, tmp_path: Path) -> None:
     python = tmp_path / "python3.10"
     python.write_text(
-        f'#!/bin/sh\ncase "$*" in *"{lacking}"*) exit 1;; esac\n'
-        f'exec "{sys.executable}" "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *"{lacking}"*) exit 1;; esac\nexec "{sys.executable}" "$@"\n'
     )
     python.chmod(0o755)
     process = subprocess.run(

@@ -58,10 +58,7 @@ def callables() -> dict[str, Callable[..., Any]]:
     for name, value in subjects().items():
         kind = type(value)
         for method in dir(kind):
-            is_public = not method.startswith("_") or method in (
-                "__call__",
-                "__getitem__",
-            )
+            is_public = not method.startswith("_") or method in ("__call__", "__getitem__")
             is_property = isinstance(inspect.getattr_static(kind, method), property)
             if is_public and not is_property and method not in _ENDLESS:
                 if callable(getattr(kind, method)):

@@ -31,12 +31,7 @@ from workbench import (
 )  # fmt: skip
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.python.device import PythonDevice
-from workbench.base.errors import (
-    CompileError,
-    DeviceError,
-    KernelOptError,
-    RegisterError,
-)
+from workbench.base.errors import CompileError, DeviceError, KernelOptError, RegisterError
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import op, var
@@ -129,9 +124,7 @@ def test_an_opt_is_offered_refused_applied_and_read(way: Way, tmp_path: Path) ->
     assert {o.axis for o in kernel.legal_opts() if o.op is OptOps.HALVE} == {"g0", "g1"}
     assert kernel.why_not(opt) is None
     assert "(legal here: 2, 3, 6)" in str(kernel.why_not(Opt(OptOps.HALVE, "g0", 4)))
-    assert "HALVE applies to output axes" in str(
-        kernel.why_not(Opt(OptOps.HALVE, "r0", 2))
-    )
+    assert "HALVE applies to output axes" in str(kernel.why_not(Opt(OptOps.HALVE, "r0", 2)))
     assert kernel.why_not(Opt(OptOps.HALVE, 0, 2)) is None, "an integer counts its axes"
     halved = kernel.apply(opt, Opt(OptOps.UPCAST, "g1", 2))
     assert [a.size for a in halved.axes] == [3, 2, 3, 6, 2]
@@ -155,9 +148,7 @@ def test_an_opt_is_in_the_record_and_in_a_session() -> None:
         offers = [row for row in rows["offers"] if row["op"] == "HALVE"]
         assert offers and offers[0]["does"] == "the loop as two loops"
         assert {*offers[0]["axes"], *offers[1]["axes"]} == {"g0", "g1"}
-        variant = done(session, "paste", variant=0, text='Opt("HALVE", "g0", 2)')[
-            "variant"
-        ]
+        variant = done(session, "paste", variant=0, text='Opt("HALVE", "g0", 2)')["variant"]
         row = plain(session.record)["variants"][variant]
         bars = [[row["axes"][place]["name"] for place in bar] for bar in row["bars"]]
         assert row["opts"] == ['HALVE("g0", 2)'] and ["g0", "g2"] in bars
@@ -170,9 +161,7 @@ def test_what_cannot_be_applied_is_listed_with_its_reason() -> None:
     in_one_cell([HELPERS, OPT], Path())
     record = plain(build(explore(Tensor(np.ones((5, 7), np.float32)).sum(1))))
     refused = {row["opt"]: row["why"] for row in record["variants"][0]["refused"]}
-    assert (
-        refused['HALVE("g0", 2)'] == "axis g0 has 5 elements, and 2 does not divide 5"
-    )
+    assert refused['HALVE("g0", 2)'] == "axis g0 has 5 elements, and 2 does not divide 5"
 
 
 def test_a_search_tries_an_opt_by_its_promise() -> None:
@@ -189,18 +178,10 @@ def test_an_opt_that_raises_hides_no_other() -> None:
 
     kinds = frozenset({AxisType.GLOBAL})
     common: Any = {"here": "", "on_a_gpu": "", "applies_to": kinds, "amounts": (2,)}
-    register(
-        OptKind(
-            "FAILS", why_not=lambda kernel, opt, target: None, apply=fails, **common
-        )
-    )
-    register(
-        OptKind("NOTHING", why_not=lambda k, o, t: None, apply=lambda k, o: 3, **common)
-    )  # type: ignore[arg-type, return-value]
+    register(OptKind("FAILS", why_not=lambda kernel, opt, target: None, apply=fails, **common))
+    register(OptKind("NOTHING", why_not=lambda k, o, t: None, apply=lambda k, o: 3, **common))  # type: ignore[arg-type, return-value]
     kernel = product()
-    assert kernel.legal_opts() and OptOps.FAILS not in {
-        o.op for o in kernel.legal_opts()
-    }
+    assert kernel.legal_opts() and OptOps.FAILS not in {o.op for o in kernel.legal_opts()}
     with pytest.raises(KernelOptError, match="ZeroDivisionError: no such luck"):
         kernel.apply(Opt(OptOps.FAILS, "g0", 2))
     with pytest.raises(KernelOptError, match="NOTHING raised"):
@@ -225,12 +206,8 @@ def test_rules_are_used_named_shown_and_switched_off(way: Way, tmp_path: Path) -
     assert ((Tensor(data) * 2).numpy() == 2 * data).all()
     y = Tensor(data) * 2
     ex = explore(y)
-    ours = [
-        (p.name, m) for p in ex.passes for m in p.matches if "is-sum" in str(m.rule)
-    ]
-    assert [(name, m.rule.name) for name, m in ours] == [
-        ("simplify-kernel", "double-is-sum")
-    ]
+    ours = [(p.name, m) for p in ex.passes for m in p.matches if "is-sum" in str(m.rule)]
+    assert [(name, m.rule.name) for name, m in ours] == [("simplify-kernel", "double-is-sum")]
     row = next(r for r in plain(build(ex))["rules"] if r["name"] == "double-is-sum")
     assert row["set"] == "mine" and row["doc"].startswith("A sum takes a unit")
     assert row["text"] == "(x:float * 2) -> twice" and row["line"] > 0
@@ -256,9 +233,7 @@ def test_programs_are_never_stale() -> None:
     assert (jitted(Tensor(data).realize()).numpy() == data).all(), "captured anew"
     assert kernel.without("wrong").check("LLVM").ok
     register(RuleSet("wrong", [Rule("wrong", x * 2, x + x)]), into="decompose")
-    assert (kernel.run("LLVM")[0] == 2 * data).all(), (
-        "a set of the same name is replaced"
-    )
+    assert (kernel.run("LLVM")[0] == 2 * data).all(), "a set of the same name is replaced"
     unregister(wrong.name)
     assert kernel.compile("C").source == plain
     assert (jitted(Tensor(data).realize()).numpy() == 2 * data).all()
@@ -313,9 +288,7 @@ def test_what_a_rule_made_wrong_is_computed_again_of_old_versions() -> None:
 def test_a_rule_that_a_device_needs_is_named() -> None:
     x = var("x", "float")
     own = [r.name for r in DECOMPOSE_RULES.rules if Ops.SIN in (r.match.ops or ())]
-    register(
-        RuleSet("mine", [Rule("my-sine", op(Ops.SIN, x), x * 1.0)]), into="decompose"
-    )
+    register(RuleSet("mine", [Rule("my-sine", op(Ops.SIN, x), x * 1.0)]), into="decompose")
     kernel = explore(Tensor([1.0, 2.0]).sin()).kernels[0]
     passes = {p.name: p.matches for p in kernel.compile("LLVM").passes}
     assert "my-sine" in {m.rule.name for m in passes["decompose"]}, "it comes first"
@@ -339,12 +312,7 @@ def test_a_worker_process_runs_what_was_compiled_here(device: str) -> None:
     assert (buffers[0].array == factor * data).all()
     with Worker() as worker:
         worker.hold("data", lambda: [(b, slot == 0) for slot, b in enumerate(buffers)])
-        task = {
-            "do": "check",
-            "data": "data",
-            "kernel": form,
-            "original": kernel.to_text(),
-        }
+        task = {"do": "check", "data": "data", "kernel": form, "original": kernel.to_text()}
         outcome = worker.ask(task, quiet_s=250.0)
     assert outcome["ok"] is (device != "LLVM")
 
@@ -383,17 +351,12 @@ class Mine(PythonDevice):
 def test_a_device_is_in_the_menu_and_runs() -> None:
     device: DeviceInfo = register(Mine())
     assert Device["MINE"] is device and Device.DEFAULT != "MINE"
-    assert any(
-        row["name"] == "MINE"
-        for row in plain(build(explore(Tensor([1.0]) + 1)))["devices"]
-    )
+    assert any(row["name"] == "MINE" for row in plain(build(explore(Tensor([1.0]) + 1)))["devices"])
     kernel = doubled()
     assert kernel.check("MINE").ok
     with session_of(explore(Tensor([1.0, 2.0]) * 3)) as session:
         done(session, "device", name="MINE")
-        done(
-            session, "check", variant=0
-        )  # in this process: another one does not know it
+        done(session, "check", variant=0)  # in this process: another one does not know it
         assert plain(session.record)["variants"][0]["check"]["ok"]
     unregister("MINE")
     with pytest.raises(DeviceError, match="there is no device"):

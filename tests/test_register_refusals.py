@@ -17,13 +17,8 @@ X = var("x", "float")
 
 
 def an_opt(**change: Any) -> OptKind:
-    functions: Any = {
-        "why_not": lambda k, o, t: refuse_amount(k, o, ""),
-        "apply": lambda k, o: k,
-    }
-    return OptKind(
-        **({"name": "HALVE", "here": "", "on_a_gpu": ""} | functions | change)
-    )
+    functions: Any = {"why_not": lambda k, o, t: refuse_amount(k, o, ""), "apply": lambda k, o: k}
+    return OptKind(**({"name": "HALVE", "here": "", "on_a_gpu": ""} | functions | change))
 
 
 def a_set(*rules: Any, name: str = "mine") -> RuleSet:
@@ -55,14 +50,10 @@ def a_set(*rules: Any, name: str = "mine") -> RuleSet:
     ],
     ids=lambda value: "" if isinstance(value, OptKind | RuleSet | int) else str(value),
 )  # fmt: skip
-def test_bad_registrations_are_refused(
-    thing: Any, into: str | None, because: str
-) -> None:
+def test_bad_registrations_are_refused(thing: Any, into: str | None, because: str) -> None:
     with pytest.raises(RegisterError) as caught:
         register(thing, into)
-    assert because in str(caught.value) and str(caught.value).startswith(
-        "cannot register"
-    )
+    assert because in str(caught.value) and str(caught.value).startswith("cannot register")
     assert not OptOps.registered and not added_rules()
 
 
@@ -70,9 +61,7 @@ def test_two_sets_cannot_have_rules_of_one_name() -> None:
     register(a_set(Rule("a-rule", X * 2, X + X)), into="decompose")
     with pytest.raises(RegisterError, match="mine has a rule of that name"):
         register(a_set(Rule("a-rule", X * 3, X), name="other"), into="decompose")
-    register(
-        a_set(Rule("a-rule", X * 4, X + X)), into="decompose"
-    )  # a cell is run again
+    register(a_set(Rule("a-rule", X * 4, X + X)), into="decompose")  # a cell is run again
 
 
 def test_the_own_and_the_unknown_stay() -> None:

@@ -37,12 +37,7 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.memo import Memo
 from workbench.ir.rewriting.passes import Pass, tables
-from workbench.ir.rewriting.rewrite import (
-    Rule,
-    RuleSet,
-    rules_off,
-    with_added,
-)
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rules_off, with_added
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
@@ -50,20 +45,12 @@ from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
 
 SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
-    SIMPLIFY_TENSOR,
-    SPLIT_REDUCTIONS,
-    RANGEIFY,
-    SIMPLIFY_INDEX,
-    EXPAND_FUNCTIONS,
-    SIMPLIFY_KERNEL,
+    SIMPLIFY_TENSOR, SPLIT_REDUCTIONS, RANGEIFY, SIMPLIFY_INDEX, EXPAND_FUNCTIONS, SIMPLIFY_KERNEL
 )
 """The passes of scheduling that have rules."""
 DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_LOW_PRECISION, DECOMPOSED)
 """The passes that leave only operations of the device."""
-COMPILE_PASSES: Mapping[str, RuleSet] = {
-    **tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL),
-    **DEVICE_PASSES,
-}
+COMPILE_PASSES: Mapping[str, RuleSet] = {**tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL), **DEVICE_PASSES}
 """The passes that opts and lowering use."""
 COMPILE_STEPS: tuple[PassStep, ...] = (*STATEMENT_TREE.steps, *LINEARIZE.steps)
 """The steps of lowering's functions: each can be switched off, as a rule can."""
@@ -129,9 +116,7 @@ def stages(
     runs. Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
-    reached = (
-        begin if isinstance(begin, Stages) else Stages(_opted(begin, opts, target))
-    )
+    reached = begin if isinstance(begin, Stages) else Stages(_opted(begin, opts, target))
     last = STAGES.index(upto)
     if last >= STAGES.index("source"):
         _refuse_functions(reached.kernel)
@@ -158,9 +143,8 @@ def require_core(kernel: UOp, device: str) -> None:
         return
     tile = "x".join(map(str, axes.sizes))
     why = info.target.no_tensor_cores
-    because = (
-        f"the kernel has tiles of {tile}, and no tensor core of {info.name} computes them"
-        + (f": {why}" if why else "")
+    because = f"the kernel has tiles of {tile}, and no tensor core of {info.name} computes them" + (
+        f": {why}" if why else ""
     )
     hint = f'kernel.on("{info.name}"), which leaves out what is not legal there, and says so'
     raise CompileError(TENSOR_CORES.name, because, hint=hint)
@@ -192,16 +176,12 @@ def _lowered(kernel: UOp, target: Target, last: int) -> Stages:
     return Stages(kernel, *states)
 
 
-def _rendered(
-    reached: Stages, info: DeviceInfo, last: int, language: Language | None
-) -> Stages:
+def _rendered(reached: Stages, info: DeviceInfo, last: int, language: Language | None) -> Stages:
     try:
         if reached.source is None:
             reached = replace(reached, source=_source(info, reached, language))
         if last == len(STAGES) - 1:
-            load = Pass(
-                "load", "The source as machine code, loaded.", _loader(info, reached)
-            )
+            load = Pass("load", "The source as machine code, loaded.", _loader(info, reached))
             source = reached.source
             program = _staged("load", reached.lowered, lambda: load(source))
             reached = replace(reached, program=program)
@@ -227,9 +207,7 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
         from workbench.emulator.program import WorkItemProgram
 
         linear, target = reached.linear, info.target
-        return lambda source: info.load_emulated(
-            source, WorkItemProgram(linear, target, source)
-        )
+        return lambda source: info.load_emulated(source, WorkItemProgram(linear, target, source))
     if kernel.code is None:
         return info.load
     if kernel.code.is_foreign:
@@ -295,8 +273,7 @@ def _missing(lowered: UOp) -> list[str]:
         r.name
         for r in rules
         if any(
-            (r.match.ops is None or n.op in r.match.ops) and r.matcher(n) is not None
-            for n in nodes
+            (r.match.ops is None or n.op in r.match.ops) and r.matcher(n) is not None for n in nodes
         )
     ]
     return list(dict.fromkeys(rule_names))
@@ -315,9 +292,7 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
         because = f"{type(error).__name__}: {error}"
         where = getattr(error, "stage", stage)  # the pass, if one was running
         good = getattr(error, "state", state)  # the input of that pass
-        raise CompileError(
-            where, because, to_expr(good if is_ir(good) else state)
-        ) from error
+        raise CompileError(where, because, to_expr(good if is_ir(good) else state)) from error
 
 
 def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:

@@ -58,9 +58,7 @@ def register(thing: Thing, into: str | None = None) -> Thing:
         return thing
     if into is not None:
         because = f"{type(thing).__name__} goes into no pass"
-        raise RegisterError(
-            f"cannot register it into {into!r:.40}", because, "no `into`"
-        )
+        raise RegisterError(f"cannot register it into {into!r:.40}", because, "no `into`")
     if isinstance(thing, OptKind):
         OptOps.register(thing)
     elif isinstance(thing, DeviceInfo):
@@ -93,9 +91,7 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
     what = f"cannot register the rule set {rules.name!s:.40}"
     passes = ", ".join(_PASSES)
     if into not in _PASSES:
-        problem = (
-            "no pass is named" if into is None else f"there is no pass {into!r:.40}"
-        )
+        problem = "no pass is named" if into is None else f"there is no pass {into!r:.40}"
         raise RegisterError(what, problem, f"register(.., into=one of: {passes})")
     if not rules.rules:
         raise RegisterError(what, "it has no rules")
@@ -106,9 +102,7 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
     for rule in rules.rules:
         if rule.name in names:
             because = f"{names[rule.name]} has a rule of that name"
-            raise RegisterError(
-                f"cannot register the rule {rule.name}", because, "another name"
-            )
+            raise RegisterError(f"cannot register the rule {rule.name}", because, "another name")
         _check_rule(rule)
 
 
@@ -132,16 +126,12 @@ def _check_rule(rule: Rule) -> None:
     sides = [side for side in (rule.becomes, rule.where) if side is not None]
     for side in sides:
         parameters = (
-            _variables(side)
-            if isinstance(side, Pat)
-            else inspect.signature(side).parameters
+            _variables(side) if isinstance(side, Pat) else inspect.signature(side).parameters
         )
         missing = [name for name in dict.fromkeys(parameters) if name not in variables]
         if missing:
             named = ", ".join(sorted(variables)) or "nothing"
-            because = (
-                f"its left side has no {' and no '.join(missing)}: it names {named}"
-            )
+            because = f"its left side has no {' and no '.join(missing)}: it names {named}"
             raise RegisterError(what, because, "only names of its left side")
     try:
         rule.matcher  # noqa: B018  # it compiles the rule

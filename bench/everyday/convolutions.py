@@ -103,25 +103,19 @@ def convolutions() -> Iterator[Case]:
         "conv-relu-conv 4x16x56x56-32-32",
         both,
         lambda x, w, b, v, c: x.conv2d(w, b, padding=1).relu().conv2d(v, c, padding=1),
-        lambda x, w, b, v, c: F.conv2d(
-            F.conv2d(x, w, b, padding=1).relu(), v, c, padding=1
-        ),
+        lambda x, w, b, v, c: F.conv2d(F.conv2d(x, w, b, padding=1).relu(), v, c, padding=1),
     )
     more = [(1, 64, 56, 56), (64, 64, 3, 3), (64,), (64, 64, 3, 3), (64,)]
     yield case(
         "conv-relu-conv 1x64x56x56",
         more,
         lambda x, w, b, v, c: x.conv2d(w, b, padding=1).relu().conv2d(v, c, padding=1),
-        lambda x, w, b, v, c: F.conv2d(
-            F.conv2d(x, w, b, padding=1).relu(), v, c, padding=1
-        ),
+        lambda x, w, b, v, c: F.conv2d(F.conv2d(x, w, b, padding=1).relu(), v, c, padding=1),
     )
     yield case(
         "residual block 1x64x56x56",
         more,
-        lambda x, w, b, v, c: (
-            x.conv2d(w, b, padding=1).relu().conv2d(v, c, padding=1) + x
-        ).relu(),
+        lambda x, w, b, v, c: (x.conv2d(w, b, padding=1).relu().conv2d(v, c, padding=1) + x).relu(),
         lambda x, w, b, v, c: (
             F.conv2d(F.conv2d(x, w, b, padding=1).relu(), v, c, padding=1) + x
         ).relu(),

@@ -55,13 +55,7 @@ def elementwise() -> Iterator[Case]:
         yield case(f"{name} 1024x1024 float16", [(1024, 1024, "float16")], ours, theirs)
     for name in ("exp", "relu"):
         ours, theirs = unary[name]
-        for shape in (
-            (1000, 1001),
-            (1000003,),
-            (64, 17, 31, 33),
-            (300000, 3),
-            (3, 300001),
-        ):
+        for shape in ((1000, 1001), (1000003,), (64, 17, 31, 33), (300000, 3), (3, 300001)):
             yield case(f"{name} {by(shape)}", [shape], ours, theirs)
     big = (1024, 1024)
     binary: dict[str, Make] = {
@@ -113,34 +107,22 @@ def broadcasts() -> Iterator[Case]:
     two = "2048x1024"
     yield case(f"row added {two}", [(2048, 1024), (1024,)], lambda a, b: a + b)
     yield case(f"column added {two}", [(2048, 1024), (2048, 1)], lambda a, b: a + b)
-    yield case(
-        "channel scaled 8x64x56x56", [(8, 64, 56, 56), (64, 1, 1)], lambda a, b: a * b
-    )
-    yield case(
-        "channel last scaled 8x56x56x64", [(8, 56, 56, 64), (64,)], lambda a, b: a * b
-    )
+    yield case("channel scaled 8x64x56x56", [(8, 64, 56, 56), (64, 1, 1)], lambda a, b: a * b)
+    yield case("channel last scaled 8x56x56x64", [(8, 56, 56, 64), (64,)], lambda a, b: a * b)
     yield case(
         "batch norm inference 8x64x56x56",
         [(8, 64, 56, 56), (64, 1, 1), (64, 1, 1), (64, 1, 1)],
         lambda x, m, s, b: (x - m) * s + b,
     )
-    yield case(
-        "middle axis added 64x128x256",
-        [(64, 128, 256), (64, 1, 256)],
-        lambda a, b: a + b,
-    )
+    yield case("middle axis added 64x128x256", [(64, 128, 256), (64, 1, 256)], lambda a, b: a + b)
     for n, m in ((1024, 1024), (4096, 256), (256, 4096), (1000, 1001), (3000, 3)):
         yield case(f"outer product {n}x{m}", [(n, 1), (1, m)], lambda a, b: a * b)
         yield case(
-            f"outer sum {n}x{m}",
-            [(n,), (m,)],
-            lambda a, b: a.reshape(-1, 1) + b.reshape(1, -1),
+            f"outer sum {n}x{m}", [(n,), (m,)], lambda a, b: a.reshape(-1, 1) + b.reshape(1, -1)
         )
     yield case("outer matmul 1024x1x1024", [(1024, 1), (1, 1024)], lambda a, b: a @ b)
     yield case("outer product 2048x2048", [(2048, 1), (1, 2048)], lambda a, b: a * b)
-    yield case(
-        "batched outer 64x128x128", [(64, 128, 1), (64, 1, 128)], lambda a, b: a * b
-    )
+    yield case("batched outer 64x128x128", [(64, 128, 1), (64, 1, 128)], lambda a, b: a * b)
     yield case(
         "distances 512x512x64",
         [(512, 1, 64), (1, 512, 64)],
@@ -152,20 +134,12 @@ def broadcasts() -> Iterator[Case]:
         lambda a, b: ((a - b) * (a - b)).sum(-1),
     )
     yield case(
-        "expand 1x1024 to 1024x1024",
-        [(1, 1024)],
-        lambda a: a.expand(1024, 1024).contiguous(),
+        "expand 1x1024 to 1024x1024", [(1, 1024)], lambda a: a.expand(1024, 1024).contiguous()
     )
     yield case(
-        "expand 1024x1 to 1024x1024",
-        [(1024, 1)],
-        lambda a: a.expand(1024, 1024).contiguous(),
+        "expand 1024x1 to 1024x1024", [(1024, 1)], lambda a: a.expand(1024, 1024).contiguous()
     )
+    yield case("table of positions 1000x64", [(1000, 1), (1, 64)], lambda p, f: (p * f).sin())
     yield case(
-        "table of positions 1000x64", [(1000, 1), (1, 64)], lambda p, f: (p * f).sin()
-    )
-    yield case(
-        "mask of distances 1024x1024",
-        [(1024, 1), (1, 1024)],
-        lambda a, b: (a - b).abs() < 0.5,
+        "mask of distances 1024x1024", [(1024, 1), (1, 1024)], lambda a, b: (a - b).abs() < 0.5
     )

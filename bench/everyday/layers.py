@@ -57,16 +57,13 @@ def layers() -> Iterator[Case]:
         "transformer MLP 256x512-2048-512",
         [(256, 512), (2048, 512), (2048,), (512, 2048), (512,)],
         lambda x, w, b, v, c: linear(linear(x, w, b).gelu(), v, c) + x,
-        lambda x, w, b, v, c: (
-            F.linear(F.gelu(F.linear(x, w, b), approximate="tanh"), v, c) + x
-        ),
+        lambda x, w, b, v, c: F.linear(F.gelu(F.linear(x, w, b), approximate="tanh"), v, c) + x,
     )
     yield case(
         "gated MLP 256x512-1024-512",
         [(256, 512), (1024, 512), (1024, 512), (512, 1024)],
         lambda x, w, v, o: (
-            ((x @ w.transpose(0, 1)).silu() * (x @ v.transpose(0, 1)))
-            @ o.transpose(0, 1)
+            ((x @ w.transpose(0, 1)).silu() * (x @ v.transpose(0, 1))) @ o.transpose(0, 1)
         ),
         lambda x, w, v, o: F.linear(F.silu(F.linear(x, w)) * F.linear(x, v), o),
     )
@@ -96,21 +93,15 @@ def layers() -> Iterator[Case]:
         F.scaled_dot_product_attention,
     )
     yield case(
-        "scores q k.T 8x512x64",
-        [(8, 512, 64)] * 2,
-        lambda q, k: q @ k.transpose(-1, -2) * 0.125,
+        "scores q k.T 8x512x64", [(8, 512, 64)] * 2, lambda q, k: q @ k.transpose(-1, -2) * 0.125
     )
     yield case(
-        "softmax(s) v 8x512x512x64",
-        [(8, 512, 512), (8, 512, 64)],
-        lambda s, v: s.softmax(-1) @ v,
+        "softmax(s) v 8x512x512x64", [(8, 512, 512), (8, 512, 64)], lambda s, v: s.softmax(-1) @ v
     )
     yield case(
         "projected heads 512x512",
         [(512, 512), (512, 512)],
-        lambda x, w: (
-            (x @ w.transpose(0, 1)).reshape(512, 8, 64).permute(1, 0, 2).contiguous()
-        ),
+        lambda x, w: (x @ w.transpose(0, 1)).reshape(512, 8, 64).permute(1, 0, 2).contiguous(),
     )
     yield case(
         "lstm gates 64x256",
@@ -122,10 +113,7 @@ def layers() -> Iterator[Case]:
         "adam step 1000000",
         [(10**6,)] * 4,
         lambda p, g, m, v: (
-            p
-            - 0.001
-            * (0.9 * m + 0.1 * g)
-            / ((0.999 * (v * v) + 0.001 * g * g).sqrt() + 1e-8)
+            p - 0.001 * (0.9 * m + 0.1 * g) / ((0.999 * (v * v) + 0.001 * g * g).sqrt() + 1e-8)
         ),
     )
     yield case(

@@ -85,9 +85,7 @@ class Torch:
         return self.f.max_pool2d(x, 3, 2, 1)
 
     def normed(self, x: Any, scale: Any, shift: Any) -> Any:
-        return self.f.batch_norm(
-            x, shift * 0, scale * 0 + 1, scale, shift, False, 0.0, 0.0
-        )
+        return self.f.batch_norm(x, shift * 0, scale * 0 + 1, scale, shift, False, 0.0, 0.0)
 
     def layer_norm(self, x: Any, scale: Any, shift: Any) -> Any:
         return self.f.layer_norm(x, x.shape[-1:], scale, shift, 1e-5)

@@ -14,19 +14,11 @@ def movement() -> Iterator[Case]:
     big = (1024, 1024)
     for kind in ("float32", "float64", "int32", "float16", "bool", "uint8"):
         yield case(
-            f"transpose 1024x1024 {kind}",
-            [(*big, kind)],
-            lambda x: x.permute(1, 0).contiguous(),
+            f"transpose 1024x1024 {kind}", [(*big, kind)], lambda x: x.permute(1, 0).contiguous()
         )
-    yield case(
-        "transpose 1000x1001", [(1000, 1001)], lambda x: x.permute(1, 0).contiguous()
-    )
-    yield case(
-        "transpose 100000x10", [(100000, 10)], lambda x: x.permute(1, 0).contiguous()
-    )
-    yield case(
-        "transpose 10x100000", [(10, 100000)], lambda x: x.permute(1, 0).contiguous()
-    )
+    yield case("transpose 1000x1001", [(1000, 1001)], lambda x: x.permute(1, 0).contiguous())
+    yield case("transpose 100000x10", [(100000, 10)], lambda x: x.permute(1, 0).contiguous())
+    yield case("transpose 10x100000", [(10, 100000)], lambda x: x.permute(1, 0).contiguous())
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)):
         yield case(
             f"permute 128x96x80 {order}",
@@ -100,22 +92,16 @@ def movement() -> Iterator[Case]:
     yield case("slice ::2 of columns", [(1024, 2048)], lambda x: x[:, ::2].contiguous())
     yield case("slice ::3 of columns", [(1024, 3072)], lambda x: x[:, ::3].contiguous())
     yield case("slice 1:-1 both", [(1026, 1026)], lambda x: x[1:-1, 1:-1].contiguous())
-    yield case(
-        "difference along columns", [(1024, 1025)], lambda x: x[:, 1:] - x[:, :-1]
-    )
+    yield case("difference along columns", [(1024, 1025)], lambda x: x[:, 1:] - x[:, :-1])
     yield case("difference along rows", [(1025, 1024)], lambda x: x[1:] - x[:-1])
-    yield case(
-        "even minus odd columns", [(1024, 2048)], lambda x: x[:, ::2] - x[:, 1::2]
-    )
+    yield case("even minus odd columns", [(1024, 2048)], lambda x: x[:, ::2] - x[:, 1::2])
     yield case(
         "rotate halves 8x8x512x64",
         [(8, 8, 512, 64)] * 3,
         lambda x, c, s: x * c + (-x[..., 32:]).cat(x[..., :32], dim=-1) * s,
         lambda x, c, s: x * c + torch.cat([-x[..., 32:], x[..., :32]], -1) * s,
     )
-    yield case(
-        "repeat 256x256 4x4", [(256, 256)], lambda x: x.repeat(4, 4).contiguous()
-    )
+    yield case("repeat 256x256 4x4", [(256, 256)], lambda x: x.repeat(4, 4).contiguous())
     yield case(
         "repeat_interleave 256x1024 by 4",
         [(256, 1024)],
@@ -179,29 +165,18 @@ def gathers() -> Iterator[Case]:
             lambda t, i: F.embedding(i, t),
         )
     yield case(
-        "gather columns 1024x1024",
-        [(1024, 1024), (1024, 1024, -1024)],
-        lambda x, i: x.gather(1, i),
+        "gather columns 1024x1024", [(1024, 1024), (1024, 1024, -1024)], lambda x, i: x.gather(1, i)
     )
     yield case(
-        "gather rows 1024x1024",
-        [(1024, 1024), (1024, 1024, -1024)],
-        lambda x, i: x.gather(0, i),
+        "gather rows 1024x1024", [(1024, 1024), (1024, 1024, -1024)], lambda x, i: x.gather(0, i)
     )
     yield case("take 1000000 of 4096", [(4096,), (10**6, -4096)], lambda x, i: x[i])
+    yield case("columns chosen 1024x1024", [(1024, 1024), (1024, -1024)], lambda x, i: x[:, i])
     yield case(
-        "columns chosen 1024x1024", [(1024, 1024), (1024, -1024)], lambda x, i: x[:, i]
+        "one element a row 65536x64", [(65536, 64), (65536, 1, -64)], lambda x, i: x.gather(1, i)
     )
     yield case(
-        "one element a row 65536x64",
-        [(65536, 64), (65536, 1, -64)],
-        lambda x, i: x.gather(1, i),
-    )
-    yield case(
-        "one-hot 8192 of 128",
-        [(8192, -128)],
-        lambda i: i.one_hot(128),
-        lambda i: F.one_hot(i, 128),
+        "one-hot 8192 of 128", [(8192, -128)], lambda i: i.one_hot(128), lambda i: F.one_hot(i, 128)
     )
     yield case(
         "one-hot product 2048x512x64",

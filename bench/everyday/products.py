@@ -48,12 +48,8 @@ def products() -> Iterator[Case]:
     for m, k, n in sizes:
         name = f"{m}x{k}x{n}"
         yield case(f"matmul NN {name}", [(m, k), (k, n)], lambda a, b: a @ b)
-        yield case(
-            f"matmul NT {name}", [(m, k), (n, k)], lambda a, b: a @ b.transpose(0, 1)
-        )
-        yield case(
-            f"matmul TN {name}", [(k, m), (k, n)], lambda a, b: a.transpose(0, 1) @ b
-        )
+        yield case(f"matmul NT {name}", [(m, k), (n, k)], lambda a, b: a @ b.transpose(0, 1))
+        yield case(f"matmul TN {name}", [(k, m), (k, n)], lambda a, b: a.transpose(0, 1) @ b)
     for m, k, n in ((512, 512, 512), (255, 257, 253), (8, 1024, 1024)):
         yield case(
             f"matmul TT {m}x{k}x{n}",
@@ -83,41 +79,24 @@ def products() -> Iterator[Case]:
         name = f"{b}x{m}x{k}x{n}"
         yield case(f"batched NN {name}", [(b, m, k), (b, k, n)], lambda x, y: x @ y)
         yield case(
-            f"batched NT {name}",
-            [(b, m, k), (b, n, k)],
-            lambda x, y: x @ y.transpose(-1, -2),
+            f"batched NT {name}", [(b, m, k), (b, n, k)], lambda x, y: x @ y.transpose(-1, -2)
         )
         yield case(
-            f"batched TN {name}",
-            [(b, k, m), (b, k, n)],
-            lambda x, y: x.transpose(-1, -2) @ y,
+            f"batched TN {name}", [(b, k, m), (b, k, n)], lambda x, y: x.transpose(-1, -2) @ y
         )
     yield case(
-        "batched by one 32x128x256 @ 256x256",
-        [(32, 128, 256), (256, 256)],
-        lambda x, w: x @ w,
+        "batched by one 32x128x256 @ 256x256", [(32, 128, 256), (256, 256)], lambda x, w: x @ w
     )
     yield case(
         "batched by one, NT 32x128x256",
         [(32, 128, 256), (256, 256)],
         lambda x, w: x @ w.transpose(0, 1),
     )
-    for m, n in (
-        (1024, 1024),
-        (4096, 4096),
-        (1000, 3001),
-        (100000, 16),
-        (16, 100000),
-        (2048, 512),
-    ):
+    for m, n in ((1024, 1024), (4096, 4096), (1000, 3001), (100000, 16), (16, 100000), (2048, 512)):
         yield case(f"matvec {m}x{n}", [(m, n), (n,)], lambda a, x: a @ x)
         yield case(f"vecmat {m}x{n}", [(m,), (m, n)], lambda x, a: x @ a)
-    yield case(
-        "vector @ batch 64x128x256", [(64, 128, 256), (256,)], lambda a, x: a @ x
-    )
-    yield case(
-        "bilinear x A y 512", [(512,), (512, 512), (512,)], lambda x, a, y: x @ a @ y
-    )
+    yield case("vector @ batch 64x128x256", [(64, 128, 256), (256,)], lambda a, x: a @ x)
+    yield case("bilinear x A y 512", [(512,), (512, 512), (512,)], lambda x, a, y: x @ a @ y)
     yield case("gram x.T x 4096x128", [(4096, 128)], lambda x: x.transpose(0, 1) @ x)
     yield case("gram x x.T 128x4096", [(128, 4096)], lambda x: x @ x.transpose(0, 1))
     yield case(
@@ -131,7 +110,5 @@ def products() -> Iterator[Case]:
     yield case(
         "squared distances by product 512x64",
         [(512, 64)] * 2,
-        lambda a, b: (
-            (a * a).sum(1, keepdim=True) + (b * b).sum(1) - 2 * (a @ b.transpose(0, 1))
-        ),
+        lambda a, b: (a * a).sum(1, keepdim=True) + (b * b).sum(1) - 2 * (a @ b.transpose(0, 1)),
     )

@@ -16,10 +16,7 @@ def reductions() -> Iterator[Case]:
         for group in groups:
             yield case(f"sum {by(shape)} over {group}", [shape], over("sum", group))
             yield case(
-                f"amax {by(shape)} over {group}",
-                [shape],
-                over("max", group),
-                over("amax", group),
+                f"amax {by(shape)} over {group}", [shape], over("max", group), over("amax", group)
             )
     plain = {
         "mean": lambda x, a: x.mean(a),
@@ -30,11 +27,7 @@ def reductions() -> Iterator[Case]:
         for axis in (0, 1):
             yield case(f"{name} 2048x1024 over {axis}", [(2048, 1024)], at(make, axis))
     for axis in (0, 1, 2):
-        yield case(
-            f"argmax 128x64x96 over {axis}",
-            [(128, 64, 96)],
-            lambda x, a=axis: x.argmax(a),
-        )
+        yield case(f"argmax 128x64x96 over {axis}", [(128, 64, 96)], lambda x, a=axis: x.argmax(a))
     for shape, axis in (
         ((1024, 1024), 0),
         ((1024, 1024), 1),
@@ -44,15 +37,9 @@ def reductions() -> Iterator[Case]:
         ((1000, 1001), 1),
         ((4, 100003), 1),
     ):
-        yield case(
-            f"sum {by(shape)} over {axis} again", [shape], lambda x, a=axis: x.sum(a)
-        )
-        yield case(
-            f"argmax {by(shape)} over {axis}", [shape], lambda x, a=axis: x.argmax(a)
-        )
-        yield case(
-            f"prod {by(shape)} over {axis}", [shape], lambda x, a=axis: x.prod(a)
-        )
+        yield case(f"sum {by(shape)} over {axis} again", [shape], lambda x, a=axis: x.sum(a))
+        yield case(f"argmax {by(shape)} over {axis}", [shape], lambda x, a=axis: x.argmax(a))
+        yield case(f"prod {by(shape)} over {axis}", [shape], lambda x, a=axis: x.prod(a))
     for n in (10**5, 10**6, 1000003, 1 << 22):
         yield case(f"sum of {n}", [(n,)], lambda x: x.sum())
         yield case(f"max of {n}", [(n,)], lambda x: x.max())
@@ -64,23 +51,15 @@ def reductions() -> Iterator[Case]:
                 f"sum 2048x1024 {kind} over {axis}",
                 [(2048, 1024, kind)],
                 lambda x, a=axis: x.sum(a),
-                lambda x, a=axis: x.sum(
-                    a, dtype=x.dtype if x.dtype.itemsize > 1 else None
-                ),
+                lambda x, a=axis: x.sum(a, dtype=x.dtype if x.dtype.itemsize > 1 else None),
             )
     yield case("any 2048x1024 bool over 1", [(2048, 1024, "bool")], lambda x: x.any(1))
     yield case("count x>0 over 0", [(2048, 1024)], lambda x: (x > 0).sum(0))
-    yield case(
-        "mean of abs difference", [(1024, 1024)] * 2, lambda a, b: (a - b).abs().mean()
-    )
+    yield case("mean of abs difference", [(1024, 1024)] * 2, lambda a, b: (a - b).abs().mean())
     yield case("l2 norms of rows", [(2048, 1024)], lambda x: (x * x).sum(1).sqrt())
     yield case("l2 norms of columns", [(2048, 1024)], lambda x: (x * x).sum(0).sqrt())
-    yield case(
-        "global average pool 8x512x14x14", [(8, 512, 14, 14)], lambda x: x.mean((2, 3))
-    )
-    yield case(
-        "global average pool 32x64x7x7", [(32, 512, 7, 7)], lambda x: x.mean((2, 3))
-    )
+    yield case("global average pool 8x512x14x14", [(8, 512, 14, 14)], lambda x: x.mean((2, 3)))
+    yield case("global average pool 32x64x7x7", [(32, 512, 7, 7)], lambda x: x.mean((2, 3)))
     yield case("dot of 1000000", [(10**6,)] * 2, lambda a, b: (a * b).sum())
     yield case("dot (@) of 1000000", [(10**6,)] * 2, lambda a, b: a @ b)
     for axis in (0, 1):
@@ -92,11 +71,7 @@ def reductions() -> Iterator[Case]:
             )
     yield case("cumsum of 1000000", [(10**6,)], lambda x: x.cumsum(0))
     yield case("cumsum 64x128x256 over 1", [(64, 128, 256)], lambda x: x.cumsum(1))
-    yield case(
-        "cummax 1024x1024 over 1",
-        [(1024, 1024)],
-        lambda x: x.cummax(1)[0],
-    )
+    yield case("cummax 1024x1024 over 1", [(1024, 1024)], lambda x: x.cummax(1)[0])
     yield case(
         "cumsum int32 1024x1024",
         [(1024, 1024, "int32")],
@@ -127,19 +102,10 @@ def norms() -> Iterator[Case]:
         )
     for shape in ((1024, 1024), (64, 128, 256)):
         for axis in range(len(shape) - 1):
-            yield case(
-                f"softmax {by(shape)} over {axis}",
-                [shape],
-                lambda x, a=axis: x.softmax(a),
-            )
+            yield case(f"softmax {by(shape)} over {axis}", [shape], lambda x, a=axis: x.softmax(a))
+    yield case("softmax float64 1024x1024", [(1024, 1024, "float64")], lambda x: x.softmax(-1))
     yield case(
-        "softmax float64 1024x1024", [(1024, 1024, "float64")], lambda x: x.softmax(-1)
-    )
-    yield case(
-        "logsumexp 2048x1024",
-        [(2048, 1024)],
-        lambda x: x.logsumexp(1),
-        lambda x: x.logsumexp(1),
+        "logsumexp 2048x1024", [(2048, 1024)], lambda x: x.logsumexp(1), lambda x: x.logsumexp(1)
     )
     yield case(
         "rms norm 2048x1024",
@@ -175,9 +141,7 @@ def norms() -> Iterator[Case]:
         lambda x: F.normalize(x),
     )
     yield case(
-        "standardized columns 2048x1024",
-        [(2048, 1024)],
-        lambda x: (x - x.mean(0)) / x.std(0),
+        "standardized columns 2048x1024", [(2048, 1024)], lambda x: (x - x.mean(0)) / x.std(0)
     )
     yield case(
         "cross entropy 2048x1000",

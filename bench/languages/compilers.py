@@ -48,9 +48,7 @@ class Check:
 
     def takes(self, kernel: Kernel) -> bool:
         """Whether the compiler must take a kernel."""
-        return not (
-            self.is_another and any(o.op is OptOps.TC for o in kernel.applied_opts)
-        )
+        return not (self.is_another and any(o.op is OptOps.TC for o in kernel.applied_opts))
 
     @property
     def name(self) -> str:
@@ -125,9 +123,7 @@ def by_clang(prelude: str, *words: str) -> Callable[[str, Kernel], None]:
             (Path(folder) / "metal_stdlib").write_text("")
             command = [str(zig()), "clang", *words, f"-I{folder}", str(path)]
             command += ["-o", str(Path(folder) / "out")]
-            process = subprocess.run(
-                command, capture_output=True, text=True, timeout=LIMIT_S
-            )
+            process = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         if process.returncode:
             raise CompileError("clang", process.stderr[:600])
 

@@ -44,11 +44,7 @@ TILE = (
     Opt(OptOps.STAGE, "r0", 2),
 )
 """Tiles of a product in shared memory."""
-TRANSPOSE = (
-    Opt(OptOps.LOCAL, "g0", 16),
-    Opt(OptOps.LOCAL, "g1", 16),
-    Opt(OptOps.STAGE, "l0", 1),
-)
+TRANSPOSE = (Opt(OptOps.LOCAL, "g0", 16), Opt(OptOps.LOCAL, "g1", 16), Opt(OptOps.STAGE, "l0", 1))
 """A tile through shared memory: rows in, columns out."""
 GENERAL = (
     Opt(OptOps.LOCAL, "g0", 16),

@@ -37,9 +37,7 @@ template <typename T> struct vec{size} {{
         lines.append(f"  vec{size} operator-() const {{ return vec{size}({minus}); }}")
         lines.append("};")
         for name, kind in _METAL_TYPES.items():
-            lines.append(
-                f"typedef vec{size}<{kind}> {name}{size}, packed_{name}{size};"
-            )
+            lines.append(f"typedef vec{size}<{kind}> {name}{size}, packed_{name}{size};")
     return "\n".join(lines)
 
 

@@ -26,8 +26,7 @@ def _gradients(ex: Any, path: str) -> int:
     call = f"{path}: gradient of conv2d"
     kernels = [k for k in ex.kernels if k.modules and str(k.modules[0]) == call]
     return sum(
-        kernel.title.removeprefix("backward: ").startswith(("conv", "matmul"))
-        for kernel in kernels
+        kernel.title.removeprefix("backward: ").startswith(("conv", "matmul")) for kernel in kernels
     )
 
 
@@ -54,12 +53,10 @@ ANSWERS = {
         "Its condition looks at the constant: 1/3 is not a float, and rounding it changes results.",
     ),
     "2-degree": Answer(
-        len,
-        "With degree 5 too few bits are right, and degree 7 costs one more step.",
+        len, "With degree 5 too few bits are right, and degree 7 costs one more step."
     ),
     "2-fmas": Answer(
-        lambda counts, elements: counts.fmas // elements,
-        "One for each step of the polynomial.",
+        lambda counts, elements: counts.fmas // elements, "One for each step of the polynomial."
     ),
     "3-chain": Answer(
         lambda ex: len(ex.kernels),
@@ -74,9 +71,7 @@ ANSWERS = {
         lambda is_stored: next(count for count in range(1, 50) if is_stored(count)),
         "Each further row costs another 64,000 exp2; at some point storing them is cheaper.",
     ),
-    "3-softmax": Answer(
-        lambda ex: len(ex.kernels), "One row at a time, everything is at hand."
-    ),
+    "3-softmax": Answer(lambda ex: len(ex.kernels), "One row at a time, everything is at hand."),
     "3-total": Answer(
         lambda ex: len(ex.kernels),
         "256 sums of 4096 each, which can be shared out among cores, and then their sum.",
@@ -90,9 +85,7 @@ ANSWERS = {
         lambda counts: 4 * counts.loads // counts.fmas,
         "One vector of the second matrix for all four rows, and an element of each row.",
     ),
-    "4-blocks": Answer(
-        lambda: 4096 // 16, "The stride of x0 in p1, below. With GROUP it is 1."
-    ),
+    "4-blocks": Answer(lambda: 4096 // 16, "The stride of x0 in p1, below. With GROUP it is 1."),
     "4-staged": Answer(
         lambda: 16 * 16 * 4, "A tile of 16 rows and 16 columns, of four bytes each."
     ),
@@ -120,8 +113,7 @@ ANSWERS = {
         "of this layer pads what the second one reads.",
     ),
     "6-first": Answer(
-        lambda ex: _gradients(ex, "net.c1"),
-        "Nobody asked for the gradient of the images.",
+        lambda ex: _gradients(ex, "net.c1"), "Nobody asked for the gradient of the images."
     ),
     "6-moved": Answer(
         len,
@@ -133,9 +125,7 @@ ANSWERS = {
         "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only, and 512 rows "
         "share these.",
     ),
-    "10-row": Answer(
-        _itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."
-    ),
+    "10-row": Answer(_itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."),
     "10-column": Answer(
         _itself,
         "Every element is in a row of its own, and a sector is the least that moves: 32 bytes for "
@@ -154,11 +144,9 @@ ANSWERS = {
         "For each of the 4 tiles one after it is filled, and one before it is filled again.",
     ),
     "10-products": Answer(
-        _itself,
-        "2 * 4 tiles of the result, and for each of them 2 times 16 steps of the sums.",
+        _itself, "2 * 4 tiles of the result, and for each of them 2 times 16 steps of the sums."
     ),
     "10-fragment": Answer(
-        lambda core: core.a.per_lane,
-        "The tile has 16 * 16 elements, and there are 32 lanes.",
+        lambda core: core.a.per_lane, "The tile has 16 * 16 elements, and there are 32 lanes."
     ),
 }

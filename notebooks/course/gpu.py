@@ -99,30 +99,21 @@ def check_loads(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
         return trace
     if not products(trace):
         return wrong("no tensor core is used")
-    loads = [
-        n for n in trace.linear if n.op is Ops.LOAD and n.place.param.op is Ops.PARAM
-    ]
+    loads = [n for n in trace.linear if n.op is Ops.LOAD and n.place.param.op is Ops.PARAM]
     once = sum(p.length * p.dtype.itemsize for p in {n.place.param for n in loads})
-    counts = [
-        c for c in trace.accesses.values() if c.space == "global" and not c.is_store
-    ]
+    counts = [c for c in trace.accesses.values() if c.space == "global" and not c.is_store]
     wanted = sum(count.bytes_wanted for count in counts)
     if wanted > once:
         return wrong(
             f"{wanted:,} bytes are loaded, and the operands have {once:,}: which warps need the"
             " same tile?"
         )
-    return right(
-        f"{wanted:,} bytes are loaded, for {products(trace)} products of tiles"
-    )
+    return right(f"{wanted:,} bytes are loaded, for {products(trace)} products of tiles")
 
 
 def check_race(trace: Trace, pair: Any) -> Verdict:
     """`pair`: the ops of the two steps that race, the earlier one first."""
-    if not isinstance(pair, tuple | list) or [type(word) for word in pair] != [
-        str,
-        str,
-    ]:
+    if not isinstance(pair, tuple | list) or [type(word) for word in pair] != [str, str]:
         return wrong('it should be two words, as in ("LOAD", "LOAD")')
     first, second = (word.strip().upper() for word in pair)
     races = [f for f in trace.findings if f.kind == "race"]
@@ -130,9 +121,7 @@ def check_race(trace: Trace, pair: Any) -> Verdict:
     if (first, second) in found:
         return right(races[found.index((first, second))].words)
     if (second, first) in found:
-        return wrong(
-            "these two, but the other one comes first: in which round is each?"
-        )
+        return wrong("these two, but the other one comes first: in which round is each?")
     if first == second == "STORE":
         return wrong("both write; but which step uses what the other one writes over?")
     return wrong(

@@ -51,9 +51,7 @@ def table(kernels: Mapping[str, Kernel]) -> Text:
     for name, kernel in kernels.items():
         spilled = spills(kernel) if kernel.counts.fmas else 0
         if spilled > FEW_SPILLS:
-            lines.append(
-                f"not counted: spills, {spilled} instructions in the inner loop of {name}"
-            )
+            lines.append(f"not counted: spills, {spilled} instructions in the inner loop of {name}")
     return Text("\n".join(lines))
 
 
@@ -83,7 +81,5 @@ def _inner(kernel: Kernel) -> list[str]:
     loops = code_loops(lines)
     inner = [a for a in loops if not any(b != a and b[0] in a for b in loops)]
     texts = [[lines[i].text.expandtabs() for i in loop] for loop in inner]
-    busiest = max(
-        texts, key=lambda t: sum(bool(MULTIPLY_ADD.search(x)) for x in t), default=[]
-    )
+    busiest = max(texts, key=lambda t: sum(bool(MULTIPLY_ADD.search(x)) for x in t), default=[])
     return [x.strip() for x in busiest if not x.endswith(":")]

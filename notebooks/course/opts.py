@@ -49,9 +49,7 @@ def check_columns(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     return _answer(candidate, f"{counts.loads:,} loads, each a whole vector")
 
 
-def check_tile(
-    kernel: Kernel, opts: Opt | Sequence[Opt], most: float = 0.75
-) -> Verdict:
+def check_tile(kernel: Kernel, opts: Opt | Sequence[Opt], most: float = 0.75) -> Verdict:
     """A product: at most `most` loads for each multiply-add, all of them on whole vectors, and
     no sum that has to leave its register."""
     candidate = _applied(kernel, opts)
@@ -89,9 +87,7 @@ def check_conv(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
         )
     ratio = counts.loads / counts.fmas
     if ratio > 0.75 * 1.01:
-        return wrong(
-            f"{ratio:.2f} loads for each multiply-add: use what was loaded more often"
-        )
+        return wrong(f"{ratio:.2f} loads for each multiply-add: use what was loaded more often")
     return _in_registers(candidate) or _answer(
         candidate, f"{ratio:.2f} loads for each multiply-add"
     )
@@ -120,9 +116,7 @@ def check_best_tile(rows: Any, vectors: Any) -> Verdict:
             f"it fits, with {reuse:.2f} multiply-adds for each load; another one that fits has "
             f"{best:.2f}"
         )
-    return right(
-        f"{needed} of {most} registers, {reuse:.2f} multiply-adds for each load"
-    )
+    return right(f"{needed} of {most} registers, {reuse:.2f} multiply-adds for each load")
 
 
 def tile_registers(rows: int, vectors: int) -> int:

@@ -39,10 +39,7 @@ class Picture:
 
 
 def bars(
-    rows: Sequence[tuple[str, float, str]],
-    title: str,
-    full: float | None = None,
-    mark: str = "",
+    rows: Sequence[tuple[str, float, str]], title: str, full: float | None = None, mark: str = ""
 ) -> Picture:
     """Return a bar per (name, value, label). `full`: what a bar is compared with; where one is
     longer, a line stands there, and `mark` says below it what it is."""
@@ -103,15 +100,12 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
         parts.append(_text(beside[0], beside[1] + 4, str(number), BLUE, "middle"))
         parts.append(_text(510, 190 + 20 * number, f"{number}  {name}", INK))
     labels = [
-        f"{name} {share:.0%} at {ratio:.3g} multiply-adds per load"
-        for name, ratio, share in points
+        f"{name} {share:.0%} at {ratio:.3g} multiply-adds per load" for name, ratio, share in points
     ]
     return _card(bottom + 56, parts, title, labels)
 
 
-def curve(
-    xs: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]], title: str
-) -> Picture:
+def curve(xs: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]], title: str) -> Picture:
     """Return lines over `xs`, each with its name and a colour."""
     left, right, top, bottom = 90, WIDTH - 150, 44, 260
     values = [v for _, ys in lines for v in ys]
@@ -128,10 +122,7 @@ def curve(
     for place, (name, ys) in enumerate(lines):
         colour = (BLUE, ORANGE, GREEN)[place % 3]
         points = [
-            (
-                left + (right - left) * (a - xs[0]) / wide,
-                bottom - (bottom - top) * (b - low) / span,
-            )
+            (left + (right - left) * (a - xs[0]) / wide, bottom - (bottom - top) * (b - low) / span)
             for a, b in zip(xs, ys, strict=True)
         ]
         parts.append(_line(points, colour, 1.6))
@@ -180,9 +171,7 @@ def _line(points: Sequence[tuple[float, float]], colour: str, width: float) -> s
     )
 
 
-def _card(
-    height: float, parts: Sequence[str], title: str, told: Sequence[str]
-) -> Picture:
+def _card(height: float, parts: Sequence[str], title: str, told: Sequence[str]) -> Picture:
     """Return a picture; `told` says in words what it shows beside its title."""
     words = f"{title}: {', '.join(told)}"
     size = f"width='{WIDTH}' height='{height:.0f}' viewBox='0 0 {WIDTH} {height:.0f}'"

@@ -35,9 +35,7 @@ class Race:
         for name, seconds in self.seconds.items():
             label = f"{seconds_text(seconds)}   {self.ratio(first, name):.3g} x"
             if self.share:
-                rows.append(
-                    (name, self.share[name], f"{self.share[name]:.0%}   {label}")
-                )
+                rows.append((name, self.share[name], f"{self.share[name]:.0%}   {label}"))
             else:
                 rows.append((name, seconds / most, label))
         title = "share of the multiply-add peak of one core" if self.share else "time"
@@ -49,11 +47,7 @@ class Race:
     def __repr__(self) -> str:
         return "\n".join(
             f"{name}: {seconds_text(seconds)}"
-            + (
-                f", {self.share[name]:.0%} of the peak of one core"
-                if self.share
-                else ""
-            )
+            + (f", {self.share[name]:.0%} of the peak of one core" if self.share else "")
             for name, seconds in self.seconds.items()
         )
 

@@ -95,9 +95,7 @@ def check_double(rule: Rule) -> Verdict:
             return wrong(f"it does not fire on p0[i] + p0[i], of {kind}")
         if after is not x * 2:
             return wrong("p0[i] + p0[i] should become p0[i] * 2")
-    return right(
-        "one name is one node, and doubling is exact, infinities and NaN included"
-    )
+    return right("one name is one node, and doubling is exact, infinities and NaN included")
 
 
 @_judged
@@ -121,9 +119,7 @@ def check_factor(rule: Rule) -> Verdict:
     if after is not before:
         why = counterexample(before, after, 3)
         return wrong(f"it fires on floats, where it is not exact: {why}")
-    return right(
-        "exact on integers, which wrap alike on both sides, and silent on floats"
-    )
+    return right("exact on integers, which wrap alike on both sides, and silent on floats")
 
 
 def _applied(rule: Rule, node: UOp) -> UOp:

@@ -44,9 +44,7 @@ def check_index(position: Callable[[int, int], int]) -> Verdict:
         except Exception as error:  # a reader's function may raise anything
             return wrong(f"at [{i}, {j}] it fails: {failure(error)}")
         if element != view[i, j]:
-            return wrong(
-                f"[{i}, {j}] reads element {view[i, j]}, and yours says {said}"
-            )
+            return wrong(f"[{i}, {j}] reads element {view[i, j]}, and yours says {said}")
     return right("and a load in a kernel would have the same arithmetic in its index")
 
 
@@ -73,9 +71,7 @@ def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
         )
     stored = ex.kernels[0].estimates
     if ex.kernels[0].shape not in ((rows, 1), (rows,)):
-        return wrong(
-            f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums"
-        )
+        return wrong(f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums")
     if not np.allclose(_on_copies(y).numpy(), _on_copies(expected).numpy()):
         return wrong("the values have changed")
     return right(f"two kernels, the first with {stored.flops:,} operations")
@@ -103,9 +99,7 @@ def check_evaluations(count: Any, ex: Exploration) -> Verdict:
     if count is None or count <= 0:
         return wrong("it should be a number, of how often exp2 would be computed")
     if count == counted["elements"]:
-        return wrong(
-            "that is the number of elements; but how often is each of them read?"
-        )
+        return wrong("that is the number of elements; but how often is each of them read?")
     if count != counted["evaluations"]:
         missing, rest = divmod(counted["evaluations"], count)
         loops = [f"{n:,}" for n in (50, 64, 1000, 50 * 64, 50 * 1000) if n == missing]

@@ -11,12 +11,7 @@ from numpy import inf
 from workbench import Tensor
 
 BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-LARGEST = {
-    "float16": 65504.0,
-    "bfloat16": 3.3e38,
-    "float32": 3.4e38,
-    "float64": 1.7e308,
-}
+LARGEST = {"float16": 65504.0, "bfloat16": 3.3e38, "float32": 3.4e38, "float64": 1.7e308}
 INTS = "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split()
 Array = np.ndarray[Any, Any]
 
@@ -30,9 +25,7 @@ class NoOperand(Exception):
 
 def held(v: Array, dtype: str) -> Array:
     """Return where values are ones of a float type."""
-    narrow = v.astype(
-        {"float16": "float16", "float64": "float64"}.get(dtype, "float32")
-    )
+    narrow = v.astype({"float16": "float16", "float64": "float64"}.get(dtype, "float32"))
     if dtype == "bfloat16":
         cut = (narrow.view(np.uint32) & 0xFFFF0000).view(np.float32)
         narrow = np.where(np.isfinite(narrow), cut, narrow)
@@ -59,9 +52,7 @@ class Value:
         v = np.array(v, np.float64)
         e = np.array(np.broadcast_to(e, v.shape), np.float64)
         e = np.where(np.isnan(e), np.where(np.isfinite(v), inf, 0), e)
-        e = np.where(
-            held(v, dtype), e, e + step(dtype) * abs(v) + 1e-6 * (dtype == "float16")
-        )
+        e = np.where(held(v, dtype), e, e + step(dtype) * abs(v) + 1e-6 * (dtype == "float16"))
         overflows = np.isfinite(v) & (abs(v) + e > 0.9 * LARGEST[dtype])
         return cls(name, dtype, v, np.where(overflows, inf, e))
 

@@ -67,43 +67,16 @@ def numbers(dtype: DType) -> Array:
         return np.array(whole_numbers, dtype.numpy)
     fractions = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.1, 255.5, -128.5, 65519.99]
     tiny = [
-        2.0**-n
-        for n in (
-            6,
-            7,
-            9,
-            10,
-            16,
-            17,
-            14,
-            15,
-            24,
-            25,
-            126,
-            133,
-            134,
-            149,
-            150,
-            1022,
-            1074,
-        )
+        2.0**-n for n in (6, 7, 9, 10, 16, 17, 14, 15, 24, 25, 126, 133, 134, 149, 150, 1022, 1074)
     ]
     ties = [1.5 * 2.0**-25, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-30, 1 + 2.0**-8]
-    ties += [
-        1 + 2.0**-4,
-        1 + 3 * 2.0**-4,
-        1 + 2.0**-3,
-        1 + 3 * 2.0**-3,
-        1 + 2.0**-4 + 2.0**-30,
-    ]
+    ties += [1 + 2.0**-4, 1 + 3 * 2.0**-4, 1 + 2.0**-3, 1 + 3 * 2.0**-3, 1 + 2.0**-4 + 2.0**-30]
     ties += [1.5 * 2.0**-9, 1.5 * 2.0**-16, 2.5 * 2.0**-9, 448.5, 464.0, 464.5, 61439.5]
     ties += [1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8, 3.3e38, 3.39e38, 3.5e38, 1e300]
     special = [math.inf, -math.inf, math.nan]
     floats = [*map(float, sorted(near)), *fractions, *tiny, *ties, *special]
     floats += [-value for value in tiny + ties]
-    whole_numbers = {
-        np.float64(dtype.const(v)).tobytes(): dtype.const(v) for v in floats
-    }
+    whole_numbers = {np.float64(dtype.const(v)).tobytes(): dtype.const(v) for v in floats}
     return np.array(list(whole_numbers.values()), dtype.numpy)
 
 
@@ -268,9 +241,7 @@ def _cell(case: Case, actual: Array) -> str:
         return "same"
     first = wrong[0]
     operands = ", ".join(str(a[first]) for a in case.inputs)
-    return (
-        f"{wrong.size} differ: {operands} gives {actual[first]}, not {case.want[first]}"
-    )
+    return f"{wrong.size} differ: {operands} gives {actual[first]}, not {case.want[first]}"
 
 
 def main() -> None:

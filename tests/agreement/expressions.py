@@ -80,9 +80,7 @@ def case(seed: int, steps: int = 0) -> Case:
     return expression
 
 
-def add(
-    expression: Case, env: dict[str, Any], tensor: str, array: str, exact: bool
-) -> None:
+def add(expression: Case, env: dict[str, Any], tensor: str, array: str, exact: bool) -> None:
     """Add a line: `tensor` and `array` are the expressions of its two sides."""
     name = f"t{len(expression.arrays)}"
     twin = name.replace("t", "n", 1)
@@ -97,9 +95,7 @@ def add(
 
 def _leaf(expression: Case, env: dict[str, Any], pick: random.Random) -> None:
     shape = tuple(pick.choice(SIZES) for _ in range(pick.randint(1, 3)))
-    kind = pick.choice(
-        ("float",) * 6 + ("int", "int", "bool", "bool", "half", "bfloat16")
-    )
+    kind = pick.choice(("float",) * 6 + ("int", "int", "bool", "bool", "half", "bfloat16"))
     array = {
         "float": f"rng.standard_normal({shape}).astype(np.float32)",
         "int": f"rng.integers(-9, 10, {shape}).astype(np.int32)",
@@ -119,9 +115,7 @@ def _step(expression: Case, env: dict[str, Any], pick: random.Random) -> bool:
     return pick.choice(_STEPS + STEPS)(expression, env, pick, name)
 
 
-def _unary(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _unary(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a, n = expression.arrays[name], wide(expression, name)
     exact = name in expression.exact
     if a.dtype.kind == "b":
@@ -182,9 +176,7 @@ def wide(expression: Case, name: str) -> str:
     return f"{twin}.astype(np.float32)" if small else twin
 
 
-def _narrowed(
-    expression: Case, env: dict[str, Any], name: str, tensor: str, array: str
-) -> bool:
+def _narrowed(expression: Case, env: dict[str, Any], name: str, tensor: str, array: str) -> bool:
     """Add a step on low-precision floats, computed wide and rounded; False if that is infinite."""
     kind = expression.arrays[name].dtype
     if kind.name in SMALL:
@@ -197,15 +189,9 @@ def _narrowed(
     return True
 
 
-def _binary(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _binary(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a = expression.arrays[name]
-    fits = [
-        o
-        for o, b in expression.arrays.items()
-        if b.dtype == a.dtype and _broadcasts(a, b)
-    ]
+    fits = [o for o, b in expression.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)]
     other = pick.choice(fits)
     n, m = wide(expression, name), wide(expression, other)
     exact = name in expression.exact and other in expression.exact
@@ -214,16 +200,11 @@ def _binary(
     elif a.dtype.kind == "i":
         if float(np.abs(a).max(initial=0)) > 1e4:
             return False
-        forms = [
-            (f"{name} {o} {other}", f"{n} {o} {m}")
-            for o in ("+", "-", "*", "<", "==", ">=")
-        ]
+        forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in ("+", "-", "*", "<", "==", ">=")]
         forms.append((f"{name}.maximum({other})", f"np.maximum({n}, {m})"))
     else:
         forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in "+-*"]
-        forms.append(
-            (f"{name} / ({other}.abs() + 1)", f"{n} / (np.abs({m}) + np.float32(1))")
-        )
+        forms.append((f"{name} / ({other}.abs() + 1)", f"{n} / (np.abs({m}) + np.float32(1))"))
         forms.append((f"{name}.maximum({other})", f"np.maximum({n}, {m})"))
         if float(np.abs(a).max(initial=0)) > 1e3:
             return False
@@ -234,14 +215,10 @@ def _binary(
     return True
 
 
-def _where(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _where(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a = expression.arrays[name]
     conditions = [
-        o
-        for o, b in expression.arrays.items()
-        if b.dtype.kind == "b" and _broadcasts(a, b)
+        o for o, b in expression.arrays.items() if b.dtype.kind == "b" and _broadcasts(a, b)
     ]
     if not conditions or a.dtype.kind == "b":
         return False
@@ -258,25 +235,15 @@ def _where(
     return True
 
 
-def _move(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _move(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a, n = expression.arrays[name], name.replace("t", "n", 1)
     if a.ndim == 0:
         return False
-    kind = pick.choice(
-        ("permute", "reshape", "pad", "shrink", "flip", "expand", "slice", "merge")
-    )
+    kind = pick.choice(("permute", "reshape", "pad", "shrink", "flip", "expand", "slice", "merge"))
     exact = name in expression.exact
     if kind == "permute":
         order = tuple(pick.sample(range(a.ndim), a.ndim))
-        add(
-            expression,
-            env,
-            f"{name}.permute({order})",
-            f"{n}.transpose({order})",
-            exact,
-        )
+        add(expression, env, f"{name}.permute({order})", f"{n}.transpose({order})", exact)
     elif kind in ("reshape", "merge"):
         shape = (-1,) if kind == "merge" else _split(a.shape, pick)
         add(expression, env, f"{name}.reshape({shape})", f"{n}.reshape({shape})", exact)
@@ -296,13 +263,7 @@ def _move(
         if a.size > 500:
             return False
         shape = (pick.choice((2, 3)), *a.shape)
-        add(
-            expression,
-            env,
-            f"{name}.expand({shape})",
-            f"np.broadcast_to({n}, {shape})",
-            exact,
-        )
+        add(expression, env, f"{name}.expand({shape})", f"np.broadcast_to({n}, {shape})", exact)
     else:
         cut = ", ".join(pick.choice((":", "::2", "::-1", "1:", ":-1")) for _ in a.shape)
         if 0 in env[n][tuple(eval(f"np.s_[{cut},]", {"np": np}))].shape:
@@ -311,16 +272,12 @@ def _move(
     return True
 
 
-def _reduce(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _reduce(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a, n = expression.arrays[name], wide(expression, name)
     if a.ndim == 0 or a.dtype.kind == "b":
         return False
     exact = name in expression.exact
-    axes: Any = pick.choice(
-        [None, *range(a.ndim), tuple(range(pick.randint(1, a.ndim)))]
-    )
+    axes: Any = pick.choice([None, *range(a.ndim), tuple(range(pick.randint(1, a.ndim)))])
     keep = pick.random() < 0.5
     if a.dtype.kind == "i" and pick.random() < 0.3 and exact:
         axis = pick.randrange(a.ndim)
@@ -328,9 +285,7 @@ def _reduce(
         array = f"{n}.{kind}({axis}).astype(np.int32)"
         add(expression, env, f"{name}.{kind}({axis})", array, True)
         return True
-    kind = pick.choice(
-        ("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max")
-    )
+    kind = pick.choice(("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max"))
     small = a.dtype.name in SMALL
     summed = a.dtype if _kind(a) == "f" else "int64"
     cast = f", dtype=np.{summed}" if kind in ("sum", "mean") and not small else ""
@@ -342,9 +297,7 @@ def _reduce(
     return True
 
 
-def _centre(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _centre(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     """A value against its own reduction: two uses of one tensor at different indexes."""
     a, n = expression.arrays[name], wide(expression, name)
     if a.ndim == 0 or _kind(a) != "f":
@@ -356,9 +309,7 @@ def _centre(
     return _narrowed(expression, env, name, tensor, array)
 
 
-def _matmul(
-    expression: Case, env: dict[str, Any], pick: random.Random, name: str
-) -> bool:
+def _matmul(expression: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a, n = expression.arrays[name], wide(expression, name)
     if a.ndim < 2 or _kind(a) != "f" or float(np.abs(a).max(initial=0)) > 100:
         return False
@@ -387,16 +338,4 @@ def _broadcasts(a: Any, b: Any) -> bool:
         return False
 
 
-_STEPS = (
-    _unary,
-    _unary,
-    _binary,
-    _binary,
-    _where,
-    _move,
-    _move,
-    _move,
-    _reduce,
-    _centre,
-    _matmul,
-)
+_STEPS = (_unary, _unary, _binary, _binary, _where, _move, _move, _move, _reduce, _centre, _matmul)

@@ -21,15 +21,11 @@ def gather(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     dtype = pick.choice(("int32", "int64", "uint8")) if length < 256 else "int32"
     low = 0 if dtype == "uint8" else -length
     rows, columns = pick.choice((1, 2)), pick.choice((1, 2, 5))
-    places = [
-        [pick.randrange(low, length) for _ in range(columns)] for _ in range(rows)
-    ]
+    places = [[pick.randrange(low, length) for _ in range(columns)] for _ in range(rows)]
     cut = ":, " * axis
     index = f"Tensor({places}, dtype=dtypes.{dtype})"
     exact = name in expression.exact
-    add(
-        expression, env, f"{name}[{cut}{index}]", f"{n}[{cut}np.array({places})]", exact
-    )
+    add(expression, env, f"{name}[{cut}{index}]", f"{n}[{cut}np.array({places})]", exact)
     return True
 
 
@@ -40,9 +36,7 @@ def triangle(expression: Case, env: Env, pick: random.Random, name: str) -> bool
         return False
     rows, columns = a.shape[-2:]
     sign, shift = pick.choice(("<", "<=", ">", "==")), pick.randint(-2, 2)
-    mask = (
-        f"Tensor.arange({rows}).unsqueeze(1) {sign} Tensor.arange({columns}) + {shift}"
-    )
+    mask = f"Tensor.arange({rows}).unsqueeze(1) {sign} Tensor.arange({columns}) + {shift}"
     array = f"np.arange({rows})[:, None] {sign} np.arange({columns}) + {shift}"
     exact = name in expression.exact
     tensor = f"({mask}).where({name}, 0)"
@@ -94,19 +88,10 @@ def joined(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
         return False
     axis, exact = pick.randrange(a.ndim), name in expression.exact
     if pick.random() < 0.5:
-        tensor, array = (
-            f"Tensor.stack({name}, {name}.flip({axis}), dim={axis})",
-            "stack",
-        )
+        tensor, array = (f"Tensor.stack({name}, {name}.flip({axis}), dim={axis})", "stack")
     else:
         tensor, array = f"{name}.cat({name}.flip({axis}), dim={axis})", "concatenate"
-    add(
-        expression,
-        env,
-        tensor,
-        f"np.{array}([{n}, np.flip({n}, {axis})], axis={axis})",
-        exact,
-    )
+    add(expression, env, tensor, f"np.{array}([{n}, np.flip({n}, {axis})], axis={axis})", exact)
     return True
 
 
@@ -115,13 +100,7 @@ def wave(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     if a.dtype.name != "float32":
         return False
     kind = pick.choice(("sin", "cos"))
-    add(
-        expression,
-        env,
-        f"{name}.clip(-9, 9).{kind}()",
-        f"np.{kind}(np.clip({n}, -9, 9))",
-        False,
-    )
+    add(expression, env, f"{name}.clip(-9, 9).{kind}()", f"np.{kind}(np.clip({n}, -9, 9))", False)
     return True
 
 
@@ -143,11 +122,7 @@ def softmax(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
 
 def stored(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     add(
-        expression,
-        env,
-        f"{name}.contiguous()",
-        name.replace("t", "n", 1),
-        name in expression.exact,
+        expression, env, f"{name}.contiguous()", name.replace("t", "n", 1), name in expression.exact
     )
     return True
 
@@ -155,33 +130,11 @@ def stored(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
 def nothing(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     """An axis without elements, summed away again: zeros."""
     a, n = expression.arrays[name], name.replace("t", "n", 1)
-    if (
-        a.ndim == 0
-        or a.dtype.kind == "b"
-        or a.dtype.name in SMALL
-        or pick.random() < 0.7
-    ):
+    if a.ndim == 0 or a.dtype.kind == "b" or a.dtype.name in SMALL or pick.random() < 0.7:
         return False
     cut = f"np.sum({n}[:0], 0, dtype={n}.dtype)"
-    add(
-        expression,
-        env,
-        f"{name}[:0].sum(0) + {name}",
-        f"{cut} + {n}",
-        name in expression.exact,
-    )
+    add(expression, env, f"{name}[:0].sum(0) + {name}", f"{cut} + {n}", name in expression.exact)
     return True
 
 
-STEPS = (
-    gather,
-    triangle,
-    one_of_each,
-    settled,
-    running,
-    joined,
-    wave,
-    softmax,
-    stored,
-    nothing,
-)
+STEPS = (gather, triangle, one_of_each, settled, running, joined, wave, softmax, stored, nothing)

@@ -44,9 +44,7 @@ class Program:
         self.pool: list[Value] = []
         self.special = self.below(3) == 0
         self.dtypes = COMMON if self.below(3) else ["bool", *INTS, *BITS]
-        self.sizes = (
-            [1, 2, 3, 4, 5, 6, 7, 9] if self.below(3) else [1, 2, 3, 8, 16, 17, 33, 64]
-        )
+        self.sizes = [1, 2, 3, 4, 5, 6, 7, 9] if self.below(3) else [1, 2, 3, 8, 16, 17, 33, 64]
         with np.errstate(all="ignore"):
             for _ in range(1 + self.below(3)):
                 self.leaf()
@@ -80,11 +78,7 @@ class Program:
         self.lines.append(f"{x.name} = {text}")
         exec(self.lines[-1], self.env)
         t = self.env[x.name]
-        assert t.dtype.name == dtype and t.shape == x.v.shape, (
-            t.dtype,
-            t.shape,
-            *self.lines,
-        )
+        assert t.dtype.name == dtype and t.shape == x.v.shape, (t.dtype, t.shape, *self.lines)
         self.pool.append(x)
         return x
 
@@ -100,16 +94,12 @@ class Program:
         n, rare = int(np.prod(shape)), self.rng.random(shape) < 0.15 * self.special
         if self.below(8) == 0 and n < 100 and dtype != "bool":
             v = np.arange(n).reshape(shape)
-            return self.emit(
-                f"Tensor.arange({n}, dtype={dtype!r}).reshape({shape})", dtype, v
-            )
+            return self.emit(f"Tensor.arange({n}, dtype={dtype!r}).reshape({shape})", dtype, v)
         if dtype == "bool":
             v = self.rng.random(shape) < 0.5
         elif dtype in BITS:
             v = self.rng.integers(-12, 13, shape) / self.pick([1.0, 2.0, 4.0])
-            v = np.where(
-                rare, self.rng.choice([nan, inf, -inf, 0.0, 2.0**14], shape), v
-            )
+            v = np.where(rare, self.rng.choice([nan, inf, -inf, 0.0, 2.0**14], shape), v)
         else:
             ends = np.iinfo(dtype)
             v = self.rng.integers(-9 if ends.min else 0, 10, shape).astype(dtype)
@@ -119,15 +109,9 @@ class Program:
         text = f"Tensor(np.array({v.ravel().tolist()}, {stored!r}).reshape({shape}))"
         return self.emit(text + ".cast('bfloat16')" * (dtype == "bfloat16"), dtype, v)
 
-    def pair(
-        self, fits: Callable[[Value], bool] = lambda x: True
-    ) -> tuple[Value, Value]:
+    def pair(self, fits: Callable[[Value], bool] = lambda x: True) -> tuple[Value, Value]:
         x = self.value(fits)
-        others = [
-            y
-            for y in self.pool
-            if y is not x and fits(y) and joined(x.v.shape, y.v.shape)
-        ]
+        others = [y for y in self.pool if y is not x and fits(y) and joined(x.v.shape, y.v.shape)]
         if others and self.below(3):
             y = self.pick(others)
         else:
@@ -142,9 +126,7 @@ class Program:
         shape, axes, text = x.v.shape, x.v.ndim, ""
         if not axes:
             return self.emit(
-                f"{x.name}.expand(3, 2)",
-                x.dtype,
-                *(np.full((3, 2), a) for a in (x.v, x.e)),
+                f"{x.name}.expand(3, 2)", x.dtype, *(np.full((3, 2), a) for a in (x.v, x.e))
             )
         a, k, pads, fill = self.below(axes), self.below(11), [], 0
         n, q = shape[a], self.below(9) - 4
@@ -153,9 +135,7 @@ class Program:
             halves = (x.v.size // 2, 2) if x.v.size % 2 == 0 else (x.v.size, 1)
             text = f"reshape({self.pick([(x.v.size,), halves, halves[::-1], (1, *shape[::-1])])})"
         elif k == 2:
-            text = (
-                f"permute({order})" if self.below(2) else f"repeat_interleave(2, {a})"
-            )
+            text = f"permute({order})" if self.below(2) else f"repeat_interleave(2, {a})"
         elif k == 3:
             pads = [(self.below(3), self.below(3)) for _ in shape]
             fill = self.pick([0, 0, 1, 3]) if x.dtype != "bool" else 0
@@ -163,18 +143,13 @@ class Program:
         elif k == 4:
             text = f"expand({tuple(self.pick([2, 3]) if m == 1 else m for m in shape)})"
         elif k == 5:
-            text = (
-                f"{self.pick(['tril', 'triu'])}({q})" if axes > 1 else f"roll({q}, 0)"
-            )
+            text = f"{self.pick(['tril', 'triu'])}({q})" if axes > 1 else f"roll({q}, 0)"
         elif k == 6 and n:
             text = f"[{':, ' * a}{[self.below(2 * n) - n for _ in range(1 + self.below(5))]}]"
         elif k == 7:
             text = f"flip({order[: 1 + self.below(axes)]})"
         else:
-            ends = [
-                f"{self.pick(['', -2, 0, 1])}:{self.pick(['', n, -1, 3])}"
-                for n in shape
-            ]
+            ends = [f"{self.pick(['', -2, 0, 1])}:{self.pick(['', n, -1, 3])}" for n in shape]
             text = f"[{', '.join(f'{end}:{self.pick([1, 1, 2, -1, -2, 3])}' for end in ends)}]"
         written = x.name + ("" if text[0] == "[" else ".") + text
 
@@ -193,9 +168,7 @@ class Program:
                 "roll": lambda by, axis: np.roll(array, by, axis),
                 "flip": lambda by: np.flip(array, by),
             }  # fmt: skip
-            return np.asarray(
-                eval("array" * (text[0] == "[") + text, {"array": array, **verbs})
-            )
+            return np.asarray(eval("array" * (text[0] == "[") + text, {"array": array, **verbs}))
 
         return self.emit(written, x.dtype, moved(x.v, fill), moved(x.e, 0))
 
@@ -210,10 +183,7 @@ class Program:
 
     def arithmetic(self) -> Value:
         x, y = self.pair()
-        dtype, op = (
-            promoted(x.dtype, y.dtype),
-            self.pick(["+", "-", "*", "maximum", "minimum"]),
-        )
+        dtype, op = (promoted(x.dtype, y.dtype), self.pick(["+", "-", "*", "maximum", "minimum"]))
         if dtype == "bool" and op == "-":
             raise NoOperand
         a, b = x.cast(dtype), y.cast(dtype)
@@ -221,9 +191,7 @@ class Program:
         if op == "*":
             e = np.where(e == 0, 0.0, abs(a.v) * b.e + abs(b.v) * a.e + a.e * b.e)
         text = f"{x.name}.{op}({y.name})" if len(op) > 1 else f"{x.name} {op} {y.name}"
-        ufunc = {"+": np.add, "-": np.subtract, "*": np.multiply}.get(op) or getattr(
-            np, op
-        )
+        ufunc = {"+": np.add, "-": np.subtract, "*": np.multiply}.get(op) or getattr(np, op)
         v = ufunc(a.v, b.v)
         if dtype in BITS and op in "+-":
             e = np.where(held(v, dtype), e, e + step(dtype) * (abs(a.v) + abs(b.v)))
@@ -237,19 +205,12 @@ class Program:
         if dtype in BITS or (op in ("<<", ">>") and x.dtype != y.dtype):
             raise NoOperand
         a, b = x.v.astype(dtype), y.v.astype(dtype)
-        ufuncs = {
-            "//": np.floor_divide,
-            "%": np.mod,
-            "&": np.bitwise_and,
-            "|": np.bitwise_or,
-        }
+        ufuncs = {"//": np.floor_divide, "%": np.mod, "&": np.bitwise_and, "|": np.bitwise_or}
         ufuncs |= {"^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift}
         fits = b != 0 if op in ("//", "%") else np.full(b.shape, True)
         if op in ("<<", ">>"):
             fits = (b >= 0) & (b < 8 * b.dtype.itemsize)
-        v = np.where(
-            fits, ufuncs[op](a, np.where(fits, b, b.dtype.type(1))), b.dtype.type(0)
-        )
+        v = np.where(fits, ufuncs[op](a, np.where(fits, b, b.dtype.type(1))), b.dtype.type(0))
         return self.emit(f"{x.name} {op} {y.name}", dtype, v)
 
     def comparison(self) -> Value:
@@ -271,9 +232,7 @@ class Program:
 
     def unary(self) -> Value:
         x = self.value(lambda q: q.dtype != "bool")
-        verb = self.pick(
-            ["abs", "square", "sign", "floor", "round", "exp", "tanh", "sin"]
-        )
+        verb = self.pick(["abs", "square", "sign", "floor", "round", "exp", "tanh", "sin"])
         if not x.is_float and verb in ("floor", "round", "exp", "tanh", "sin"):
             verb = "bitwise_not"
         f = {"round": np.rint, "bitwise_not": np.invert}.get(verb) or getattr(np, verb)
@@ -297,18 +256,7 @@ class Program:
     def reduction(self) -> Value:
         x = self.value(lambda q: q.v.ndim > 0)
         verb = self.pick(
-            [
-                "sum",
-                "sum",
-                "cumsum",
-                "max",
-                "min",
-                "prod",
-                "any",
-                "all",
-                "argmax",
-                "sort",
-            ]
+            ["sum", "sum", "cumsum", "max", "min", "prod", "any", "all", "argmax", "sort"]
         )
         a, kept = self.below(x.v.ndim), bool(self.below(2))
         total = {"uint64": "uint64"}.get(x.dtype, x.dtype if x.is_float else "int64")
@@ -322,9 +270,7 @@ class Program:
         if verb == "prod":
             if x.is_float:
                 raise NoOperand
-            return self.emit(
-                f"{x.name}.prod({a})", total, x.v.astype(total).prod(axis=a)
-            )
+            return self.emit(f"{x.name}.prod({a})", total, x.v.astype(total).prod(axis=a))
         if (
             verb not in ("any", "all")
             and x.v.size == 0
@@ -352,9 +298,7 @@ class Program:
     def write(self) -> Value:
         """Write to memory of which a view is there, and an expression on its old value."""
         x = self.value(lambda q: q.v.ndim > 0 and q.v.size > 0 and q.dtype != "bool")
-        w = self.emit(
-            x.name + ".clone()" + self.pick(["", ".realize()"]), x.dtype, x.v, x.e
-        )
+        w = self.emit(x.name + ".clone()" + self.pick(["", ".realize()"]), x.dtype, x.v, x.e)
         view = self.emit(f"{w.name}[::-1]", x.dtype, w.v[::-1], w.e[::-1])
         old = self.emit(f"{w.name} + {w.name}", x.dtype, w.v + w.v, w.e * 2)
         part = self.pick(["1:", "::2", "::-1", ":2"])
@@ -366,12 +310,7 @@ class Program:
         return self.pick([w, view, old])
 
 
-OPS = (
-    ["movement"] * 7
-    + ["reduction"] * 5
-    + ["arithmetic"] * 5
-    + ["integers", "unary"] * 2
-)
+OPS = ["movement"] * 7 + ["reduction"] * 5 + ["arithmetic"] * 5 + ["integers", "unary"] * 2
 OPS += ["comparison", "choice", "casting", "joining", "product", "write"]
 
 
@@ -389,9 +328,7 @@ def differences(device: str, seeds: range, at_once: int = 40) -> list[str]:
                     head = "import numpy as np\nfrom numpy import inf, nan\n"
                     head += "from workbench import Tensor"
                     body = "\n".join([*p.lines, f"print({p.root.name}.numpy())"])
-                    found.append(
-                        f"# seed {seed} on {device}\n{head}\n{body}\n# {wrong}\n"
-                    )
+                    found.append(f"# seed {seed} on {device}\n{head}\n{body}\n# {wrong}\n")
     return found
 
 
@@ -399,7 +336,5 @@ if __name__ == "__main__":
     device, first, how_many = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     wrong = differences(device, range(first, first + how_many))
     print(
-        *wrong,
-        f"{device}: {how_many} expressions from seed {first}, {len(wrong)} wrong",
-        sep="\n",
+        *wrong, f"{device}: {how_many} expressions from seed {first}, {len(wrong)} wrong", sep="\n"
     )

@@ -30,12 +30,7 @@ from tests.agreement.programs import Program, program
 from workbench import Context, Tensor
 from workbench.backends.c.runtime import compile_many
 from workbench.backends.device import Device
-from workbench.base.errors import (
-    CompileError,
-    LanguageError,
-    VerifyError,
-    WorkbenchError,
-)
+from workbench.base.errors import CompileError, LanguageError, VerifyError, WorkbenchError
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
@@ -75,11 +70,7 @@ class Attempt:
         for item in self.items:
             kernel = item.kernel
             if kernel is not None:
-                kernel = (
-                    self._drawn(kernel, dice)
-                    if is_drawn
-                    else tuned(kernel, self.device)
-                )
+                kernel = self._drawn(kernel, dice) if is_drawn else tuned(kernel, self.device)
             self.kernels.append(kernel)
 
     def _drawn(self, kernel: UOp, dice: random.Random) -> UOp:
@@ -135,9 +126,7 @@ def computed(tensor: Tensor, device: str, opts: list[tuple[Opt, ...]]) -> Tensor
     return replace_result(tensor, simple.substitute(schedule.stored))
 
 
-def _run_items(
-    items: tuple[ScheduleItem, ...], kernels: list[UOp | None], device: str
-) -> None:
+def _run_items(items: tuple[ScheduleItem, ...], kernels: list[UOp | None], device: str) -> None:
     for item, kernel in zip(items, kernels, strict=True):
         if kernel is None:
             run_item(item, tuned)
@@ -170,9 +159,7 @@ def compiled_together(batch: list[Attempt]) -> list[Any]:
     for each in batch:
         for kernel in each.kernels:
             if kernel is not None:
-                each.guarded(
-                    lambda kernel=kernel: sources.append(build(kernel, "C").source)
-                )
+                each.guarded(lambda kernel=kernel: sources.append(build(kernel, "C").source))
     try:
         return list(compile_many(sources))
     except CompileError:
@@ -225,12 +212,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="LLVM")
     parser.add_argument("--seeds", default="0:1000", help="FIRST:END, or one seed")
-    parser.add_argument(
-        "--opts", default="mixed", choices=("default", "random", "mixed")
-    )
-    parser.add_argument(
-        "--stop", type=int, default=0, help="end after so many wrong ones"
-    )
+    parser.add_argument("--opts", default="mixed", choices=("default", "random", "mixed"))
+    parser.add_argument("--stop", type=int, default=0, help="end after so many wrong ones")
     options = parser.parse_args()
     first, _, end = options.seeds.partition(":")
     seeds = range(int(first), int(end) if end else int(first) + 1)

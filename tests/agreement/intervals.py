@@ -21,14 +21,7 @@ Array = np.ndarray[Any, Any]
 
 FP8 = {"fp8e4m3": ml_dtypes.float8_e4m3fn, "fp8e5m2": ml_dtypes.float8_e5m2}
 """The floats of 8 bits, by the name of a tensor's dtype."""
-BITS = {
-    "fp8e4m3": 3,
-    "fp8e5m2": 2,
-    "float16": 10,
-    "bfloat16": 7,
-    "float32": 23,
-    "float64": 52,
-}
+BITS = {"fp8e4m3": 3, "fp8e5m2": 2, "float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 """The floats, and how many bits of a fraction each has."""
 TINY = {
     "fp8e4m3": 2.0**-9,
@@ -159,18 +152,13 @@ def widened(
     of its neighbours; else it may be off by so many units, and by `lost` (a number) more.
     """
     with np.errstate(all="ignore"):
-        below, above = (
-            _off(dtype, low, -1, ulps, lost),
-            _off(dtype, high, 1, ulps, lost),
-        )
+        below, above = (_off(dtype, low, -1, ulps, lost), _off(dtype, high, 1, ulps, lost))
     if low is high and np.array_equal(below, above, equal_nan=True):
         above = below
     return between(dtype, below, above, signed)
 
 
-def _off(
-    dtype: str, end: Array, way: int, ulps: Array | float, lost: Array | float
-) -> Array:
+def _off(dtype: str, end: Array, way: int, ulps: Array | float, lost: Array | float) -> Array:
     end = np.asarray(end, np.float64)
     step = np.abs(end) * 2.0 ** -BITS[dtype] + TINY.get(dtype, 2.0**-1074)
     fits = to_dtype(end, dtype) == end
@@ -185,10 +173,7 @@ def _off(
 def corners(f: Callable[..., Any], *inputs: Known) -> tuple[Array, Array]:
     """Return the least and greatest of `f`, monotone in each input, over their intervals."""
     with np.errstate(all="ignore"):
-        results = [
-            np.asarray(f(*ends))
-            for ends in itertools.product(*(x.ends for x in inputs))
-        ]
+        results = [np.asarray(f(*ends)) for ends in itertools.product(*(x.ends for x in inputs))]
     if len(results) == 1:
         return results[0], results[0]
     if results[0].dtype.kind != "f":
@@ -201,9 +186,7 @@ def corners(f: Callable[..., Any], *inputs: Known) -> tuple[Array, Array]:
     return np.min(results, axis=0), np.max(results, axis=0)
 
 
-def elements(
-    x: Known, f: Callable[[Array], Array], signed: bool | None = None
-) -> Known:
+def elements(x: Known, f: Callable[[Array], Array], signed: bool | None = None) -> Known:
     """Return what moving or choosing elements makes of `x`."""
     low = np.asarray(f(x.low))
     high = low if x.exact else np.asarray(f(x.high))
@@ -291,9 +274,5 @@ def saturated(values: Array, dtype: str) -> Array:
     whole = np.trunc(np.where(np.isnan(values), 0, values))
     inside = (whole > float(least)) & (whole < float(greatest))
     integers = np.where(inside, whole, 0).astype(dtype)
-    integers = np.where(
-        whole >= float(greatest), integers.dtype.type(greatest), integers
-    )
-    return np.asarray(
-        np.where(whole <= float(least), integers.dtype.type(least), integers)
-    )
+    integers = np.where(whole >= float(greatest), integers.dtype.type(greatest), integers)
+    return np.asarray(np.where(whole <= float(least), integers.dtype.type(least), integers))

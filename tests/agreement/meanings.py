@@ -140,9 +140,7 @@ def whole_power(a: Known, n: int) -> Known:
     """Integers: exact, and wraps."""
     x = numbers(a)
     with np.errstate(all="ignore"):
-        return between(
-            x.dtype, *(np.asarray(np.power(x.low, x.low.dtype.type(n))),) * 2
-        )
+        return between(x.dtype, *(np.asarray(np.power(x.low, x.low.dtype.type(n))),) * 2)
 
 
 def compared(f: Callable[[Array, Array], Array]) -> Meaning:
@@ -264,11 +262,7 @@ def in_float32(meaning: Callable[[Known], Known]) -> Callable[[Known], Known]:
     rounded."""
 
     def rounded(a: Known) -> Known:
-        return (
-            cast(meaning(cast(a, "float32")), a.dtype)
-            if a.dtype in SMALL
-            else meaning(a)
-        )
+        return cast(meaning(cast(a, "float32")), a.dtype) if a.dtype in SMALL else meaning(a)
 
     return rounded
 
@@ -281,9 +275,7 @@ def function(f: Callable[[Array], Array], ulps: float, lost: float = 0.0) -> Mea
     def meaning(a: Known) -> Known:
         a = as_float(a)
         low, high = corners(f, a)
-        return widened(
-            a.dtype, low, high, ulps, lost * 2.0 ** (23 - min(BITS[a.dtype], 23))
-        )
+        return widened(a.dtype, low, high, ulps, lost * 2.0 ** (23 - min(BITS[a.dtype], 23)))
 
     return meaning
 
@@ -327,13 +319,9 @@ def root_inverted(a: Known) -> Known:
 def bits_as(a: Known, dtype: str) -> Known:
     """The same bits as another dtype. A NaN's bits are not fixed, nor a zero's of unknown sign."""
     values = exactly(a)
-    if a.dtype in BITS and (
-        np.isnan(values).any() or (not a.signed and (values == 0).any())
-    ):
+    if a.dtype in BITS and (np.isnan(values).any() or (not a.signed and (values == 0).any())):
         raise Ambiguous("bits that are not fixed")
-    return known(
-        np.ascontiguousarray(values.astype(stored(a.dtype))).view(stored(dtype))
-    )
+    return known(np.ascontiguousarray(values.astype(stored(a.dtype))).view(stored(dtype)))
 
 
 # several tensors

@@ -74,9 +74,7 @@ KINDS = {**ARITHMETIC, **FUNCTIONS, **SUMS}
 def tree(rng: random.Random, depth: int, kinds: list[str]) -> Node:
     """Return a random expression; products, and sums with them, are what it has most of."""
     if depth == 0:
-        return (
-            (rng.choice("abcd"),) if rng.random() < 0.9 else (rng.choice((0.1, 3.0)),)
-        )
+        return (rng.choice("abcd"),) if rng.random() < 0.9 else (rng.choice((0.1, 3.0)),)
     common = rng.random() < 0.5
     kind = rng.choice(["mul", "add", "sub"]) if common else rng.choice(kinds)
     parts = [tree(rng, rng.randrange(depth), kinds) for _ in range(KINDS[kind].arity)]

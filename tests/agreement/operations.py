@@ -54,19 +54,7 @@ def edges(dtype: str) -> list[Any]:
         return [False, True]
     if dtype in INTEGERS:
         least, greatest = limits(dtype)
-        near = [
-            least,
-            least + 1,
-            greatest,
-            greatest - 1,
-            greatest // 2,
-            0,
-            1,
-            2,
-            3,
-            7,
-            bits(dtype),
-        ]
+        near = [least, least + 1, greatest, greatest - 1, greatest // 2, 0, 1, 2, 3, 7, bits(dtype)]
         near += [-1, -2, -3, -8, 100, 127, 255, 2**31, 2**53 + 1, bits(dtype) - 1]
         return [n for n in near if least <= n <= greatest]
     large = LARGE[dtype]
@@ -112,13 +100,8 @@ def axis_of(dice: Dice, args: list[Known]) -> Params | None:
 
 def axes_of(dice: Dice, args: list[Known]) -> Params:
     ndim = len(args[0].shape)
-    some = (
-        tuple(sorted(dice.sample(range(ndim), dice.randint(1, ndim)))) if ndim else None
-    )
-    return {
-        "axis": dice.choice((None, *range(ndim), some)),
-        "keepdim": dice.random() < 0.3,
-    }
+    some = tuple(sorted(dice.sample(range(ndim), dice.randint(1, ndim)))) if ndim else None
+    return {"axis": dice.choice((None, *range(ndim), some)), "keepdim": dice.random() < 0.3}
 
 
 def full_axes_of(dice: Dice, args: list[Known]) -> Params | None:
@@ -138,22 +121,15 @@ def bounds_of(dice: Dice, args: list[Known]) -> Params:
         low, high = 0, 3
     if dice.random() < 0.5 and dtype in INTEGERS:
         least, greatest = limits(dtype)
-        low, high = dice.choice(
-            ((least, -1), (0, greatest), (1, greatest), (least, -3))
-        )
+        low, high = dice.choice(((least, -1), (0, greatest), (1, greatest), (least, -3)))
         low, high = max(low, least), max(high, least)
     way = dice.random()
-    return {
-        "low": None if way < 0.1 else low,
-        "high": None if 0.1 <= way < 0.2 else high,
-    }
+    return {"low": None if way < 0.1 else low, "high": None if 0.1 <= way < 0.2 else high}
 
 
 def shift_of(dice: Dice, args: list[Known]) -> Params:
     width = bits(args[0].dtype) if args[0].dtype != "bool" else 32
-    return {
-        "n": dice.choice((0, 1, 2, 3, 5, 7, width - 1, width, width + 1, 2 * width))
-    }
+    return {"n": dice.choice((0, 1, 2, 3, 5, 7, width - 1, width, width + 1, 2 * width))}
 
 
 def exponent_of(dice: Dice, args: list[Known]) -> Params:
@@ -167,11 +143,7 @@ def dtype_of(dice: Dice, args: list[Known]) -> Params:
 def same_width(dice: Dice, args: list[Known]) -> Params | None:
     width = stored(args[0].dtype).itemsize
     fits = [d for d in (*INTEGERS, *FLOATS) if stored(d).itemsize == width]
-    return (
-        {"dtype": dice.choice(fits)}
-        if args[0].dtype != "bool" and args[0].shape
-        else None
-    )
+    return {"dtype": dice.choice(fits)} if args[0].dtype != "bool" and args[0].shape else None
 
 
 def split_shape(dice: Dice, args: list[Known]) -> Params:
@@ -204,21 +176,7 @@ def padding_of(dice: Dice, args: list[Known]) -> Params | None:
 def cut_of(dice: Dice, args: list[Known]) -> Params | None:
     if not args[0].shape:
         return None
-    cuts = (
-        ":",
-        "1:",
-        ":-1",
-        "::2",
-        "::-1",
-        "2:",
-        ":3",
-        "-3:",
-        "::-3",
-        "0",
-        "-1",
-        ":0",
-        "None",
-    )
+    cuts = (":", "1:", ":-1", "::2", "::-1", "2:", ":3", "-3:", "::-3", "0", "-1", ":0", "None")
     weights = (6, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0.05, 0.5)
     chosen = [dice.choices(cuts, weights)[0] for _ in args[0].shape]
     needed = [n for n, c in zip(args[0].shape, chosen, strict=True) if c in ("0", "-1")]
@@ -232,9 +190,7 @@ def expand_of(dice: Dice, args: list[Known]) -> Params:
 
 def repeats_of(dice: Dice, args: list[Known]) -> Params | None:
     return (
-        {"repeats": tuple(dice.choice((1, 2, 3)) for _ in args[0].shape)}
-        if args[0].shape
-        else None
+        {"repeats": tuple(dice.choice((1, 2, 3)) for _ in args[0].shape)} if args[0].shape else None
     )
 
 
@@ -303,9 +259,7 @@ def _positions(a: Known, places: list[int], axis: int, before: str) -> Known:
     return m.taken(a, known(np.array(places)), axis)
 
 
-COPIED = (
-    "lambda x: (lambda i: x.__setitem__(i, x[i]))(tuple(map(x.axis, range(x.ndim))))"
-)
+COPIED = "lambda x: (lambda i: x.__setitem__(i, x[i]))(tuple(map(x.axis, range(x.ndim))))"
 """A kernel written by hand that copies a tensor of any shape."""
 ONE, TWO = ("number",), ("any", "any")
 ELEMENTS = (
@@ -409,34 +363,14 @@ MOVES = (
 ROWS = (*ELEMENTS, *SUMS, *MOVES)
 TABLES = [(table, [row.weight for row in table]) for table in (ELEMENTS, SUMS, MOVES)]
 
-COMPARED = (
-    "less",
-    "less or equal",
-    "greater",
-    "greater or equal",
-    "equal",
-    "different",
-)
+COMPARED = ("less", "less or equal", "greater", "greater or equal", "equal", "different")
 BOUNDED = ("clip", "clip", "clip", "mod", "and", "abs", "cast")
 COUNTED = ("cumsum", "cumsum", "sum", "argmax")
 IDIOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "counting mask": ((*BOUNDED, "greater", "less"), ("positions",), COUNTED),
-    "chosen mask": (
-        (*BOUNDED, "greater", "less"),
-        ("positions",),
-        ("where plain",),
-        COUNTED,
-    ),
-    "shift of a known range": (
-        BOUNDED,
-        ("shr by", "shr by", "shl by"),
-        ("add", "sub", *COMPARED),
-    ),
-    "known range": (
-        BOUNDED,
-        ("floordiv", "mod", "div", *COMPARED),
-        ("add", "mul", "sum", "where"),
-    ),
+    "chosen mask": ((*BOUNDED, "greater", "less"), ("positions",), ("where plain",), COUNTED),
+    "shift of a known range": (BOUNDED, ("shr by", "shr by", "shl by"), ("add", "sub", *COMPARED)),
+    "known range": (BOUNDED, ("floordiv", "mod", "div", *COMPARED), ("add", "mul", "sum", "where")),
 }
 """What strangers type, as steps of which each takes the last tensor, and plain numbers: a row of
 each step is drawn. Bounds of a value (of positions, of a clip) decide a part of what follows."""

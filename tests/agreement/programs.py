@@ -32,17 +32,7 @@ from tests.agreement.intervals import (
     stored,
     to_dtype,
 )
-from tests.agreement.operations import (
-    IDIOMS,
-    KIND,
-    NAMED,
-    TABLES,
-    Dice,
-    Row,
-    edges,
-    kind,
-    literal,
-)
+from tests.agreement.operations import IDIOMS, KIND, NAMED, TABLES, Dice, Row, edges, kind, literal
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 13, 16, 16, 17, 32, 33, 64, 64, 100, 128)
 """What fills vectors of every width, and what does not."""
@@ -107,9 +97,7 @@ class Program:
         want = self.want
         dtype = "float32" if want.dtype in LACKED else want.dtype
         if actual is None or actual.dtype.name != dtype or actual.shape != want.shape:
-            return (
-                f"assert (actual.dtype.name, actual.shape) == ({dtype!r}, {want.shape})"
-            )
+            return f"assert (actual.dtype.name, actual.shape) == ({dtype!r}, {want.shape})"
         at = tuple(int(i) for i in np.argwhere(~right(actual, want))[0])
         low, high = want.low[at].item(), want.high[at].item()
         value = f"actual[{at}].item()"
@@ -185,9 +173,7 @@ def _shape(dice: Dice) -> tuple[int, ...]:
     if dice.random() < 0.02:
         return dice.choice(((0,), (3, 0), (0, 4), ()))
     while True:
-        shape = tuple(
-            dice.choice(SIZES) for _ in range(dice.choice((1, 1, 1, 2, 2, 3)))
-        )
+        shape = tuple(dice.choice(SIZES) for _ in range(dice.choice((1, 1, 1, 2, 2, 3))))
         if np.prod(shape) <= MOST // 4:
             return shape
 
@@ -214,9 +200,7 @@ LEAVES = ("bool", "bool", "int32", "int32", "int32", "float32", "float32", "floa
           *DTYPES)  # fmt: skip
 
 
-def _leaf(
-    sample: Program, dice: Dice, rng: np.random.Generator, shape: tuple[int, ...]
-) -> None:
+def _leaf(sample: Program, dice: Dice, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
     shape = _part(dice, shape)
     way = dice.random()
     if way < 0.25 and shape:
@@ -272,9 +256,7 @@ def _add(sample: Program, row: str, text: str, value: Known) -> None:
 
 def _step(sample: Program, dice: Dice) -> bool:
     """Add one operation on what there is; False if the dice made one that does not apply."""
-    is_mask = (
-        sample.values[-1].dtype == "bool"
-    )  # masks are made to be counted and to choose
+    is_mask = sample.values[-1].dtype == "bool"  # masks are made to be counted and to choose
     row = dice.choices(*dice.choices(TABLES, (4, 5, 2) if is_mask else (6, 3, 2))[0])[0]
     return _append(sample, dice, row, _operands(sample, dice, row))
 
@@ -329,14 +311,9 @@ def _operands(
             if kind(v.dtype) in KIND[takes] and _broadcast(v.shape, *shapes)
         ]
         number = _number(dice, pairs[0][1], takes) if row.scalars else None
-        if number is not None and (
-            not fits or dice.random() < (0.9 if in_idiom else 0.5)
-        ):
+        if number is not None and (not fits or dice.random() < (0.9 if in_idiom else 0.5)):
             pairs.append(number)
-            first_too = (
-                row.text.startswith("{0} ")
-                and kind(number[1].dtype) in KIND[row.takes[0]]
-            )
+            first_too = row.text.startswith("{0} ") and kind(number[1].dtype) in KIND[row.takes[0]]
             if first_too and dice.random() < 0.2:
                 pairs.reverse()
         elif fits:
@@ -355,9 +332,7 @@ def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:
     meets = beside(number, tensor.dtype)
     if meets in INTEGERS and not limits(meets)[0] <= number <= limits(meets)[1]:
         return None
-    if (
-        meets == "fp8e4m3" and abs(number) > 448
-    ):  # compared as it is, and computed with as 448
+    if meets == "fp8e4m3" and abs(number) > 448:  # compared as it is, and computed with as 448
         return None
     value = known(_rounded(number, meets))
     word = f"({number!r})" if repr(number).startswith("-") else repr(number)

@@ -80,20 +80,12 @@ def _below_overflow(sizes: Array, dtype: str) -> None:
 
 
 def _length(shape: tuple[int, ...], axis: Any) -> int:
-    axes = (
-        range(len(shape))
-        if axis is None
-        else axis
-        if isinstance(axis, tuple)
-        else (axis,)
-    )
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return max(1, math.prod(shape[i] for i in axes))
 
 
 def product(a: Known, axis: Any = None, keepdim: bool = False) -> Known:
-    return _multiplied(
-        lambda v, **k: np.prod(v, axis=axis, keepdims=keepdim, **k), a, axis
-    )
+    return _multiplied(lambda v, **k: np.prod(v, axis=axis, keepdims=keepdim, **k), a, axis)
 
 
 def running_product(a: Known, axis: int) -> Known:
@@ -129,13 +121,7 @@ def average(a: Known, axis: Any = None, keepdim: bool = False) -> Known:
 
 
 def _count(shape: tuple[int, ...], axis: Any) -> int:
-    axes = (
-        range(len(shape))
-        if axis is None
-        else axis
-        if isinstance(axis, tuple)
-        else (axis,)
-    )
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return math.prod(shape[i] for i in axes)
 
 
@@ -143,9 +129,7 @@ def reduced(f: Callable[..., Any]) -> Meaning:
     """Return the meaning of max and min over axes: exact."""
 
     def meaning(a: Known, axis: Any = None, keepdim: bool = False) -> Known:
-        return elements(
-            a, lambda v: np.asarray(f(v, axis=axis, keepdims=keepdim)), False
-        )
+        return elements(a, lambda v: np.asarray(f(v, axis=axis, keepdims=keepdim)), False)
 
     return meaning
 

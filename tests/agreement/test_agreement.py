@@ -62,26 +62,12 @@ def blocks(n_long: int, size: int = BLOCK) -> list[range]:
 # which have more dtypes and ops, take more: a short run takes a third of its tenth, and a tenth on
 # C, whose compiler takes longer than all else.
 EXPRESSIONS = [
-    *[
-        (seeds, device)
-        for seeds in blocks(10_000 if LONG else 3_000, 50)
-        for device in DEVICES
-    ],
-    *[
-        pytest.param(seeds, "C", marks=needs_c)
-        for seeds in blocks(10_000 if LONG else 1_000, 50)
-    ],
+    *[(seeds, device) for seeds in blocks(10_000 if LONG else 3_000, 50) for device in DEVICES],
+    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 1_000, 50)],
 ]
 PROGRAMS = [
-    *[
-        (seeds, device)
-        for seeds in blocks(10_000 if LONG else 2_000, 50)
-        for device in DEVICES
-    ],
-    *[
-        pytest.param(seeds, "C", marks=needs_c)
-        for seeds in blocks(10_000 if LONG else 1_000, 50)
-    ],
+    *[(seeds, device) for seeds in blocks(10_000 if LONG else 2_000, 50) for device in DEVICES],
+    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 1_000, 50)],
 ]
 
 
@@ -96,9 +82,7 @@ def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
             verify(tensor.uop, "tensor")
             actual = tensor.numpy()
             assert actual.shape == expected.shape
-            np.testing.assert_allclose(
-                actual, expected, rtol=1e-4, atol=sample.tolerance()
-            )
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=sample.tolerance())
     assert all(program.is_compiled for program in compiled)
 
 
@@ -117,9 +101,7 @@ def _reported(sample: Case, device: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        pytest.fail(
-            f"seed {sample.seed} on {device}: {error}\n\n{sample.script(device)}"
-        )
+        pytest.fail(f"seed {sample.seed} on {device}: {error}\n\n{sample.script(device)}")
 
 
 def _compiled_together(cases: list[Case]) -> list[CProgram]:
@@ -259,15 +241,11 @@ def _ordered(state: UOp) -> UOp:
 
 def _inputs(kernel: UOp) -> list[Any]:
     generator = np.random.default_rng(7)
-    params = sorted(
-        (n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
-    )
+    params = sorted((n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0])
     arrays = []
     for param in params:
         values = generator.integers(-9, 10, param.arg[1])
-        arrays.append(
-            (values % 2 if param.dtype.is_bool else values).astype(param.dtype.numpy)
-        )
+        arrays.append((values % 2 if param.dtype.is_bool else values).astype(param.dtype.numpy))
     return arrays
 
 
@@ -298,9 +276,7 @@ def _dtype(array: Any) -> Any:
 
 def same(actual: Any, want: Any, what: str, sample: Case | Program) -> None:
     with np.errstate(all="ignore"):
-        close = np.allclose(
-            actual, want, rtol=2e-5, atol=sample.tolerance(), equal_nan=True
-        )
+        close = np.allclose(actual, want, rtol=2e-5, atol=sample.tolerance(), equal_nan=True)
     if not close:
         pytest.fail(
             f"{what} changes the value, seed {sample.seed}\n{actual}\n{want}\n{sample.script()}"

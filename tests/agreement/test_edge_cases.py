@@ -97,10 +97,7 @@ def test_rounding_to_low_precision_types(device: str) -> None:
 def close_calls(source: DType, result: DType) -> Array:
     """Return random floats of all sizes, the middle of each pair of neighbours in `result`, and
     the floats just beside it."""
-    rng, size = (
-        np.random.default_rng(0),
-        count(100_000 if result.bits == 8 else 1_000_000),
-    )
+    rng, size = (np.random.default_rng(0), count(100_000 if result.bits == 8 else 1_000_000))
     word = np.uint32 if source.bits == 32 else np.uint64
     limit = int(np.iinfo(word).max)
     anything = rng.integers(0, limit, size, word).view(source.numpy)
@@ -127,11 +124,7 @@ def test_arithmetic_rounds_each_result(dtype: DType, device: str) -> None:
         with np.errstate(all="ignore"):
             if dtype in dtypes.fp8s:
                 wide = arrays(*(x.astype(np.float32) for x in inputs))
-                want = (
-                    wide
-                    if wide.dtype == bool
-                    else converted(wide, dtypes.float32, dtype)
-                )
+                want = wide if wide.dtype == bool else converted(wide, dtypes.float32, dtype)
             else:
                 want = arrays(*inputs)
         cases.append(Case(name, tensors, inputs, want))
@@ -167,19 +160,11 @@ def arithmetic(dtype: DType, a: Array, b: Array) -> dict[str, Any]:
     return {name: (f, f, inputs) for name, (f, inputs) in same.items()} | {
         "a * b + a": (lambda a, b: a * b + a, lambda a, b: rounded(a * b) + a, both),
         "maximum": (lambda a, b: a.maximum(b), np.maximum, both),
-        "where": (
-            lambda a, b: (a < b).where(a, b),
-            lambda a, b: np.where(a < b, a, b),
-            both,
-        ),
+        "where": (lambda a, b: (a < b).where(a, b), lambda a, b: np.where(a < b, a, b), both),
         "abs": (lambda a: a.abs(), np.abs, one),
         "sqrt": (lambda a: a.sqrt(), np.sqrt, one),
         "trunc": (lambda a: a.trunc(), np.trunc, one),
-        "a / 2**-20": (
-            lambda a: a / 2.0**-20,
-            lambda a: a / scale.astype(a.dtype),
-            one,
-        ),
+        "a / 2**-20": (lambda a: a / 2.0**-20, lambda a: a / scale.astype(a.dtype), one),
     }
 
 

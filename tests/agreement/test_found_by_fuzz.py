@@ -59,20 +59,15 @@ def test_the_least_number_of_a_type_is_added(name: str, device: str) -> None:
     least = int(np.iinfo(name).min)
     a = np.arange(64).astype(name)
     with Context(DEV=device):
+        np.testing.assert_array_equal((Tensor(a) + least).numpy(), a + np.dtype(name).type(least))
         np.testing.assert_array_equal(
-            (Tensor(a) + least).numpy(), a + np.dtype(name).type(least)
-        )
-        np.testing.assert_array_equal(
-            (Tensor(a) * 3 + least).numpy(),
-            a * np.dtype(name).type(3) + np.dtype(name).type(least),
+            (Tensor(a) * 3 + least).numpy(), a * np.dtype(name).type(3) + np.dtype(name).type(least)
         )
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
-def test_what_follows_a_shift_by_the_width_knows_that_it_gives_0(
-    name: str, device: str
-) -> None:
+def test_what_follows_a_shift_by_the_width_knows_that_it_gives_0(name: str, device: str) -> None:
     a = np.arange(-64, 0).astype(name)
     with Context(DEV=device):
         for by in (1, a.itemsize * 8 - 1, a.itemsize * 8):
@@ -102,9 +97,7 @@ IN_THE_SUM = Opt(OptOps.LOCAL, "g0", 4), *BETWEEN, Opt(OptOps.ORDER, "r1", "l0")
 IN_THE_CORE = Opt(OptOps.TC, "g0 g1 r0", "16x8x16"), *BETWEEN
 
 
-@pytest.mark.parametrize(
-    "dtype, opts", [(np.float32, IN_THE_SUM), (np.float16, IN_THE_CORE)]
-)
+@pytest.mark.parametrize("dtype, opts", [(np.float32, IN_THE_SUM), (np.float16, IN_THE_CORE)])
 def test_a_total_in_memory_is_read_in_each_step_outside_of_work_items(
     dtype: type[Any], opts: tuple[Opt, ...]
 ) -> None:

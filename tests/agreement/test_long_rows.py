@@ -33,10 +33,7 @@ def centred(x: Array) -> Array:
 PROGRAMS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] = {
     "softmax": (Tensor.softmax, softmax),
     "log_softmax": (Tensor.log_softmax, lambda x: np.log(softmax(x))),
-    "layernorm": (
-        Tensor.layernorm,
-        lambda x: centred(x) / np.sqrt(x.var(1, keepdims=True) + 1e-5),
-    ),
+    "layernorm": (Tensor.layernorm, lambda x: centred(x) / np.sqrt(x.var(1, keepdims=True) + 1e-5)),
     "std": (lambda x: x.std(1), lambda x: x.std(1, ddof=1)),
     "cumsum": (lambda x: x.cumsum(1), lambda x: x.cumsum(1)),
     "argmax": (lambda x: x.argmax(1), lambda x: x.argmax(1)),

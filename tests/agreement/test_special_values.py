@@ -23,23 +23,7 @@ DEVICES = [REFERENCE, *(d for d in Device.names() if Device.available(d))]
 FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 INF, NAN = float("inf"), float("nan")
 BASES = [0.0, 1.0, INF, 2.0, 0.5, 2.5, 3.0, 0.1, 1.0000001, 100.0]
-POWERS = [
-    0.0,
-    1.0,
-    2.0,
-    3.0,
-    0.5,
-    0.3,
-    1.5,
-    2.5,
-    15.5,
-    16.0,
-    17.0,
-    17.5,
-    18.0,
-    33.0,
-    101.0,
-]
+POWERS = [0.0, 1.0, 2.0, 3.0, 0.5, 0.3, 1.5, 2.5, 15.5, 16.0, 17.0, 17.5, 18.0, 33.0, 101.0]
 POWERS += [1 / 3, 1e10, 1e10 + 1, 2.0**24 + 1, 2.0**53 - 1, 1e30, INF]
 
 
@@ -269,7 +253,5 @@ def test_special_values(
     for case, actual in zip(cases, results, strict=True):
         for i in itertools.islice(np.flatnonzero(~close(actual, case.want, ulps)), 3):
             operands = ", ".join(str(a[i]) for a in case.inputs)
-            wrong.append(
-                f"{case.name} of {operands} is {actual[i]}, not {case.want[i]}"
-            )
+            wrong.append(f"{case.name} of {operands} is {actual[i]}, not {case.want[i]}")
     assert not wrong, "\n".join(wrong)

@@ -35,9 +35,7 @@ from workbench.ir.node.uop import UOp
 Array = np.ndarray[Any, Any]
 NAME = "GROUPS"
 STEPS_TEXT = Language("Steps", "an op a line, to read", "#.*$", r"\bLOAD\b")
-PYTHON_TEXT = Language(
-    "Work-items", "Python of a work-item", "#.*$", r"\b(?:for|yield)\b"
-)
+PYTHON_TEXT = Language("Work-items", "Python of a work-item", "#.*$", r"\b(?:for|yield)\b")
 
 
 class Groups(DeviceInfo):
@@ -70,9 +68,7 @@ class Groups(DeviceInfo):
             shared_bytes=16 << 10,
         )
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         plan = analyse(linear, self.target)
         text = "\n".join(["def kernel(args, shared, grid, item):", *_lines(linear)])
         name = linear[0].arg.name
@@ -80,11 +76,7 @@ class Groups(DeviceInfo):
         return Source(name, "Python", text, params, launch=plan.launch, block=block)
 
     def render_as(
-        self,
-        language: Language,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, language: Language, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         if language is not STEPS_TEXT:
             return super().render_as(language, block, linear, tree)
@@ -123,9 +115,7 @@ class GroupLaunch:
         shape, memory = source.launch, device.memory
         device.launches.append(shape)
         args = [
-            argument_of(
-                memory.read(b.handle, b.offset, b.nbytes), b.dtype, slot, source
-            )
+            argument_of(memory.read(b.handle, b.offset, b.nbytes), b.dtype, slot, source)
             for slot, b in enumerate(self.buffers)
         ]
         assert source.block is not None

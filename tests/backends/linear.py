@@ -155,14 +155,11 @@ def each(size: int, lanes: int = 1, name: str = "g0") -> tuple[UOp, UOp]:
     return over, over if lanes == 1 else over * lanes
 
 
-def elementwise(
-    op: Ops, result: DType, sources: Sequence[DType], size: int, lanes: int
-) -> Source:
+def elementwise(op: Ops, result: DType, sources: Sequence[DType], size: int, lanes: int) -> Source:
     """Return a kernel that applies `op` to its arguments, element by element."""
     over, index = each(size, lanes)
     loads = [
-        load_from(at(param(1 + n, dtype, size), index), lanes)
-        for n, dtype in enumerate(sources)
+        load_from(at(param(1 + n, dtype, size), index), lanes) for n, dtype in enumerate(sources)
     ]
     value = UOp(op, result.vec(lanes), tuple(loads))
     out = at(param(0, result, size), index)

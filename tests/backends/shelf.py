@@ -66,12 +66,7 @@ class ShelfMemory(Memory):
         data[:] = np.frombuffer(self.read(handle, offset, data.size), np.uint8)
 
     def copy(
-        self,
-        target: int,
-        target_offset: int,
-        source: int,
-        source_offset: int,
-        size_bytes: int,
+        self, target: int, target_offset: int, source: int, source_offset: int, size_bytes: int
     ) -> None:
         self.counts["copy"] += 1
         self._synchronize()
@@ -163,9 +158,7 @@ class Shelf(DeviceInfo):
     def _target(self) -> Target:
         return Target(NAME, native_transcendentals=True, native_low_precision=True)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return render(block)
 
     def load(self, source: Source) -> ShelfProgram:

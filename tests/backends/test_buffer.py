@@ -26,9 +26,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> BufferPool:
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 1000, 100_003])
-@pytest.mark.parametrize(
-    "dtype", [dtypes.float32, dtypes.int8, dtypes.bool, dtypes.index]
-)
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.int8, dtypes.bool, dtypes.index])
 def test_a_buffer_is_aligned_memory(dtype: DType, size: int) -> None:
     buffer = Buffer("LLVM", dtype, size)
     assert buffer.address % 64 == 0 and buffer.address == buffer.array.ctypes.data
@@ -142,9 +140,7 @@ def test_the_pool_survives_garbage_in_cycles_and_threads(pool: BufferPool) -> No
     assert pool.spare_bytes == sizes
 
 
-@pytest.mark.parametrize(
-    "nbytes", [0, 1, 64, 65, 512, 513, 5000, 1 << 20, (1 << 20) + 1]
-)
+@pytest.mark.parametrize("nbytes", [0, 1, 64, 65, 512, 513, 5000, 1 << 20, (1 << 20) + 1])
 def test_size_classes_waste_little(nbytes: int) -> None:
     size = size_class(nbytes)
     assert size >= max(1, nbytes) and size % 64 == 0
@@ -159,18 +155,14 @@ def test_more_than_there_is_is_an_error_in_words() -> None:
     assert "try" in str(caught.value)
 
 
-def test_more_than_is_free_is_an_error_before_it_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_more_than_is_free_is_an_error_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available_bytes", lambda: 20 << 20)
     Buffer("LLVM", dtypes.int8, 17 << 20)
     with pytest.raises(DeviceError, match="because  20 MiB are free"):
         Buffer("LLVM", dtypes.int8, 21 << 20)
 
 
-def test_kept_memory_counts_as_free(
-    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_memory_counts_as_free(pool: BufferPool, monkeypatch: pytest.MonkeyPatch) -> None:
     Buffer("LLVM", dtypes.int8, 1 << 19)
     answers = [10 << 20, 30 << 20]
     monkeypatch.setattr(module, "available_bytes", lambda: answers.pop(0))
@@ -189,13 +181,8 @@ def test_what_the_system_says_is_free() -> None:
     assert available is None or available > 1 << 20
 
 
-def test_a_container_limits_what_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = {
-        "/sys/fs/cgroup/memory.max": 1000,
-        "/sys/fs/cgroup/memory.current": 900,
-    }
+def test_a_container_limits_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"/sys/fs/cgroup/memory.max": 1000, "/sys/fs/cgroup/memory.current": 900}
     monkeypatch.setattr(module, "_number", values.get)
     monkeypatch.setattr(module, "_pairs", lambda path: iter([("inactive_file", 50)]))
     assert module._container_available() == 150

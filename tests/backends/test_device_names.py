@@ -83,18 +83,12 @@ def _texts(path: Path) -> Iterator[str]:
     """Yield the strings of a file's code: no docstrings, no comments, and not how numpy calls an
     order."""
     if path.suffix == ".js":
-        code = re.sub(
-            r"/\*.*?\*/|(?<!:)//.*", "", path.read_text("utf-8"), flags=re.DOTALL
-        )
+        code = re.sub(r"/\*.*?\*/|(?<!:)//.*", "", path.read_text("utf-8"), flags=re.DOTALL)
         yield from (a or b or c for a, b, c in _QUOTED.findall(code))
     if path.suffix != ".py":
         return
     tree = ast.parse(path.read_text("utf-8"))
-    orders = (
-        k.value
-        for k in ast.walk(tree)
-        if isinstance(k, ast.keyword) and k.arg == "order"
-    )
+    orders = (k.value for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg == "order")
     lines = (n.value for n in ast.walk(tree) if isinstance(n, ast.Expr))
     skipped = {id(node) for node in (*orders, *lines)}
     for node in ast.walk(tree):

@@ -36,9 +36,7 @@ def test_the_line_before(lines: list[str], numbers: list[int]) -> None:
     assert line_before(BEFORE, lines, len(lines) + 1) == 0
 
 
-def test_a_compiler_gets_the_text_and_not_the_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_compiler_gets_the_text_and_not_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its error names the operation of the line before it was edited."""
     device = Device["CUDA:H100"]
     kernel = explore(Tensor.empty(64) * 2 + 1, device=device.name).kernels[0]
@@ -65,9 +63,7 @@ def test_a_compiler_gets_the_text_and_not_the_program(
         program([zeros, zeros])
 
 
-def test_the_error_of_a_sum_names_what_the_register_gets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_error_of_a_sum_names_what_the_register_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     """`acc0 += ..` sets a register: what is wrong is what it is set to."""
     device = Device["CUDA:H100"]
     kernel = explore(Tensor.empty(4, 64).sum(1), device=device.name).kernels[0]

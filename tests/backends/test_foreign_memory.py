@@ -69,10 +69,7 @@ def _softmax(x: Array) -> Array:
 OPERATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] = {
     "matmul": (lambda x: x @ x.T, lambda x: x @ x.T),
     "softmax": (lambda x: x.softmax(-1), _softmax),
-    "gather": (
-        lambda x: x[Tensor([4, 0, 2], device=NAME)],
-        lambda x: x[np.array([4, 0, 2])],
-    ),
+    "gather": (lambda x: x[Tensor([4, 0, 2], device=NAME)], lambda x: x[np.array([4, 0, 2])]),
     "cat": (
         lambda x: x.cat(x[:2] * 3, x[3:], dim=0),
         lambda x: np.concatenate([x, x[:2] * 3, x[3:]]),
@@ -124,11 +121,7 @@ def test_random_expressions(shelf: Shelf) -> None:
         example = case(seed)
         tensor, expected = example.run(NAME)
         np.testing.assert_allclose(
-            tensor.numpy(),
-            expected,
-            rtol=1e-4,
-            atol=example.tolerance(),
-            err_msg=str(seed),
+            tensor.numpy(), expected, rtol=1e-4, atol=example.tolerance(), err_msg=str(seed)
         )
 
 
@@ -254,9 +247,7 @@ def test_tiny_jit(shelf: Shelf) -> None:
             y = work(x)
         assert copies.made == (0, 0, 0)
         assert (shelf.waits, len(shelf.queue)) == (0, 3)
-        np.testing.assert_allclose(
-            y.numpy(), (values + 1) * 2 - 3, rtol=1e-5, atol=1e-5
-        )
+        np.testing.assert_allclose(y.numpy(), (values + 1) * 2 - 3, rtol=1e-5, atol=1e-5)
         assert (shelf.waits, shelf.longest_queue) == (1, 3)
 
 
@@ -321,9 +312,7 @@ def test_it_is_in_the_page(shelf: Shelf) -> None:
             timing = plain(session.row(variant))["timing"]
             assert timing["median_s"] > 0 and timing["device"] == NAME
             # the machine's peak is the processor's
-            assert (
-                timing["kind"] is None and plain(session.row(variant))["cost"] is None
-            )
+            assert timing["kind"] is None and plain(session.row(variant))["cost"] is None
         done(session, "device", name="PYTHON")
         done(session, "code", variant=0, language="IR")
         done(session, "device", name=NAME.lower())
@@ -344,13 +333,8 @@ def test_source_of_another_device_runs_beside_it(shelf: Shelf) -> None:
         made = done(session, "edit", variant=0, language="C", text=text)["variant"]
         assert plain(session.row(made))["check"]["ok"], plain(session.row(made))
         assert plain(session.row(made))["timing"]["device"] == "C"
-        assert (
-            plain(session.row(0))["error"] is None
-            and plain(session.row(0))["timing"] == before
-        )
-        own = done(session, "edit", variant=0, language="shelf IR", text="anything")[
-            "variant"
-        ]
+        assert plain(session.row(0))["error"] is None and plain(session.row(0))["timing"] == before
+        own = done(session, "edit", variant=0, language="shelf IR", text="anything")["variant"]
         assert plain(session.row(own))["timing"]["device"] == NAME
 
 

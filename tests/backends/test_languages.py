@@ -19,9 +19,7 @@ FEW = ("elementwise", "softmax", "matmul", "transpose")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: f"{c.language}-{c.compiler}")
-def test_a_compiler_takes_each_kernel(
-    check: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_takes_each_kernel(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     if not check.is_here():
         pytest.skip(f"{check.compiler} is not here, which compiles {check.language}")
     if not LONG:
@@ -71,9 +69,7 @@ def test_clang_refuses_what_is_no_metal(monkeypatch: pytest.MonkeyPatch) -> None
     (_, kernel), *_ = kernels_of("elementwise", "METAL", "M3")
     check("METAL:M3", kernel)
     text = compilers.text_of("METAL:M3", kernel)
-    monkeypatch.setattr(
-        compilers, "text_of", lambda *_: text.replace("float4(", "float5(")
-    )
+    monkeypatch.setattr(compilers, "text_of", lambda *_: text.replace("float4(", "float5("))
     with pytest.raises(CompileError, match="float5"):
         check("METAL:M3", kernel)
 

@@ -30,15 +30,10 @@ def test_the_text_of_a_renderer_is_beside_that_of_devices() -> None:
     assert not row["available"] and "can be read" in row["how_to_get"]
     assert "Shader" in [row["name"] for row in record["languages"]]
     code = {row["language"]: row for row in record["variants"][0]["code"]}
-    assert (
-        code["Shader"]["lines"][0] == "shader 16" and "store" in code["Shader"]["lines"]
-    )
+    assert code["Shader"]["lines"][0] == "shader 16" and "store" in code["Shader"]["lines"]
     store = code["Shader"]["lines"].index("store")
     assert code["Shader"]["links"][0] is None
-    assert (
-        code["Shader"]["links"][store]["nodes"]
-        and code["Shader"]["links"][store]["lines"]
-    )
+    assert code["Shader"]["links"][store]["nodes"] and code["Shader"]["links"][store]["lines"]
     assert code["C"]["lines"] and record["variants"][0]["error"] is None
 
 

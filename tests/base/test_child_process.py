@@ -29,9 +29,7 @@ from workbench.base.child_process import (
 )
 from workbench.base.function_process import FunctionProcess, FunctionProcessEnded
 
-IS_LINUX = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="it reads /proc"
-)
+IS_LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads /proc")
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 ECHO = """
 from workbench.base.child_process import Parent
@@ -166,9 +164,7 @@ def test_what_it_started_ends_with_it() -> None:
 @IS_LINUX
 @pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGSEGV)"])
 def test_its_end_is_seen_where_what_it_left_has_its_pipes(end: str) -> None:
-    send = (
-        "from workbench.base.child_process import Parent; Parent().send({'pid': pid})"
-    )
+    send = "from workbench.base.child_process import Parent; Parent().send({'pid': pid})"
     child = started("pid = os.fork()", f"if pid: {send}; {end}", HANGS)
     pid = child.receive(PATIENCE_S)[0]["pid"]
     with pytest.raises(EOFError):
@@ -269,9 +265,7 @@ def test_a_fork_while_a_thread_waits() -> None:
     lasting.end()
 
 
-def test_after_ctrl_c_each_answer_is_that_of_its_request(
-    functions: FunctionProcess,
-) -> None:
+def test_after_ctrl_c_each_answer_is_that_of_its_request(functions: FunctionProcess) -> None:
     with pytest.raises(KeyboardInterrupt):
         functions.call(PATIENCE_S, press)
     assert functions.call(PATIENCE_S, double, 4) == 8

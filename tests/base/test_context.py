@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.base.context import (
-    BEAM,
-    DEBUG,
-    SETTINGS,
-    Context,
-    Setting,
-    settings_table,
-)
+from workbench.base.context import BEAM, DEBUG, SETTINGS, Context, Setting, settings_table
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError
 

@@ -30,9 +30,7 @@ def test_a_missing_file_is_one(tmp_path: Path) -> None:
     for load in (safe_load, lambda p: Tensor(Path(p)), workbench.load):
         with pytest.raises(FileNotFoundError) as missing:
             load(str(path))
-        assert isinstance(missing.value, MissingFileError) and str(path) in str(
-            missing.value
-        )
+        assert isinstance(missing.value, MissingFileError) and str(path) in str(missing.value)
         assert missing.value.errno == errno.ENOENT
     with pytest.raises(FileError) as refused:
         safe_load(str(tmp_path))

@@ -53,9 +53,7 @@ def test_a_name_may_be_as_long_as_the_system_lets_it(tmp_path: Path) -> None:
     assert write_whole(path, lambda: "page").read_text() == "page"
 
 
-def test_what_is_private_is_never_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, modes, write = tmp_path / "page.html", [], Path.write_bytes
 
     def watched(part: Path, data: bytes) -> int:

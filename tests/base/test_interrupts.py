@@ -198,9 +198,7 @@ def test_what_is_uninterrupted_in_a_scope_is_whole() -> None:
         assert done in ([], ["begun", "ended"]), place
 
 
-def test_an_interrupted_finalizer_raises_it_after(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupted_finalizer_raises_it_after(monkeypatch: pytest.MonkeyPatch) -> None:
     release, blocks = BufferPool.release, []
 
     def interrupted(pool: BufferPool, block: Block) -> None:

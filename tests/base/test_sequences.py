@@ -58,9 +58,7 @@ def test_each_repeat_is_there_and_in_one_time_of_those_around(items: list[int]) 
     for place, inner in enumerate(listed):
         for outer in listed[:place]:
             steps = range(outer.first, outer.end, outer.size)
-            is_in_one = any(
-                s <= inner.first and inner.end <= s + outer.size for s in steps
-            )
+            is_in_one = any(s <= inner.first and inner.end <= s + outer.size for s in steps)
             assert inner.first >= outer.end or is_in_one
     if any(a == b for a, b in pairwise(items)):
         assert listed

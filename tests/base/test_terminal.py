@@ -21,19 +21,13 @@ LINES = st.text(st.sampled_from("ab. |"), max_size=300)
 def test_a_fold_loses_nothing(lines: list[str], width: int) -> None:
     text = "\n".join(lines)
     folded = terminal.fold(text, width)
-    assert folded.replace(" ", "").replace("\n", "") == text.replace(" ", "").replace(
-        "\n", ""
-    )
-    assert all(
-        len(line) <= max(width, terminal.LEAST_WIDTH) for line in folded.split("\n")
-    )
+    assert folded.replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
+    assert all(len(line) <= max(width, terminal.LEAST_WIDTH) for line in folded.split("\n"))
 
 
 def test_the_rest_of_a_line_stands_further_in() -> None:
     text = "  loop g0 of 64 steps, and then some\nshort"
-    assert terminal.fold(text, 24) == (
-        "  loop g0 of 64 steps,\n      and then some\nshort"
-    )
+    assert terminal.fold(text, 24) == ("  loop g0 of 64 steps,\n      and then some\nshort")
     assert terminal.fold("x" * 50, 20) == f"{'x' * 20}\n    {'x' * 16}\n    {'x' * 14}"
 
 
@@ -42,9 +36,7 @@ class Value(Displayed):
         return "[bold]x[/bold] " * 10
 
 
-def test_where_no_prompt_is_the_text_is_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_no_prompt_is_the_text_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Value()._repr_mimebundle_() == {"text/plain": str(Value())}
     shell = SimpleNamespace(kernel=None)
     ipython = SimpleNamespace(get_ipython=lambda: shell)

@@ -22,10 +22,7 @@ NUMPY = PEERS["numpy"]
 
 
 def made_up(ours: tuple[float, ...], theirs: tuple[float, ...], name: str) -> ReportRow:
-    figures = {
-        "workbench": Figure(RIGHT, "", 0.1, ours),
-        "torch": Figure(RIGHT, "", 0.2, theirs),
-    }
+    figures = {"workbench": Figure(RIGHT, "", 0.1, ours), "torch": Figure(RIGHT, "", 0.2, theirs)}
     return ReportRow(name, 2_000_000_000, 100, 10.0, figures)
 
 
@@ -34,10 +31,7 @@ REPORT = Report(
     {"workbench": "1", "torch": "2"},
     ("jax is not installed",),
     2,
-    (
-        made_up((0.2, 0.4, 0.4), (0.1, 0.1, 0.2), "matmul 512"),
-        made_up((0.5,), (1.0,), "b"),
-    ),
+    (made_up((0.2, 0.4, 0.4), (0.1, 0.1, 0.2), "matmul 512"), made_up((0.5,), (1.0,), "b")),
 )
 
 
@@ -99,15 +93,11 @@ def test_a_busy_machine_is_no_judge() -> None:
 def test_a_missing_peer_costs_a_sentence() -> None:
     missing = Peer("absent", "no_such_package", "pip install it", NUMPY.prepare)
     report = run([ADD], [missing], smoke=True)
-    assert report.absent == (
-        "absent is not installed, so it is left out: pip install it",
-    )
+    assert report.absent == ("absent is not installed, so it is left out: pip install it",)
     assert report.peers == () and report.is_right
 
 
-def test_a_broken_peer_costs_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_peer_costs_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tinygrad.py").write_text("raise ImportError('no LLVM')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -133,9 +123,7 @@ def test_a_process_that_ends_says_its_last_words(tmp_path: Path) -> None:
             worker.prepare(ADD.name, smoke=True)
 
 
-def test_a_library_that_stops_while_it_is_timed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_library_that_stops_while_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = PeerProcess.sample
 
     def sample(self: PeerProcess, budget_s: float) -> float:

@@ -34,9 +34,7 @@ def test_every_latency_is_measured() -> None:
     assert all(isinstance(line, Latency) for line in latencies)
     lines = {line.what.strip(): line for line in latencies if isinstance(line, Latency)}
     assert all(line.peer_figure is None for line in lines.values())
-    beyond = lines.pop(
-        "a replayed call, but its kernels"
-    )  # less than nothing, by chance
+    beyond = lines.pop("a replayed call, but its kernels")  # less than nothing, by chance
     assert math.isfinite(beyond.figure)
     assert all(line.figure > 0 for line in lines.values())
     budgets = {what: line.budget for what, line in lines.items()}

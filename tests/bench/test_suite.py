@@ -32,9 +32,7 @@ def test_the_replay_computes() -> None:
     run()
     reference = fetch()
     for memory in list(buffers._memory.values()):
-        if memory.size == reference.size and not np.array_equal(
-            memory.array, arrays[0].ravel()
-        ):
+        if memory.size == reference.size and not np.array_equal(memory.array, arrays[0].ravel()):
             memory.array[:] = np.nan
     assert np.isnan(fetch()).all()
     run()
@@ -58,14 +56,10 @@ def test_inputs_are_the_same_in_every_process() -> None:
         ([1, 2], [1, 3], "1 of 2 elements, the first at [1]: 2, not 3"),
     ],
 )
-def test_a_fault_is_told(
-    outcome: list[float], expected: list[float], message: str | None
-) -> None:
+def test_a_fault_is_told(outcome: list[float], expected: list[float], message: str | None) -> None:
     answer = np.array(outcome)
     if answer.dtype.kind == "f":
-        answer = answer.astype(
-            np.float32
-        )  # as answers are; expected is of numpy's float64
+        answer = answer.astype(np.float32)  # as answers are; expected is of numpy's float64
     assert fault(answer, np.array(expected)) == message
 
 

@@ -7,11 +7,7 @@ import pytest
 from tests.peers import torch
 from workbench.base.errors import WorkbenchError
 from workbench.bench.training import text
-from workbench.bench.training.compare import (
-    TrainingMeasurement,
-    TrainingRow,
-    peers_named,
-)
+from workbench.bench.training.compare import TrainingMeasurement, TrainingRow, peers_named
 from workbench.bench.training.memory import memory_of
 from workbench.bench.training.models import MODELS, WIDE_MODELS, Model, block, mlp
 from workbench.bench.training.steps import TorchLibrary, step_of

@@ -64,9 +64,7 @@ def test_check_finds_a_wrong_operation(name: str, device: str) -> None:
     good = text_kernel(name)
     old, new = SWAPS[name]
     nodes = [n for n in good.ast.toposort() if n.op is old and n.dtype.is_float]
-    wrong = replace(
-        good, ast=good.ast.substitute({nodes[-1]: nodes[-1].replace(op=new)})
-    )
+    wrong = replace(good, ast=good.ast.substitute({nodes[-1]: nodes[-1].replace(op=new)}))
     result = wrong.check(device)
     assert not result and result.max_abs_error > result.tolerance
     assert str(result).startswith("WRONG: ")
@@ -87,9 +85,7 @@ def _other_reduction(graph: UOp) -> UOp:
 
 def _transposed(graph: UOp) -> UOp:
     ranges = {n.axis_name: n for n in graph.toposort() if n.op is Ops.RANGE}
-    place = next(
-        n for n in graph.toposort() if n.op is Ops.INDEX and n.src[0].arg == (3, 16)
-    )
+    place = next(n for n in graph.toposort() if n.op is Ops.INDEX and n.src[0].arg == (3, 16))
     return graph.substitute({place: at(place.src[0], ranges["g0"])})
 
 
@@ -192,9 +188,7 @@ def test_a_kernel_of_several_outputs(device: str) -> None:
     x = load(param(2, 6), g0)
     y = load(param(3, 4), g1)
     graph = kernel(
-        "g0 g1",
-        (at(param(0, 6), g0), x * 2.0, "g0"),
-        (at(param(1, 4), g1), y + 1.0, "g1"),
+        "g0 g1", (at(param(0, 6), g0), x * 2.0, "g0"), (at(param(1, 4), g1), y + 1.0, "g1")
     )
     subject = Kernel.from_text(to_text(graph))
     first, second = subject.run(device)
@@ -212,9 +206,7 @@ def test_a_kernel_whose_slots_have_a_gap(device: str) -> None:
     assert subject.run(device)[0].shape == (6,) and subject.check(device).ok
 
 
-A, B = (
-    np.random.default_rng(n).standard_normal(4000).astype(np.float32) for n in (1, 2)
-)
+A, B = (np.random.default_rng(n).standard_normal(4000).astype(np.float32) for n in (1, 2))
 DECIDED: dict[str, Callable[[Tensor], Tensor]] = {
     "floor": lambda p: p - p.floor(),
     "remainder": lambda p: p % 1.0,

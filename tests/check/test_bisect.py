@@ -38,9 +38,7 @@ def expression() -> tuple[Tensor, ...]:
 
 
 @contextmanager
-def with_rule(
-    rules: RuleSet, bad: Rule, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def with_rule(rules: RuleSet, bad: Rule, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add a rule to a table of the package."""
     with monkeypatch.context() as patch:
         patch.setattr(rules, "rules", (*rules.rules, bad))
@@ -70,18 +68,14 @@ TILES = (Opt(OptOps.LOCAL, "g0", 4), Opt(OptOps.LOCAL, "g1", 8), Opt(OptOps.SPLI
     [TILES, (*TILES, Opt(OptOps.STAGE, "r0", 1)), (Opt(OptOps.GROUP, "r0", 8),), ()],
     ids=str,
 )
-def test_registers_of_work_items_are_not_one(
-    machine: str, opts: tuple[Opt, ...]
-) -> None:
+def test_registers_of_work_items_are_not_one(machine: str, opts: tuple[Opt, ...]) -> None:
     (kernel,) = explore(Tensor(A) @ Tensor(B), device=machine).kernels
     assert kernel.apply(*opts).check().ok
     assert kernel.apply(*opts).bisect() is None
 
 
 @pytest.mark.parametrize("machine", ["CUDA:H100", "METAL:M3"])
-def test_a_tile_is_computed_by_lanes_together(
-    machine: str,
-) -> None:
+def test_a_tile_is_computed_by_lanes_together(machine: str) -> None:
     a, b = (Tensor(x).cast(dtypes.float16).realize() for x in (A, B))
     kernel = explore(a.matmul(b, dtype=dtypes.float32), device=machine).kernels[-1]
     tiled = kernel.apply(Opt(OptOps.TC, "g0 g1 r0", 2))
@@ -101,8 +95,7 @@ def test_low_precision_is_checked_by_its_own_precision(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "rules, stage",
-    [(TENSOR_RULES, "simplify-tensor"), (KERNEL_RULES, "simplify-kernel")],
+    "rules, stage", [(TENSOR_RULES, "simplify-tensor"), (KERNEL_RULES, "simplify-kernel")]
 )
 def test_a_wrong_rule_of_scheduling_is_found(
     rules: RuleSet, stage: str, monkeypatch: pytest.MonkeyPatch
@@ -152,15 +145,11 @@ def test_a_wrong_rule_is_found_in_work_items_too(
     assert fault.stage == "decompose" or "pass decompose" in fault.unsure
 
 
-def test_states_that_cannot_be_judged_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_states_that_cannot_be_judged_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the loads are of integers, half of low-precision floats: nobody can say what that
     is."""
     assert isinstance(low_precision((dtypes.float16,)).run, RuleSet)
-    bad = Rule(
-        "bad-add", op(Ops.ADD, x, y), x, where=lambda x: x.dtype is dtypes.float32
-    )
+    bad = Rule("bad-add", op(Ops.ADD, x, y), x, where=lambda x: x.dtype is dtypes.float32)
     f, g = (Tensor(a).cast(dtypes.bfloat16).realize() for a in (A, A * 2))
     (kernel,) = explore(f + g * f).kernels
     with with_rule(low_precision((dtypes.float16,)).run, bad, monkeypatch):

@@ -192,8 +192,5 @@ def test_what_a_kernel_leaves_out_is_wrong() -> None:
     (a.cumsum(1) * 2).numpy()
     with registered(i * 3, i * 2, "simplify-kernel"):
         exploration = explore(a.cumsum(1) * 2)
-        assert [kernel.check("LLVM").ok for kernel in exploration.kernels] == [
-            False,
-            True,
-        ]
+        assert [kernel.check("LLVM").ok for kernel in exploration.kernels] == [False, True]
         assert not exploration.check().ok

@@ -81,9 +81,7 @@ def last(answer: Array) -> None:
 
 
 CHANGES = [(name, change) for name in EXPRESSIONS for change in (one_in_64, last)]
-CHANGES.remove(
-    ("comparison", last)
-)  # the other of two values is one that a rounding can give
+CHANGES.remove(("comparison", last))  # the other of two values is one that a rounding can give
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -172,10 +170,7 @@ X, Y = var("x"), var("y")
 def test_a_wrong_rule_under_a_cast_is_wrong(name: str, into: str) -> None:
     """It changes one element in a hundred, of an expression of which a rounding decides others."""
     random = np.random.default_rng(1)
-    a, b = (
-        Tensor(random.standard_normal(SIZE).astype(np.float32)).realize()
-        for _ in range(2)
-    )
+    a, b = (Tensor(random.standard_normal(SIZE).astype(np.float32)).realize() for _ in range(2))
     product = (a * b).exp().minimum(8.0) * 1000
     casts = {
         "cast": lambda: product.cast("int32"),

@@ -37,12 +37,8 @@ def test_every_value_of_a_kernel_is_there() -> None:
     np.testing.assert_allclose(total.array, A @ B, rtol=1e-5)
     terms = kernel.values(node(kernel, Ops.MUL))
     assert terms.axes == ("g0", "g1", "r0")
-    np.testing.assert_array_equal(
-        terms.array, (A[:, None, :] * B.T[None]).astype(np.float32)
-    )
-    loads = {
-        n.src[0].src[0].arg[0]: n for n in kernel.ast.toposort() if n.op is Ops.LOAD
-    }
+    np.testing.assert_array_equal(terms.array, (A[:, None, :] * B.T[None]).astype(np.float32))
+    loads = {n.src[0].src[0].arg[0]: n for n in kernel.ast.toposort() if n.op is Ops.LOAD}
     np.testing.assert_array_equal(kernel.values(loads[1]).array, A)
     place = kernel.values(loads[1].src[0])
     np.testing.assert_array_equal(place.array, np.arange(48).reshape(6, 8))

@@ -68,9 +68,7 @@ class Machine:
             kind: Rate(2 * vector / size * starts, 2 * vector / size * starts)
             for kind, size in (("f32", 4), ("f64", 8))
         }
-        each = {
-            n: cycle_s / self.target.starts(n) for n in (4, 16, 32, 64) if n <= vector
-        }
+        each = {n: cycle_s / self.target.starts(n) for n in (4, 16, 32, 64) if n <= vector}
         return Speeds(
             peak, read, {**read, "L1": Rate(stores, stores)},
             self.target.fma_cycles * cycle_s, each[4], 1000 * cycle_s, 5000 * cycle_s,
@@ -169,9 +167,7 @@ def product(
             found[LANES] = max(busy, loads, steps * (fmas + across + 2) / 5)
         run, row = across * wide * size, columns * size
         step = run if form == "packed" else row
-        panel_l1, panel_l2 = (
-            k * _taken(target, level, run, step) for level in ("L1", "L2")
-        )
+        panel_l1, panel_l2 = (k * _taken(target, level, run, step) for level in ("L1", "L2"))
         tile_rows = rows * k * size
         brought = steps * max(run, target.line_bytes)
         if panel_l1 + tile_rows > target.cache_bytes("L1"):
@@ -240,13 +236,9 @@ def column_sums(rows: int, columns: int) -> Callable[[Machine], Parts]:
         found = {ADD: steps * machine.add_cycles * rows / (rows + SEEN / 3.5)}
         taken = [rows * _taken(target, n, 64, 4 * columns) for n in ("L1", "L2")]
         if taken[0] > target.cache_bytes("L1"):
-            found[L2] = (
-                steps * 64 / machine.rate(machine.from_l2, 64, 4 * columns, rows)
-            )
+            found[L2] = steps * 64 / machine.rate(machine.from_l2, 64, 4 * columns, rows)
         if taken[1] > target.cache_bytes("L2"):
-            found[L3] = (
-                steps * 64 / machine.rate(machine.from_l3, 64, 4 * columns, rows)
-            )
+            found[L3] = steps * 64 / machine.rate(machine.from_l3, 64, 4 * columns, rows)
         return found
 
     return parts
@@ -327,10 +319,7 @@ def turned(n: int) -> Row:
 
 
 def each(
-    count: int,
-    of: Callable[[Tensor], Tensor],
-    parts: Callable[[Machine], Parts],
-    vectors: int,
+    count: int, of: Callable[[Tensor], Tensor], parts: Callable[[Machine], Parts], vectors: int
 ) -> Row:
     opts = lambda wide: [up("g0", vectors * wide)] if vectors else []  # noqa: E731
     return Row(lambda _: of(data(count)), opts, parts)

@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.kernel.support import (
-    SPEEDS,
-    TARGET,
-    applied,
-    array,
-    cost_of,
-    kernel_of,
-    upcast,
-)
+from tests.kernel.support import SPEEDS, TARGET, applied, array, cost_of, kernel_of, upcast
 from workbench.base.target import Target
 from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Cost, cost
@@ -23,16 +15,8 @@ from workbench.ir.opt.opt import Opt, OptOps
 MATMUL = lambda: array(96, 96) @ array(96, 96)  # noqa: E731
 
 CASES = {
-    "one sum": (
-        MATMUL,
-        (),
-        "FMA latency: 1 independent accumulator, needs 8 in loop r0",
-    ),
-    "two sums": (
-        MATMUL,
-        (upcast("g0", 2),),
-        "FMA latency: 2 independent accumulators, needs 8",
-    ),
+    "one sum": (MATMUL, (), "FMA latency: 1 independent accumulator, needs 8 in loop r0"),
+    "two sums": (MATMUL, (upcast("g0", 2),), "FMA latency: 2 independent accumulators, needs 8"),
     "two vectors": (
         MATMUL,
         (upcast("g1", 16),),
@@ -53,11 +37,7 @@ CASES = {
         (upcast("g1", 8), upcast("g0", 12)),
         "load ports: 13 loads for 12 multiply-adds",
     ),
-    "sum": (
-        lambda: array(96, 96).sum(axis=1),
-        (),
-        "add latency: 1 independent accumulator",
-    ),
+    "sum": (lambda: array(96, 96).sum(axis=1), (), "add latency: 1 independent accumulator"),
     "memory": (
         lambda: array(1 << 22) + array(1 << 22),
         (),
@@ -87,9 +67,7 @@ def test_the_sentence(name: str) -> None:
 def test_a_launch_takes_no_longer_than_what_was_measured() -> None:
     little = cost_of(kernel_of(array(8) + array(8)))
     assert str(bottleneck(little, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
-    assert str(bottleneck(little, TARGET, 0.7e-6)).startswith(
-        "launch: it takes 0.7 µs, "
-    )
+    assert str(bottleneck(little, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
     threads = cost_of(kernel_of(array(64) + array(64)), Opt(OptOps.THREAD, "g0", 2))
     assert "takes 3.4 µs, " in str(bottleneck(threads, TARGET, 3.4e-6))
 
@@ -101,9 +79,7 @@ def test_threads_are_spoken_of() -> None:
     assert str(answer) == words
 
 
-def product(
-    size: int, opts: tuple[Opt, ...] = (upcast("g1", 16), upcast("g0", 4))
-) -> Cost:
+def product(size: int, opts: tuple[Opt, ...] = (upcast("g1", 16), upcast("g0", 4))) -> Cost:
     kernel = kernel_of(array(size, size) @ array(size, size))
     return cost(applied(kernel, *opts), TARGET, FEW_SETS, kernel)
 
@@ -135,18 +111,10 @@ def test_sets_that_are_to_blame_are_named_with_what_would_move_without() -> None
     """Column sums: 1,024 lines fall into 1 set of L1 and 16 of L2."""
     sums = kernel_of(array(1024, 1024).sum(axis=0))
     answer = bottleneck(cost(sums, TARGET, FEW_SETS, sums), TARGET)
-    assert (
-        answer.what == "L3 bandwidth"
-        and "64.1 MiB at 6.01 of the 50 GB/s" in answer.why
-    )
-    assert (
-        "; 4.01 MiB if lines could lie anywhere in L2, not only in their set"
-        in answer.why
-    )
+    assert answer.what == "L3 bandwidth" and "64.1 MiB at 6.01 of the 50 GB/s" in answer.why
+    assert "; 4.01 MiB if lines could lie anywhere in L2, not only in their set" in answer.why
     spread = kernel_of(array(1008, 1008).sum(axis=0))
-    assert (
-        bottleneck(cost(spread, TARGET, FEW_SETS, spread), TARGET).what == "add latency"
-    )
+    assert bottleneck(cost(spread, TARGET, FEW_SETS, spread), TARGET).what == "add latency"
 
 
 def test_what_takes_nearly_as_long_is_told() -> None:
@@ -181,6 +149,4 @@ def test_accumulators_needed_go_by_the_width_of_the_code() -> None:
         answer = bottleneck(cost(kernel, wide, figures, plain), wide)
         assert answer.what == "FMA latency" and f"needs {needed} in" in answer.why
     sums = kernel_of(array(4, 4096).sum(axis=1))
-    assert "needs 6 in" in bottleneck(cost(sums, wide, figures), wide).why, (
-        "3 cycles, 2 in each"
-    )
+    assert "needs 6 in" in bottleneck(cost(sums, wide, figures), wide).why, "3 cycles, 2 in each"

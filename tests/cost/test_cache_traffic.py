@@ -21,10 +21,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 LINE_BYTES = TARGET.line_bytes
 KERNELS = {
     "matmul": (lambda: array(20, 28) @ array(28, 36), ()),
-    "tiled": (
-        lambda: array(20, 28) @ array(28, 36),
-        (upcast("g1", 4), upcast("g0", 4)),
-    ),
+    "tiled": (lambda: array(20, 28) @ array(28, 36), (upcast("g1", 4), upcast("g0", 4))),
     "staged": (
         lambda: array(20, 28) @ array(28, 36),
         (upcast("g1", 4), Opt(OptOps.ORDER, "g1", "g0"), Opt(OptOps.STAGE, "g1", 2)),
@@ -52,9 +49,7 @@ def test_against_a_simulated_cache(name: str, kib: int) -> None:
 
 
 def test_what_fits_stays_and_what_does_not_comes_again() -> None:
-    traffic = Traffic(
-        build_tree(kernel_of(array(4096) + array(4096)), TARGET), LINE_BYTES
-    )
+    traffic = Traffic(build_tree(kernel_of(array(4096) + array(4096)), TARGET), LINE_BYTES)
     assert traffic.into(64 << 10, shared=True) == 0, "the run before left it all there"
     assert traffic.into(16 << 10, shared=True) == 4 * 4096 * 4, "in, in, in and back"
 
@@ -68,12 +63,8 @@ def test_what_goes_past_the_caches_moves_once() -> None:
 
 def test_lines_far_apart_crowd_each_other_out() -> None:
     """A column of a matrix of 512 lies in one line of 32, and a cache finds lines by low bits."""
-    crowded = Traffic(
-        build_tree(kernel_of(array(64, 512).sum(axis=0)), TARGET), LINE_BYTES
-    )
-    spread = Traffic(
-        build_tree(kernel_of(array(64, 528).sum(axis=0)), TARGET), LINE_BYTES
-    )
+    crowded = Traffic(build_tree(kernel_of(array(64, 512).sum(axis=0)), TARGET), LINE_BYTES)
+    spread = Traffic(build_tree(kernel_of(array(64, 528).sum(axis=0)), TARGET), LINE_BYTES)
     ratio = crowded.into(32 << 10, True) / spread.into(32 << 10, True)
     assert ratio > 8
 
@@ -122,9 +113,7 @@ def _touches(node: UOp, at: dict[UOp, int]) -> Iterator[tuple[tuple[UOp, int], b
         yield from _of_statement(node, at)
 
 
-def _of_statement(
-    node: UOp, at: dict[UOp, int]
-) -> Iterator[tuple[tuple[UOp, int], bool]]:
+def _of_statement(node: UOp, at: dict[UOp, int]) -> Iterator[tuple[tuple[UOp, int], bool]]:
     for buffer, parts, offsets, writes in _places(node):
         line = LINE_BYTES // buffer.dtype.itemsize
         base = sum(at[axis] * stride for axis, stride in parts)
@@ -133,9 +122,7 @@ def _of_statement(
 
 
 @cache
-def _places(
-    node: UOp,
-) -> list[tuple[UOp, list[tuple[UOp, int]], list[int], bool]]:
+def _places(node: UOp) -> list[tuple[UOp, list[tuple[UOp, int]], list[int], bool]]:
     """Return per access the buffer, the strides of loops, where the lanes are, and if it writes."""
     rows = []
     for access in accesses(node):

@@ -107,9 +107,7 @@ def test_what_is_fast_keeps_its_steps() -> None:
         assert default_opts(kernel, target) == heuristic(kernel, target)
 
 
-def test_an_observer_sees_the_steps_that_are_chosen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_observer_sees_the_steps_that_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chosen, "_memo", Memo())
     target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
     for _ in range(2):  # the second time they are memoised

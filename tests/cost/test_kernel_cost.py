@@ -7,15 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.kernel.support import (
-    SPEEDS,
-    TARGET,
-    applied,
-    array,
-    cost_of,
-    kernel_of,
-    upcast,
-)
+from tests.kernel.support import SPEEDS, TARGET, applied, array, cost_of, kernel_of, upcast
 from workbench.cost.core_time import work
 from workbench.cost.kernel_cost import cost
 from workbench.cost.predicted_speedup import predicted_speedups
@@ -53,14 +45,10 @@ def test_one_sum_after_another_has_none_to_overlap_with() -> None:
 
 
 def test_a_full_tile_runs_at_the_peak() -> None:
-    tile = cost_of(
-        kernel_of(array(96, 96) @ array(96, 96)), upcast("g1", 16), upcast("g0", 6)
-    )
+    tile = cost_of(kernel_of(array(96, 96) @ array(96, 96)), upcast("g1", 16), upcast("g0", 6))
     least = 2 * 96**3 / SPEEDS.peak["f32"].one
     assert least < tile.predicted_s < 1.3 * least
-    assert (
-        tile.work.hottest()[0].live == 15
-    )  # 12 sums, 2 chunks of a row, 1 of a column
+    assert tile.work.hottest()[0].live == 15  # 12 sums, 2 chunks of a row, 1 of a column
 
 
 def test_threads_halve_it() -> None:
@@ -74,9 +62,7 @@ def test_threads_that_slow_each_other_down_stay_below_their_peak() -> None:
     """Where all threads reach less than so many times one, the core's part knows it too: no kernel
     is predicted to be faster than the peak that is drawn beside it."""
     kernel = kernel_of(array(96, 96) @ array(96, 96))
-    tile = applied(
-        kernel, upcast("g1", 16), upcast("g0", 6), Opt(OptOps.THREAD, "g0", 2)
-    )
+    tile = applied(kernel, upcast("g1", 16), upcast("g0", 6), Opt(OptOps.THREAD, "g0", 2))
     shared = replace(SPEEDS, peak={"f32": Rate(128e9, 160e9), "f64": Rate(64e9, 80e9)})
     slow, fast = (cost(tile, TARGET, s, kernel) for s in (shared, SPEEDS))
     assert slow.seconds["core"] == pytest.approx(1.6 * fast.seconds["core"])
@@ -99,9 +85,7 @@ def test_bytes_of_a_stream() -> None:
     assert stream_cost.estimates.bytes == 3 * size
     roofs = stream_cost.roofs()
     assert roofs["memory"] == pytest.approx((1 << 22) / (4 * size) * 12e9)
-    assert stream_cost.roofs(2)["memory"] == pytest.approx(
-        (1 << 22) / (4 * size) * 16e9
-    )
+    assert stream_cost.roofs(2)["memory"] == pytest.approx((1 << 22) / (4 * size) * 16e9)
     assert min(roofs, key=lambda name: roofs[name]) == "memory"
     assert "memory" in str(stream_cost) and "roof of peak" in str(stream_cost)
 
@@ -121,9 +105,7 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
         upcast("g1", 8), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2),
         Opt(OptOps.LOCAL, "g0", 8), upcast("g0", 5),
     ]  # fmt: skip
-    wide, tall, threads, local, illegal = predicted_speedups(
-        kernel, opts, TARGET, SPEEDS
-    )
+    wide, tall, threads, local, illegal = predicted_speedups(kernel, opts, TARGET, SPEEDS)
     assert wide.ratio is not None and wide.ratio > 5
     assert wide.why == "elements per instruction: 1 -> 8"
     assert tall.ratio is not None and 2 < tall.ratio <= 4.2
@@ -135,8 +117,6 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
 
 def test_every_offer_can_be_predicted() -> None:
     kernel = kernel_of(array(16, 24).softmax())
-    predictions = list(
-        predicted_speedups(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS)
-    )
+    predictions = list(predicted_speedups(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
     assert predictions
     assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in predictions)

@@ -13,22 +13,8 @@ from workbench.cost.predicted_cost import predicted_cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal
 
-MACHINES = (
-    "CUDA:H100",
-    "CUDA:A100",
-    "CUDA:RTX 4090",
-    "HIP:MI300X",
-    "METAL:M3",
-    "OPENCL:Iris Xe",
-)
-SHAPES = [
-    (64, 1000),
-    (64, 1024),
-    (1024, 512),
-    (1024, 1024),
-    (16384, 1024),
-    (4096, 1000),
-]
+MACHINES = ("CUDA:H100", "CUDA:A100", "CUDA:RTX 4090", "HIP:MI300X", "METAL:M3", "OPENCL:Iris Xe")
+SHAPES = [(64, 1000), (64, 1024), (1024, 512), (1024, 1024), (16384, 1024), (4096, 1000)]
 SHAPES += [(1024, 1023), (1024, 4096), (16384, 512), (16384, 100)] if LONG else []
 
 

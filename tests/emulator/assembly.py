@@ -76,9 +76,7 @@ class Assembly:
         self.steps.append(node)
         self._open[-1].add(node)
 
-    def load(
-        self, memory: UOp, place: Index, gate: UOp | None = None, lanes: int = 1
-    ) -> UOp:
+    def load(self, memory: UOp, place: Index, gate: UOp | None = None, lanes: int = 1) -> UOp:
         """Append a load, which reads memory anew."""
         mark = UOp(Ops.VAR, dtypes.index, (), (f"read{next(self._names)}", 0, 0))
         fresh = UOp(Ops.AFTER, memory.dtype, (memory, mark))
@@ -88,9 +86,7 @@ class Assembly:
         self.step(value)
         return value
 
-    def store(
-        self, memory: UOp, place: Index, value: UOp | float, gate: UOp | None = None
-    ) -> None:
+    def store(self, memory: UOp, place: Index, value: UOp | float, gate: UOp | None = None) -> None:
         if not isinstance(value, UOp):
             value = UOp.const(memory.dtype, value)
         gates = () if gate is None else (gate,)

@@ -29,9 +29,7 @@ class Defect(NamedTuple):
 
 
 def D(name: str, kernel: str, kind: str, *statements: str, **choices: Any) -> Defect:
-    expected = {
-        k: choices.pop(k) for k in ("element", "items", "groups") if k in choices
-    }
+    expected = {k: choices.pop(k) for k in ("element", "items", "groups") if k in choices}
     return Defect(name, kernel, choices, kind, statements, **expected)
 
 

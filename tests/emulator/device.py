@@ -43,9 +43,7 @@ class Emulated(DeviceInfo):
     def _target(self) -> Target:
         return common_gpu(NAME)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         plan, text = analyse(linear, self.target), to_text(linear)
         self.programs[text] = linear
         params = signature(plan.params)

@@ -107,10 +107,7 @@ def tree_sum(
     x, y, s = p.param(1, n), p.param(0, groups), p.shared("sums", width)
     end = n if gate is None else gate
     first = g * (2 * width) + lane
-    parts = [
-        p.load(x, place, place < end if end else None)
-        for place in (first, first + width)
-    ]
+    parts = [p.load(x, place, place < end if end else None) for place in (first, first + width)]
     with p.when(lane < (fillers or 0), stands=fillers is not None):
         p.store(s, lane, parts[0] + parts[1])
     p.barrier(barrier_before)
@@ -141,11 +138,7 @@ def interleaved_sum(by: str) -> Handwritten:
     step = 1
     while step < 64:
         place = lane if by == "branches" else lane * (2 * step)
-        adds = (
-            lane.alu(Ops.CMOD, UOp.index(2 * step)).eq(0)
-            if by == "branches"
-            else place < 64
-        )
+        adds = lane.alu(Ops.CMOD, UOp.index(2 * step)).eq(0) if by == "branches" else place < 64
         with p.when(adds):
             p.store(s, place, p.load(s, place) + p.load(s, place + step))
         p.barrier()
@@ -265,10 +258,7 @@ def histogram(private: bool = True) -> Handwritten:
             total = p.register("total", dtypes.int32)
             p.set(total, 0)
             with p.loop(256) as r:
-                p.set(
-                    total,
-                    total + p.load(x, r).eq(lane.cast(dtypes.int32)).cast(dtypes.int32),
-                )
+                p.set(total, total + p.load(x, r).eq(lane.cast(dtypes.int32)).cast(dtypes.int32))
             p.store(y, lane, total)
     else:
         with p.loop(4) as r:

@@ -25,20 +25,9 @@ def counted(
 
 @pytest.mark.parametrize(
     "stride, offset, sectors",
-    [
-        (1, 0, 4),
-        (1, 1, 5),
-        (1, 8, 4),
-        (2, 0, 8),
-        (3, 0, 12),
-        (8, 0, 32),
-        (64, 0, 32),
-        (0, 5, 1),
-    ],
+    [(1, 0, 4), (1, 1, 5), (1, 8, 4), (2, 0, 8), (3, 0, 12), (8, 0, 32), (64, 0, 32), (0, 5, 1)],
 )
-def test_sectors_of_a_warp_that_reads_floats(
-    stride: int, offset: int, sectors: int
-) -> None:
+def test_sectors_of_a_warp_that_reads_floats(stride: int, offset: int, sectors: int) -> None:
     count = counted((LANES * stride + offset) * 4, 4)
     assert (count.requests, count.transactions) == (1, sectors)
     assert (count.bytes_wanted, count.bytes_moved) == (128, sectors * 32)

@@ -92,8 +92,5 @@ def _races(earlier: list[Access], step: list[Access]) -> list[tuple[Access, Acce
 
 def _is_one_of(conflict: Conflict, races: list[tuple[Access, Access]]) -> None:
     named = conflict.cell, *sorted(zip(conflict.items, conflict.positions, strict=True))
-    listed = [
-        (a.cell, *sorted([(a.item, a.position), (b.item, b.position)]))
-        for a, b in races
-    ]
+    listed = [(a.cell, *sorted([(a.item, a.position), (b.item, b.position)])) for a, b in races]
     assert named in listed

@@ -14,12 +14,7 @@ from tests.emulator.assembly import GPU, Assembly
 from tests.emulator.test_machine import product
 from tests.support import count
 from workbench import Device, Kernel, Tensor, emulate, explore
-from workbench.base.errors import (
-    DeviceError,
-    ParseError,
-    VerifyError,
-    WorkbenchError,
-)
+from workbench.base.errors import DeviceError, ParseError, VerifyError, WorkbenchError
 from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 
@@ -102,12 +97,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("pattern, words, error, message", REFUSALS)
 def test_refusals(
-    kernel: Kernel,
-    code: str,
-    pattern: str,
-    words: str,
-    error: type[WorkbenchError],
-    message: str,
+    kernel: Kernel, code: str, pattern: str, words: str, error: type[WorkbenchError], message: str
 ) -> None:
     changed = re.sub(pattern, words, code, count=1)
     assert changed != code

@@ -92,9 +92,7 @@ def with_buffer(linear: Program, of_reads: bool, later: int) -> Program:
     """Let each step of the loop read, or fill, the buffer of a step some steps `later`."""
     (axis,) = {n.axis for n in linear if n.op is Ops.LOOP and n.axis.axis_name == "r0"}
     numbers = [n for n in linear if n.op in (Ops.CMOD, Ops.AND) and axis in n.ranges]
-    reads, fills = (
-        next(n for n in numbers if (n.src[0] is axis) == r) for r in (True, False)
-    )
+    reads, fills = (next(n for n in numbers if (n.src[0] is axis) == r) for r in (True, False))
     old = reads if of_reads else fills
     new = old.replace(src=(axis + later, old.src[1]))
     return settled([n.substitute({old: new}) for n in linear])
@@ -121,9 +119,7 @@ def settled(linear: list[UOp]) -> Program:
     return tuple(steps)
 
 
-STANDS = frozenset(
-    {Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.AFTER}
-)
+STANDS = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.AFTER})
 
 
 # the one tile that a kernel of two buffers fills before the loop needs no barrier of its own

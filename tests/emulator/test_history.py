@@ -102,9 +102,7 @@ def arrays_of(kernel: Kernel) -> list[Array]:
     return [b.array.copy() for b in buffers]
 
 
-def test_every_step_has_what_the_machine_had(
-    states: tuple[GroupHistory, list[State]],
-) -> None:
+def test_every_step_has_what_the_machine_had(states: tuple[GroupHistory, list[State]]) -> None:
     history, copies = states
     for number, (arrays, written, registers, mask) in enumerate(copies):
         step = HistoryStep(history, number)
@@ -117,9 +115,7 @@ def test_every_step_has_what_the_machine_had(
                 here = slice(item * size, (item + 1) * size)
                 there = written[memory][here]
                 np.testing.assert_array_equal(cells.writers >= 0, there)
-                np.testing.assert_array_equal(
-                    cells.values[there], arrays[memory][here][there]
-                )
+                np.testing.assert_array_equal(cells.values[there], arrays[memory][here][there])
         for item in range(0, history.items, 5):
             values_by_name = step.registers(item)
             for register, values in registers.items():
@@ -127,9 +123,7 @@ def test_every_step_has_what_the_machine_had(
                 np.testing.assert_array_equal(values_by_name[name], values[0, item])
 
 
-def test_the_first_and_the_last_step(
-    states: tuple[GroupHistory, list[State]],
-) -> None:
+def test_the_first_and_the_last_step(states: tuple[GroupHistory, list[State]]) -> None:
     history, _ = states
     first, last = HistoryStep(history, 0), HistoryStep(history, len(history) - 1)
     assert first.node.op in (Ops.SPECIAL, Ops.SET) and not first.rounds
@@ -200,9 +194,7 @@ def test_a_race_has_its_two_steps(barrier: int, first: str) -> None:
     kernel, _ = product(32)
     linear, _ = program(kernel)
     places = [i for i, n in enumerate(linear) if n.op is Ops.BARRIER]
-    trace = emulated(
-        without(linear, places[barrier]), arrays_of(kernel), GPU, history=True
-    )
+    trace = emulated(without(linear, places[barrier]), arrays_of(kernel), GPU, history=True)
     assert trace.findings and trace.history is not None
     for finding in trace.findings:
         one, other = map(trace.step, trace.history.steps_of(finding))
@@ -277,9 +269,7 @@ WITH_BITS = replace(H100, conversions=())
 
 @pytest.mark.parametrize("target", [H100, WITH_BITS], ids=["floats", "bits"])
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
-def test_what_a_tensor_core_takes_is_shown_as_numbers(
-    dtype: DType, target: Target
-) -> None:
+def test_what_a_tensor_core_takes_is_shown_as_numbers(dtype: DType, target: Target) -> None:
     """Registers have floats, or bits of both dtypes, of which only the core says what they are."""
     (a, left), (b, _) = halves(dtype, 32, 32), halves(dtype, 32, 32)
     kernel = explore(a.float() @ b.float(), device="CUDA:H100").kernels[-1]

@@ -99,9 +99,7 @@ def test_a_missing_barrier_is_a_race() -> None:
     for place, verbs in zip(barriers, ("writes", "read"), strict=True):
         found = run(without(linear, place)).findings
         assert {(f.kind, f.memory) for f in found} == {("race", "As"), ("race", "Bs")}
-        assert all(
-            verbs in f.words and len(set(f.items)) == len(f.items) for f in found
-        )
+        assert all(verbs in f.words and len(set(f.items)) == len(f.items) for f in found)
 
 
 def test_a_sum_whose_parts_are_read_too_early() -> None:
@@ -137,23 +135,11 @@ def test_a_barrier_in_an_if_is_divergent() -> None:
 def test_a_cell_that_nobody_fills() -> None:
     kernel, _ = product(32)
     linear, run = program(kernel)
-    store = next(
-        n for n in linear if n.op is Ops.STORE and n.place.param.op is Ops.DEFINE
-    )
+    store = next(n for n in linear if n.op is Ops.STORE and n.place.param.op is Ops.DEFINE)
     place = linear.index(store)
     condition = UOp(Ops.CMPLT, dtypes.bool, (item(linear, 0), UOp.index(15)))
-    guard = (
-        UOp(Ops.IF, store.dtype, (condition,)),
-        UOp(Ops.ENDIF, store.dtype, (condition,)),
-    )
-    changed = (
-        *linear[:place],
-        condition,
-        guard[0],
-        store,
-        guard[1],
-        *linear[place + 1 :],
-    )
+    guard = (UOp(Ops.IF, store.dtype, (condition,)), UOp(Ops.ENDIF, store.dtype, (condition,)))
+    changed = (*linear[:place], condition, guard[0], store, guard[1], *linear[place + 1 :])
     found = run(changed).findings
     assert [(f.kind, f.memory) for f in found] == [("unwritten", "As")]
     assert found[0].element % 16 == 15
@@ -162,9 +148,7 @@ def test_a_cell_that_nobody_fills() -> None:
 def test_an_index_beyond_the_tile() -> None:
     kernel, _ = product(32)
     linear, run = program(kernel)
-    store = next(
-        n for n in linear if n.op is Ops.STORE and n.place.param.op is Ops.DEFINE
-    )
+    store = next(n for n in linear if n.op is Ops.STORE and n.place.param.op is Ops.DEFINE)
     at = linear.index(store)
     further = store.place.src[1] + 1
     index = construct.index(store.place.src[0], further)
@@ -213,9 +197,7 @@ def without(linear: Program, *places: int) -> Program:
 
 
 def item(linear: Program, dimension: int) -> UOp:
-    return next(
-        n.axis for n in linear if n.op is Ops.SPECIAL and n.arg == ("item", dimension)
-    )
+    return next(n.axis for n in linear if n.op is Ops.SPECIAL and n.arg == ("item", dimension))
 
 
 @pytest.mark.parametrize("device", ["WEBGPU:BROWSER", "OPENCL:Iris Xe", "CUDA:H100"])

@@ -183,9 +183,7 @@ def test_no_barrier_between_the_shuffles() -> None:
     assert race.memory == "group0" and len(race.items) == 2
 
 
-@pytest.mark.parametrize(
-    "first, kind", [(16, "partial warp"), (4, "inactive lane"), (32, "")]
-)
+@pytest.mark.parametrize("first, kind", [(16, "partial warp"), (4, "inactive lane"), (32, "")])
 def test_a_shuffle_in_a_branch(first: int, kind: str) -> None:
     """Of the 64 work-items the `first` do it, over 8 lanes: a whole warp may, half of one not."""
     kernel = summed(64)
@@ -210,9 +208,7 @@ def test_a_shuffle_of_what_nobody_wrote() -> None:
     """It comes from the lane that reads it, and is found where the result is stored."""
     kernel = summed(256)
     linear = shuffled(kernel)
-    (cell,) = [
-        p for p in at(linear, Ops.STORE) if linear[p].place.param.name == "group0"
-    ]
+    (cell,) = [p for p in at(linear, Ops.STORE) if linear[p].place.param.name == "group0"]
     findings = emulate(kernel, WARPS, code=without(linear, cell)).findings
     assert {f.kind for f in findings} >= {"unwritten"}
     assert next(f for f in findings if f.kind == "unwritten").memory == "group0"

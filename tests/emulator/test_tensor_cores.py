@@ -111,9 +111,7 @@ def test_every_tensor_core(core: TensorCore) -> None:
 def test_odd_sizes_are_padded(core: TensorCore) -> None:
     dice = random.Random(str(core))
     for _ in range(2):
-        shape = [
-            dice.randrange(max(2, n // 4 + 1), 3 * n) for n in (core.m, core.n, core.k)
-        ]
+        shape = [dice.randrange(max(2, n // 4 + 1), 3 * n) for n in (core.m, core.n, core.k)]
         check(core, (shape[0], shape[1], shape[2]), [tile(core)])
 
 
@@ -182,9 +180,7 @@ def test_tiles_that_are_filled_ahead(core: TensorCore, buffers: int) -> None:
 
 
 MATRIX_CORES = [
-    core
-    for core in CORES
-    if core.instruction.startswith("mma") and core.operand.bits < 64
+    core for core in CORES if core.instruction.startswith("mma") and core.operand.bits < 64
 ]
 
 
@@ -196,9 +192,7 @@ def test_rows_are_exchanged(core: TensorCore, turned: tuple[bool, bool]) -> None
     m, n, k = 2 * core.m, 2 * core.n, 4 * core.k
     target, arrays = gpu_with(core), []
     operands = []
-    for (rows, columns), is_turned, seed in zip(
-        ((m, k), (k, n)), turned, (1, 2), strict=True
-    ):
+    for (rows, columns), is_turned, seed in zip(((m, k), (k, n)), turned, (1, 2), strict=True):
         shape = (columns, rows) if is_turned else (rows, columns)
         arrays.append(numbers(shape, core.operand, seed))
         x = Tensor.empty(*shape, dtype=core.operand)
@@ -214,9 +208,7 @@ def test_rows_are_exchanged(core: TensorCore, turned: tuple[bool, bool]) -> None
     right = a.astype(wide) @ b.astype(wide)
     result = trace.outputs[0].reshape(m, n).astype(wide)
     np.testing.assert_allclose(result, right, 1e-2, 0.25 if core.rounds_to else 3e-2)
-    memories = {
-        node.src[0].place.param.name for node in built.linear if node.op is Ops.EXCHANGE
-    }
+    memories = {node.src[0].place.param.name for node in built.linear if node.op is Ops.EXCHANGE}
     along_steps = {"As": not turned[0], "Bs": turned[1]}
     expected = {name for name, is_so in along_steps.items() if is_so}
     assert memories == ({"As", "Bs"} if core.operand.bits in (8, 16) else expected)
@@ -249,18 +241,11 @@ def test_random_lists_of_opts() -> None:
 
 def test_nine_choices_agree() -> None:
     """A convolution by each of its axes: absolute 0.1, relative 0.15, of sums of 144 products."""
-    x, w = (
-        Tensor.empty(*s, dtype=dtypes.float16) for s in ((8, 16, 10, 10), (8, 16, 3, 3))
-    )
+    x, w = (Tensor.empty(*s, dtype=dtypes.float16) for s in ((8, 16, 10, 10), (8, 16, 3, 3)))
     graph = explore(x.conv2d(w)).kernels[-1].ast
     target = gpu_with(*BY_ARCH["sm_80"])
-    inputs = [
-        numbers(s, dtypes.float16, i)
-        for i, s in enumerate(((8, 16, 10, 10), (8, 16, 3, 3)))
-    ]
-    windows = np.lib.stride_tricks.sliding_window_view(
-        inputs[0].astype(np.float64), (3, 3), (2, 3)
-    )
+    inputs = [numbers(s, dtypes.float16, i) for i, s in enumerate(((8, 16, 10, 10), (8, 16, 3, 3)))]
+    windows = np.lib.stride_tricks.sliding_window_view(inputs[0].astype(np.float64), (3, 3), (2, 3))
     right = np.einsum("bchwij,ocij->bohw", windows, inputs[1].astype(np.float64))
     results = []
     for choice in range(9):
@@ -305,9 +290,7 @@ def test_a_wrong_layout_gives_wrong_results() -> None:
     wrong = core._replace(a=Fragment("k1 k2 m0 m1 m2", "k0 k3 m3"))
     built = lowered(matmul(core, 16, 8, 16), [tile(core)], gpu_with(wrong))
     meant = tuple(n.replace(arg=core) if n.op is Ops.WMMA else n for n in built.linear)
-    places = {
-        old: new for old, new in zip(built.linear, meant, strict=True) if old is not new
-    }
+    places = {old: new for old, new in zip(built.linear, meant, strict=True) if old is not new}
     program = tuple(n.substitute(places) for n in built.linear)
     a, b = numbers((16, 16), core.operand, 1), numbers((16, 8), core.operand, 2)
     arrays = [np.zeros(16 * 8, np.float32), a.reshape(-1), b.reshape(-1)]
@@ -329,20 +312,14 @@ def test_a_lane_that_is_switched_off_is_a_finding() -> None:
             program[-1:] = [condition, begin, program[-1], node, end]
         else:
             program.append(node)
-    arrays = [
-        np.zeros(16 * 8, np.float32),
-        np.zeros(512, np.float16),
-        np.zeros(256, np.float16),
-    ]
+    arrays = [np.zeros(16 * 8, np.float32), np.zeros(512, np.float16), np.zeros(256, np.float16)]
     kinds = {f.kind for f in emulated(tuple(program), arrays, gpu_with(core)).findings}
     assert "partial warp" in kinds
 
 
 @pytest.mark.parametrize("core", CORES, ids=str)
 def test_text_parses_back(core: TensorCore) -> None:
-    built = lowered(
-        matmul(core, 2 * core.m, 2 * core.n, 2 * core.k), [tile(core)], gpu_with(core)
-    )
+    built = lowered(matmul(core, 2 * core.m, 2 * core.n, 2 * core.k), [tile(core)], gpu_with(core))
     for state in (built.kernel, built.tree, built.lowered, built.linear):
         text = to_text(state)
         again = parse(text)

@@ -29,9 +29,7 @@ N = 1024
 WARPS = N // 32
 
 
-@pytest.mark.parametrize(
-    "stride, sectors", [(1, 4), (2, 8), (3, 12), (4, 16), (8, 32), (32, 32)]
-)
+@pytest.mark.parametrize("stride, sectors", [(1, 4), (2, 8), (3, 12), (4, 16), (8, 32), (32, 32)])
 def test_strided_access(stride: int, sectors: int) -> None:
     """NVIDIA, CUDA C++ Best Practices Guide, "Strided Accesses": a stride of 2 loads twice the
     bytes, as half of each sector is not used; from 8 floats on each element has its own sector.

@@ -55,9 +55,7 @@ PIECES: list[tuple[Pick, bool]] = [  # and whether they lie in one stretch
 
 
 @pytest.mark.parametrize(("pick", "in_place"), PIECES)
-def test_a_stretch_of_memory_needs_no_kernel(
-    tensor: Tensor, pick: Pick, in_place: bool
-) -> None:
+def test_a_stretch_of_memory_needs_no_kernel(tensor: Tensor, pick: Pick, in_place: bool) -> None:
     before = GlobalCounters.kernel_count
     assert len(pick(tensor).schedule()) == (not in_place)
     np.testing.assert_array_equal(pick(tensor).numpy(), pick(N))
@@ -74,9 +72,7 @@ def test_a_piece_is_a_kernels_input_at_any_alignment(tensor: Tensor) -> None:
     for start in range(5):
         piece = tensor.reshape(-1)[start : start + 101].realize()
         actual = (piece * 2 + tensor.reshape(-1)[:101]).numpy()
-        np.testing.assert_array_equal(
-            actual, N.ravel()[start : start + 101] * 2 + N.ravel()[:101]
-        )
+        np.testing.assert_array_equal(actual, N.ravel()[start : start + 101] * 2 + N.ravel()[:101])
 
 
 def test_pieces_of_pieces_stay_what_they_were(tensor: Tensor) -> None:
@@ -178,9 +174,7 @@ def test_a_value_on_the_way_is_freed_after_its_last_reader(
 
     monkeypatch.setattr(realize, "run_item", counted)
     y = chain(x)[0].realize()
-    assert counts == [*[1] * 7, 2], (
-        "each is written over the one before; the last is the result"
-    )
+    assert counts == [*[1] * 7, 2], "each is written over the one before; the last is the result"
     del y
     counts.clear()
     with Context(NO_MEMORY_PLANNER=1):

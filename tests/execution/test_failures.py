@@ -61,15 +61,11 @@ def written(random: Random, tensors: list[Any], arrays: list[Any]) -> None:
                 arrays[to][1:3] = arrays[a][:2]
 
 
-def test_each_tensor_has_its_value_or_is_lost_in_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_tensor_has_its_value_or_is_lost_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     failures, losses = 0, 0
     for seed in range(count(2000)):
         random = Random(seed)
-        arrays = [
-            np.int64([random.randint(-4, 4) for _ in range(SIZE)]) for _ in range(3)
-        ]
+        arrays = [np.int64([random.randint(-4, 4) for _ in range(SIZE)]) for _ in range(3)]
         tensors = [Tensor(array).realize() for array in arrays]
         device = random.choice(("LLVM", "PYTHON"))
         tensors = [t.to(device).realize() for t in tensors]
@@ -141,9 +137,7 @@ def _fail(wait: bool = True) -> None:
     raise RuntimeError("the device is gone")
 
 
-def test_what_a_function_does_not_reach_may_fail(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_function_does_not_reach_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Tensor([1, 2], device="PYTHON").realize()
     run = realize.run_item
 

@@ -83,9 +83,7 @@ def test_the_predicted_memory_is_what_is_measured(
     plans, used = spied(monkeypatch)
     result = y.realize()
     (plan,) = plans
-    assert used == [item.held_bytes for item in plan.items] and len(used) == len(
-        schedule
-    )
+    assert used == [item.held_bytes for item in plan.items] and len(used) == len(schedule)
     assert max(used) == plan.peak_bytes == plan.items[plan.peak].held_bytes
     del result
 
@@ -112,9 +110,7 @@ def test_less_is_held_than_without(monkeypatch: pytest.MonkeyPatch) -> None:
     chain(x).realize()
     with_plan = max(used)
     (plan,) = plans
-    assert (
-        len(plan.pieces) == 5 and plan.blocks[Device.DEFAULT].size_bytes == x.nbytes()
-    )
+    assert len(plan.pieces) == 5 and plan.blocks[Device.DEFAULT].size_bytes == x.nbytes()
     assert "5 values on the way need 262,144 bytes instead of 1,310,720" in str(plan)
     del used[:]
     with Context(NO_MEMORY_PLANNER=1):

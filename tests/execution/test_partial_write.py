@@ -58,9 +58,7 @@ def test_a_part_is_written_alone(steps: list[int], device: str) -> None:
 def test_what_reads_the_old_elements_is_right() -> None:
     array = numbers(SHAPE, 3)
     tensor = held(array)
-    for _ in range(
-        2
-    ):  # twice in a value, two parts in a kernel, the part of its own elements
+    for _ in range(2):  # twice in a value, two parts in a kernel, the part of its own elements
         tensor[:, 2:4] = tensor[:, 2:4] * 2 + tensor[:, 2:4]
         tensor[:, 5] = 7
         tensor[1, 1:3] += 1
@@ -91,9 +89,7 @@ def test_a_replay_writes_the_part_of_its_state(steps: list[int]) -> None:
 
 
 @pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
-def test_one_position_that_is_computed_is_written_alone(
-    steps: list[int], device: str
-) -> None:
+def test_one_position_that_is_computed_is_written_alone(steps: list[int], device: str) -> None:
     """As a cache of keys and values is written; an index that is outside writes nothing."""
     if not Device.available(device):
         pytest.skip(f"needs {device}")

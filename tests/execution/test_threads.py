@@ -158,9 +158,7 @@ def test_two_writers_of_one_tensor_leave_it_readable() -> None:
         tensor = Tensor(np.zeros(SIZE, np.int32)).realize()
         refusals: list[WorkbenchError] = []
 
-        def write(
-            tensor: Tensor = tensor, refusals: list[WorkbenchError] = refusals
-        ) -> None:
+        def write(tensor: Tensor = tensor, refusals: list[WorkbenchError] = refusals) -> None:
             for _ in range(30):
                 try:
                     tensor.assign(tensor + 1)
@@ -177,9 +175,7 @@ def test_two_writers_of_one_tensor_leave_it_readable() -> None:
         assert all("a newer one was written over it" in str(e) for e in refusals)
 
 
-def test_a_thread_that_never_wrote_over_a_version_refuses_what_another_one_did() -> (
-    None
-):
+def test_a_thread_that_never_wrote_over_a_version_refuses_what_another_one_did() -> None:
     """Who looks whether its value can be read does not depend on who has written before."""
     refusals: list[str] = []
 

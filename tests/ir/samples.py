@@ -10,13 +10,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 from workbench.ir.rewriting.example_graphs import at as at
-from workbench.ir.rewriting.example_graphs import (
-    axis,
-    load,
-    param,
-    reduced,
-    tensor,
-)
+from workbench.ir.rewriting.example_graphs import axis, load, param, reduced, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F, V = dtypes.float32, dtypes.void
@@ -49,9 +43,7 @@ def matmul(rows: int, inner: int, columns: int) -> UOp:
     )
     total = reduced(Ops.ADD, a * b, r0) + load(param(3, columns), g1)
     value = total.alu(Ops.MAX, total.like(0))
-    return kernel(
-        "g0 g1 r0", (at(param(0, rows * columns), g0 * columns + g1), value, "g0 g1")
-    )
+    return kernel("g0 g1 r0", (at(param(0, rows * columns), g0 * columns + g1), value, "g0 g1"))
 
 
 def tiled_matmul() -> UOp:
@@ -59,12 +51,8 @@ def tiled_matmul() -> UOp:
     g0, g1, r0 = axis("g0", 2), axis("g1", 2), axis("r0", 2)
     l0, l1, r1 = axis("l0", 4), axis("l1", 4), axis("r1", 4)
     a0, a1, b0, b1 = axis("a_f0", 4), axis("a_f1", 4), axis("b_f0", 4), axis("b_f1", 4)
-    a = stage(
-        "As", (4, 4), load(param(1, 64), (g0 * 4 + a0) * 8 + (r0 * 4 + a1)), a0, a1
-    )
-    b = stage(
-        "Bs", (4, 4), load(param(2, 64), (r0 * 4 + b0) * 8 + (g1 * 4 + b1)), b0, b1
-    )
+    a = stage("As", (4, 4), load(param(1, 64), (g0 * 4 + a0) * 8 + (r0 * 4 + a1)), a0, a1)
+    b = stage("Bs", (4, 4), load(param(2, 64), (r0 * 4 + b0) * 8 + (g1 * 4 + b1)), b0, b1)
     total = reduced(Ops.ADD, at(a, l0, r1) * at(b, r1, l1), r0, r1)
     target = at(param(0, 64), (g0 * 4 + l0) * 8 + (g1 * 4 + l1))
     order = "g0 g1 r0 a_f0 a_f1 b_f0 b_f1 l0 l1 r1"
@@ -80,8 +68,7 @@ def softmax(rows: int, columns: int) -> UOp:
     e = stage("e", (columns,), (load(x, g0 * columns + j) - greatest).alu(Ops.EXP2), j)
     value = at(e, k).alu(Ops.FDIV, reduced(Ops.ADD, at(e, r1), r1))
     return kernel(
-        "g0 r0 f0 r1 i0",
-        (at(param(0, rows * columns), g0 * columns + k), value, "g0 i0"),
+        "g0 r0 f0 r1 i0", (at(param(0, rows * columns), g0 * columns + k), value, "g0 i0")
     )
 
 

@@ -82,9 +82,7 @@ class _Machine:
         elif step.op not in (Ops.BLOCK, Ops.DEFINE):
             self.values[step] = self.computed(step)
 
-    def lanes(
-        self, step: UOp, count: int, gate: UOp | None
-    ) -> Iterator[tuple[int, int]]:
+    def lanes(self, step: UOp, count: int, gate: UOp | None) -> Iterator[tuple[int, int]]:
         """Yield (lane, position in memory) where the gate is open."""
         first = int(self.value(step.src[0]))
         is_open = np.full(count, True) if gate is None else self.value(gate)

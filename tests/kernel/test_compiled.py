@@ -13,11 +13,7 @@ def test_compiled_has_the_levels_the_text_and_the_passes() -> None:
     program = matmul().apply(*TILE).compile("LLVM")
     assert program["lowered"].op is Ops.BLOCK and program["linear"][0].op is Ops.BLOCK
     assert "define" in program.source and str(program) == program.source
-    assert (
-        "fmadd" in program.assembly
-        or "fmla" in program.assembly
-        or "mul" in program.assembly
-    )
+    assert "fmadd" in program.assembly or "fmla" in program.assembly or "mul" in program.assembly
     assert [p.name for p in program.passes if p.name.startswith("opt-")] == [
         "opt-upcast", "opt-upcast", "opt-local",
     ]  # fmt: skip

@@ -7,17 +7,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from tests.kernel.samples import (
-    DEVICES,
-    TILE,
-    UPCAST,
-    A,
-    B,
-    C,
-    matmul,
-    numbers,
-    text_kernel,
-)
+from tests.kernel.samples import DEVICES, TILE, UPCAST, A, B, C, matmul, numbers, text_kernel
 from workbench import Context, KernelOptError, Opt, OptOps, Tensor, explore
 from workbench.base.errors import DeviceError
 from workbench.base.trace import observe
@@ -30,9 +20,7 @@ WANTED = np.maximum(A @ B + C, 0)
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("opts", [(), TILE, (Opt(OptOps.ORDER, "r0", "g0"),)], ids=str)
-def test_run_gives_the_output_in_the_tensors_shape(
-    device: str, opts: tuple[Opt, ...]
-) -> None:
+def test_run_gives_the_output_in_the_tensors_shape(device: str, opts: tuple[Opt, ...]) -> None:
     (actual,) = matmul().apply(*opts).run(device)
     assert actual.shape == (48, 64) and actual.dtype == np.float32
     np.testing.assert_allclose(actual, WANTED, atol=1e-4)
@@ -71,9 +59,7 @@ def test_producers_run_first(device: str) -> None:
     assert len(kernels) == 2
     expected = np.exp(numbers(64, 64) @ numbers(64, 64)) @ numbers(64, 64)
     (actual,) = kernels[-1].run(device)
-    assert actual.shape == (64, 64), (
-        "the tensor's shape, not that of the value under its reshapes"
-    )
+    assert actual.shape == (64, 64), "the tensor's shape, not that of the value under its reshapes"
     np.testing.assert_allclose(actual, expected, rtol=2e-3)
     assert kernels[-1].check(device).ok and kernels[0].check(device).ok
 
@@ -121,9 +107,7 @@ def test_the_default_opts_say_why() -> None:
     assert variant.applied_opts == tuple(o for step in variant.steps for o in step.opts)
     assert variant.applied_opts and all(s.why and s.counts for s in variant.steps)
     text = str(variant.steps)
-    assert all(
-        s.why in text and all(str(o) in text for o in s.opts) for s in variant.steps
-    )
+    assert all(s.why in text and all(str(o) in text for o in s.opts) for s in variant.steps)
     for other in (plain, variant.apply(Opt(OptOps.NOLOCALS)), variant.without()):
         assert not other.steps
 

@@ -45,10 +45,7 @@ def test_what_is_not_legal_there_is_listed() -> None:
 
 
 def test_kernels_of_text_and_pickled_ones_go_there_too() -> None:
-    for kernel in (
-        Kernel.from_text(matmul().to_text()),
-        pickle.loads(pickle.dumps(matmul())),
-    ):
+    for kernel in (Kernel.from_text(matmul().to_text()), pickle.loads(pickle.dumps(matmul()))):
         there = kernel.on("CUDA:H100").kernel
         assert there.device == "CUDA:H100" and there.check().ok
 
@@ -83,9 +80,7 @@ def test_the_tile_of_a_tensor_core_that_a_machine_lacks_is_refused() -> None:
             kernel.code_for(machine)
         replay = kernel.on(machine)
         ((opt, _),) = replay.refused
-        assert opt.op is OptOps.TC and f'kernel.on("{machine}")' in _error_of(
-            kernel, machine
-        )
+        assert opt.op is OptOps.TC and f'kernel.on("{machine}")' in _error_of(kernel, machine)
         assert replay.kernel.code_for(machine) == plain.code_for(machine)
 
 
@@ -130,9 +125,7 @@ def test_tiles_of_a_processor_that_is_not_here() -> None:
     a, b = (Tensor(v.astype(np.float32)).cast("bfloat16").realize() for v in values)
     product = a.cast("float32") @ b.cast("float32")
     kernel = explore(product, device="LLVM:Graviton4").kernels[-1]
-    assert [str(o) for o in kernel.legal_opts() if o.op is OptOps.TC] == [
-        'TC("g0 g1 r0", "2x2x4")'
-    ]
+    assert [str(o) for o in kernel.legal_opts() if o.op is OptOps.TC] == ['TC("g0 g1 r0", "2x2x4")']
     tiled = kernel.apply(Opt(OptOps.TC, 0, 2))
     (actual,) = tiled.run()
     np.testing.assert_array_equal(actual, np.full((20, 36), 40, np.float32))

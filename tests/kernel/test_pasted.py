@@ -36,9 +36,7 @@ def test_to_python_of_an_expressions_kernel_runs_on_seeded_data() -> None:
     assert scope["kernel"].ast is kernel.ast and scope["kernel"].check().ok
 
 
-@pytest.mark.parametrize(
-    "name", ["it's", "'''", "''''", '"""', "\\", "\n", "''' + 1/0 + '''", "é"]
-)
+@pytest.mark.parametrize("name", ["it's", "'''", "''''", '"""', "\\", "\n", "''' + 1/0 + '''", "é"])
 def test_to_python_is_safe_whatever_the_name(name: str) -> None:
     graph = EXAMPLES["transpose"].graph
     graph = graph.replace(arg=KernelInfo(name, graph.arg.order))
@@ -67,9 +65,7 @@ def test_the_seed_is_the_data() -> None:
         ("__import__('os').getcwd()", ParseError, "line 1"),
     ],
 )  # fmt: skip
-def test_text_that_is_no_kernel(
-    text: str, error: type[Exception], message: str
-) -> None:
+def test_text_that_is_no_kernel(text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Kernel.from_text(text)
 

@@ -51,9 +51,7 @@ def test_parts_have_names() -> None:
     graph = parse(TEXT)
     assert isinstance(graph, UOp) and to_text(graph) == TEXT
     first, second = graph.stores
-    assert graph.outputs == (0, 1) and [
-        s.place.param.slot for s in (first, second)
-    ] == [0, 1]
+    assert graph.outputs == (0, 1) and [s.place.param.slot for s in (first, second)] == [0, 1]
     assert first.place.param.length == 16 and first.value.combines.name == "ADD"
     assert second.place.flat_index is second.place.indexes[0]
     assert second.value.src[0].place.memory.slot == 2
@@ -65,9 +63,7 @@ def test_text_is_verified_and_interpreted() -> None:
     verify(graph, "kernel")
     x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
     outputs = [np.zeros(16, np.float32), np.zeros(512, np.float32)]
-    for interpreted, want in zip(
-        interpret_kernel(graph, [*outputs, x]), expected(x), strict=True
-    ):
+    for interpreted, want in zip(interpret_kernel(graph, [*outputs, x]), expected(x), strict=True):
         np.testing.assert_allclose(interpreted, want, rtol=1e-5, atol=1e-5)
 
 
@@ -135,15 +131,11 @@ def test_an_exploration_shows_it() -> None:
     for shown_outputs, want in zip(kernel.run(), WANTED, strict=True):
         np.testing.assert_allclose(shown_outputs, want, rtol=1e-6)
     assert kernel.check().ok
-    for shown_outputs, want in zip(
-        pickle.loads(pickle.dumps(kernel)).run(), WANTED, strict=True
-    ):
+    for shown_outputs, want in zip(pickle.loads(pickle.dumps(kernel)).run(), WANTED, strict=True):
         np.testing.assert_allclose(shown_outputs, want, rtol=1e-6)
     record = plain(build(ex, "full"))
     assert broken(record) == [] and plain(record) == record
     assert record["variants"][0]["error"] is None and record["variants"][0]["code"]
-    stored = [
-        d for d in record["plan"]["decisions"] if d["stored"] and d["kernel"] == 0
-    ]
+    stored = [d for d in record["plan"]["decisions"] if d["stored"] and d["kernel"] == 0]
     assert len(stored) == 2
     assert "elementwise mul, add+relu" in str(ex.code()) and kernel.bisect() is None

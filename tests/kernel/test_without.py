@@ -105,9 +105,7 @@ def test_what_cannot_do_without_a_rule_shows_the_last_good_state(device: str) ->
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
 @pytest.mark.parametrize("kind", [dtypes.float16, dtypes.bfloat16])
-def test_what_cannot_be_compiled_says_which_rule_is_needed(
-    kind: DType, device: str
-) -> None:
+def test_what_cannot_be_compiled_says_which_rule_is_needed(kind: DType, device: str) -> None:
     """In our words: what LLVM's parser says is of no help."""
     x = Tensor(X).cast(kind)
     (kernel, *_) = explore((x * x + 1).exp2().cast(dtypes.float64).cast(kind)).kernels

@@ -16,9 +16,7 @@ from workbench.measure.speeds import Rate, Speeds
 
 REST_S = 1e-4
 RATE = Rate(1e9, 1e9)
-SPEEDS = Speeds(
-    {"f32": RATE}, {"L1": RATE}, {"L1": RATE}, 1e-9, 1e-9, 1e-6, 2e-6, cycle_s=2.5e-10
-)
+SPEEDS = Speeds({"f32": RATE}, {"L1": RATE}, {"L1": RATE}, 1e-9, 1e-9, 1e-6, 2e-6, cycle_s=2.5e-10)
 BUSY = "the machine is busy: 2.1 times slower than at rest"
 
 
@@ -83,18 +81,14 @@ def test_one_interruption_does_not_make_a_machine_busy() -> None:
         (12.4, (), ["the machine is busy: 12 times slower than at rest"]),
     ],
 )
-def test_doubts(
-    busy: float | None, samples: tuple[float, ...], words: list[str]
-) -> None:
+def test_doubts(busy: float | None, samples: tuple[float, ...], words: list[str]) -> None:
     assert doubts(busy, samples) == words
 
 
 def test_a_time_says_how_busy_the_machine_was() -> None:
     """The samples are taken in turns with those of the loop, and both are printed."""
     clock = Clock(2.1)
-    taken = measure_kernel(
-        lambda: None, "LLVM", Estimates(1, 1), 0.0, beside=clock.calibration()
-    )
+    taken = measure_kernel(lambda: None, "LLVM", Estimates(1, 1), 0.0, beside=clock.calibration())
     assert clock.loops and taken.busy == pytest.approx(2.1)
     assert BUSY in str(replace(taken, samples_s=(1e-3,) * 3)).splitlines()
     alone = replace(taken, busy=None, samples_s=(1e-3,) * 3)

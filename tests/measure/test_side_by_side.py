@@ -34,16 +34,11 @@ def test_drift_cancels() -> None:
 
 def test_slower_is_said_as_slower() -> None:
     speed_up = ratio(samples(1.0, 1), samples(2.0, 2))
-    assert str(speed_up).startswith(("1.9", "2 ", "2.0")) and "times as slow" in str(
-        speed_up
-    )
+    assert str(speed_up).startswith(("1.9", "2 ", "2.0")) and "times as slow" in str(speed_up)
 
 
 def test_equal_runs_are_told_apart_once_in_a_hundred_times() -> None:
-    wrong = sum(
-        ratio(samples(1, 2 * n), samples(1, 2 * n + 1)).is_measurable
-        for n in range(200)
-    )
+    wrong = sum(ratio(samples(1, 2 * n), samples(1, 2 * n + 1)).is_measurable for n in range(200))
     assert wrong <= 8
 
 
@@ -73,10 +68,7 @@ def test_functions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules[side_by_side.__module__]
     monkeypatch.setattr(module, "interleave", interleave)
     comparison = side_by_side({"short": lambda: 1e-3, "long": lambda: 3e-3})
-    assert (
-        comparison.ratios["long"].is_measurable
-        and comparison.ratios["long"].median < 0.7
-    )
+    assert comparison.ratios["long"].is_measurable and comparison.ratios["long"].median < 0.7
     assert "times as slow" in str(comparison).splitlines()[1]
 
 
@@ -89,9 +81,7 @@ def test_a_kernel_beside_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["LLVM", "PYTHON"])
-def test_a_timing_says_what_it_waits_for(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timing_says_what_it_waits_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (kernel_module, performance):  # a busy machine has other speeds
         monkeypatch.setattr(module, "speeds", lambda: SPEEDS)
     tensor = Tensor(np.ones((64, 64), np.float32), device="LLVM")

@@ -48,9 +48,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch, figures: Speeds) -> list[int]:
     return times
 
 
-def test_a_machine_is_measured_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
     times = measuring(monkeypatch, figures)
     assert speeds.earlier_speeds() is None
@@ -76,9 +74,7 @@ def test_two_threads_that_ask_at_once_get_the_same(
 ) -> None:
     """What one of them was told stays true when the other one has measured as well."""
     begun, answers = Event(), list[Speeds]()
-    measurements = iter(
-        [Speeds(PEAK, RATES, RATES, s, 1e-10, 1e-6, 5e-6) for s in (2e-9, 1e-9)]
-    )
+    measurements = iter([Speeds(PEAK, RATES, RATES, s, 1e-10, 1e-6, 5e-6) for s in (2e-9, 1e-9)])
 
     def measure() -> Speeds:
         measurement = next(measurements)
@@ -110,9 +106,7 @@ def test_a_kernel_that_is_quicker_than_a_launch_shortens_it(folder: Path) -> Non
     assert speeds.earlier_speeds().launch_s == 0.5e-6, "this process remembers it"
 
 
-def test_a_peak_that_is_beaten_is_raised(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_peak_that_is_beaten_is_raised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
     measuring(monkeypatch, figures)
     again: list[float] = []
@@ -127,10 +121,7 @@ def test_a_peak_that_is_beaten_is_raised(
     assert figures.share(None, 1, 50) is None, "a kernel without floats has no peak"
     assert figures.share("f32", 1, 120) is None, "less was done than is counted"
     assert speeds.speeds() == figures
-    assert (
-        beaten(figures, "f32", 1, 90) == beaten(figures, None, 1, 1e9) == figures
-        and not again
-    )
+    assert beaten(figures, "f32", 1, 90) == beaten(figures, None, 1, 1e9) == figures and not again
     assert beaten(figures, "f32", 1, 1000) == figures, "nobody believes that"
     raised = beaten(figures, "f32", 1, 120)
     assert raised.peak["f32"] == Rate(120, 200) and raised.share("f32", 1, 120) == 1
@@ -258,13 +249,7 @@ def test_multiply_adds_under_way_by_their_width() -> None:
     assert [FIGURES.fmas_in_flight(n, 64) for n in widths] == [8, 8, 8, 8, 4]
     assert FIGURES.fma_each_s(128, 64) == 2e-9, "two instructions"
     plain = Speeds(
-        {"f32": Rate(32e9, 64e9), "f64": PEAK["f64"]},
-        RATES,
-        RATES,
-        4e-9,
-        0.5e-9,
-        1e-6,
-        0.0,
+        {"f32": Rate(32e9, 64e9), "f64": PEAK["f64"]}, RATES, RATES, 4e-9, 0.5e-9, 1e-6, 0.0
     )
     assert [plain.fmas_in_flight(n, 64) for n in (4, 32, 64)] == [8, 8, 4], "two known"
 
@@ -279,9 +264,7 @@ def test_lines_far_apart_come_slower_and_slowest_from_a_few_sets() -> None:
     assert rate("L1", 1, 64, 0, 1) == RATES["L1"].one, "nothing is known of that"
 
 
-def test_figures_come_of_the_loops_that_are_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_figures_come_of_the_loops_that_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a made machine, on which each loop takes a second and each bandwidth is its rows' size."""
     machine = Device["LLVM:Raspberry Pi 5"]
     levels = [("L1", 64 << 10), ("L2", 512 << 10), ("L3", 64 << 20)]
@@ -296,9 +279,7 @@ def test_figures_come_of_the_loops_that_are_run(
     monkeypatch.setattr(speeds, "far_bandwidth", far)
     monkeypatch.setattr(speeds, "_least_s", lambda run: 1.0)
     for name in ("run_peak", "run_cycles"):
-        monkeypatch.setattr(
-            speeds, name, lambda *_, lanes=1: Peak(lambda: None, 64 * lanes)
-        )
+        monkeypatch.setattr(speeds, name, lambda *_, lanes=1: Peak(lambda: None, 64 * lanes))
     assert speeds._waiting_s(dtypes.int64) == 1 / 64
     assert speeds._each_s(32) == {"4": 2 / 64, "16": 2 / 64, "32": 2 / 64}
     assert list(speeds._each_s(64)) == ["4", "16", "32", "64"]
@@ -337,9 +318,7 @@ def test_a_processor_without_a_feature_is_another_machine(
 def test_better_figures_are_kept_and_a_file_has_all_of_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = replace(
-        FIGURES, each_s={"4": 2e-9}, far={"L2": 9.0}, in_sets={"1": 0.05}, add_s=0.0
-    )
+    slow = replace(FIGURES, each_s={"4": 2e-9}, far={"L2": 9.0}, in_sets={"1": 0.05}, add_s=0.0)
     measuring(monkeypatch, slow)
     speeds.measured()
     measuring(monkeypatch, FIGURES)

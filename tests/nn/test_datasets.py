@@ -19,8 +19,7 @@ def test_digits_are_all_there_once() -> None:
     assert {t.dtype for t in (x, y, x_test, y_test)} == {dtypes.uint8}
     with np.load(ROOT / "notebooks/data/digits.npz") as file:
         want = sorted(
-            (i.tobytes(), int(n))
-            for i, n in zip(file["images"], file["labels"], strict=True)
+            (i.tobytes(), int(n)) for i, n in zip(file["images"], file["labels"], strict=True)
         )
     images = np.concatenate([x.numpy(), x_test.numpy()])
     labels = np.concatenate([y.numpy(), y_test.numpy()])
@@ -37,9 +36,7 @@ def pairs(images: Any, labels: Any) -> list[tuple[bytes, int]]:
 def test_digits_can_be_told_apart_by_their_neighbours() -> None:
     x, y, x_test, y_test = (t.numpy().astype(float) for t in datasets.digits())
     points, others = x.reshape(-1, 64), x_test.reshape(-1, 64)
-    distance = (points**2).sum(
-        1
-    ) - 2 * others @ points.T  # less what is the same for all
+    distance = (points**2).sum(1) - 2 * others @ points.T  # less what is the same for all
     assert (y[distance.argmin(1)] == y_test).mean() > 0.97
 
 

@@ -97,20 +97,13 @@ ROWS: list[tuple[str, bool, int, Callable[[], list[Tensor]]]] = [
     ("Adam on two convolutions", True, 13, adam(conv, conv)),
     ("residual network", False, 6, network(ResNet, IMAGES)),
     ("language model", False, 11, network(Gpt, TEXTS)),
-    (
-        "residual network, SGD",
-        True,
-        36,
-        network(ResNet, IMAGES, lambda p: optim.SGD(p, 0.1, 0.9)),
-    ),
+    ("residual network, SGD", True, 36, network(ResNet, IMAGES, lambda p: optim.SGD(p, 0.1, 0.9))),
     ("language model, AdamW", True, 50, network(Gpt, TEXTS, optim.AdamW)),
 ]
 """What, whether in training, the most kernels, the tensors."""
 
 
-@pytest.mark.parametrize(
-    ("name", "training", "most", "make"), ROWS, ids=[r[0] for r in ROWS]
-)
+@pytest.mark.parametrize(("name", "training", "most", "make"), ROWS, ids=[r[0] for r in ROWS])
 def test_kernels_are_few(name: str, training: bool, most: int, make: Any) -> None:
     with Tensor.train(training):
         assert kernels(*make()) <= most

@@ -63,12 +63,8 @@ ROWS: list[tuple[str, Callable[[], Any], Callable[[], Any], tuple[int, ...]]] = 
     ),
     (
         "ConvTranspose2d strides",
-        lambda: nn.ConvTranspose2d(
-            4, 6, (3, 2), (2, 1), (1, 0), (1, 0), (1, 2), 2, False
-        ),
-        lambda: T.ConvTranspose2d(
-            4, 6, (3, 2), (2, 1), (1, 0), (1, 0), 2, False, (1, 2)
-        ),
+        lambda: nn.ConvTranspose2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 0), (1, 2), 2, False),
+        lambda: T.ConvTranspose2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 0), 2, False, (1, 2)),
         (2, 4, 3, 5),
     ),
     ("BatchNorm", lambda: nn.BatchNorm(3), lambda: T.BatchNorm2d(3), (4, 3, 2, 5)),
@@ -139,9 +135,7 @@ def twins(ours: Any, theirs: Any) -> None:
     load_state_dict(ours, state, verbose=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "make", "peer", "shape"), ROWS, ids=[r[0] for r in ROWS]
-)
+@pytest.mark.parametrize(("name", "make", "peer", "shape"), ROWS, ids=[r[0] for r in ROWS])
 def test_a_layer_computes_what_pytorch_does(
     name: str, make: Any, peer: Any, shape: tuple[int, ...]
 ) -> None:
@@ -235,48 +229,23 @@ def test_weights_begin_uniform_up_to_a_bound(make: Any, bound: float) -> None:
 SEEDED: list[tuple[Callable[[], Tensor], list[float]]] = [
     (
         lambda: nn.Linear(3, 2).weight,
-        [
-            0.460642546415329,
-            -0.3451651930809021,
-            0.03188782557845116,
-            -0.31670859456062317,
-        ],
+        [0.460642546415329, -0.3451651930809021, 0.03188782557845116, -0.31670859456062317],
     ),
     (
         lambda: nn.Conv2d(1, 2, 2).weight,
-        [
-            -0.011340141296386719,
-            -0.15201199054718018,
-            0.1593245267868042,
-            0.13647449016571045,
-        ],
+        [-0.011340141296386719, -0.15201199054718018, 0.1593245267868042, 0.13647449016571045],
     ),
     (
         lambda: nn.Embedding(2, 2).weight,
-        [
-            0.9623149037361145,
-            -0.24352991580963135,
-            0.6463568210601807,
-            -0.47046273946762085,
-        ],
+        [0.9623149037361145, -0.24352991580963135, 0.6463568210601807, -0.47046273946762085],
     ),
     (
         lambda: nn.LSTMCell(1, 1).weight_hh,
-        [
-            -0.840085506439209,
-            0.14452862739562988,
-            0.4235680103302002,
-            0.7485530376434326,
-        ],
+        [-0.840085506439209, 0.14452862739562988, 0.4235680103302002, 0.7485530376434326],
     ),
     (
         lambda: nn.ConvTranspose2d(2, 1, 2).weight,
-        [
-            0.08962645381689072,
-            0.15125702321529388,
-            -0.15568237006664276,
-            0.3018779754638672,
-        ],
+        [0.08962645381689072, 0.15125702321529388, -0.15568237006664276, 0.3018779754638672],
     ),
 ]
 """A weight, and the first of its values in tinygrad 0.14 after manual_seed(1337)."""

@@ -43,10 +43,7 @@ class ResNet:
     """A small residual network of images with one channel."""
 
     def __init__(self) -> None:
-        self.conv1, self.bn1 = (
-            nn.Conv2d(1, 8, 3, padding=1, bias=False),
-            nn.BatchNorm(8),
-        )
+        self.conv1, self.bn1 = (nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm(8))
         self.blocks = [Block(16, 2, 8)]
         self.fc = nn.Linear(16, 10)
 
@@ -78,10 +75,7 @@ class TorchResNet(torch.nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         N = torch.nn
-        self.conv1, self.bn1 = (
-            N.Conv2d(1, 8, 3, padding=1, bias=False),
-            N.BatchNorm2d(8),
-        )
+        self.conv1, self.bn1 = (N.Conv2d(1, 8, 3, padding=1, bias=False), N.BatchNorm2d(8))
         self.blocks = N.Sequential(TorchBlock(16, 2, 8))
         self.fc = N.Linear(16, 10)
 
@@ -106,11 +100,7 @@ class Layer:
 
     def __call__(self, x: Tensor, mask: Tensor) -> Tensor:
         batch = x.shape[0]
-        parts = (
-            self.attn(self.ln_1(x))
-            .reshape(batch, LENGTH, 3, HEADS, -1)
-            .permute(2, 0, 3, 1, 4)
-        )
+        parts = self.attn(self.ln_1(x)).reshape(batch, LENGTH, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         q, k, v = parts[0], parts[1], parts[2]
         scores = q @ k.transpose(-2, -1) / math.sqrt(WIDTH // HEADS)
         y = mask.where(scores, -math.inf).softmax() @ v
@@ -145,11 +135,7 @@ class TorchLayer(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         batch = x.shape[0]
-        parts = (
-            self.attn(self.ln_1(x))
-            .reshape(batch, LENGTH, 3, HEADS, -1)
-            .permute(2, 0, 3, 1, 4)
-        )
+        parts = self.attn(self.ln_1(x)).reshape(batch, LENGTH, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
         x = x + self.proj(y.transpose(1, 2).reshape(batch, LENGTH, WIDTH))
         return x + self.out(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
@@ -216,9 +202,7 @@ def test_a_model_is_trained_as_by_pytorch(
     for _ in range(4):
         x, y = batch(name, rng)
         with Tensor.train():
-            hot = Tensor(
-                np.eye(WORDS if name == "language model" else 10, dtype=np.float32)[y]
-            )
+            hot = Tensor(np.eye(WORDS if name == "language model" else 10, dtype=np.float32)[y])
             loss = step(Tensor(x).realize(), hot.realize())
         other.zero_grad()
         want = F.cross_entropy(theirs(torch.from_numpy(x)), torch.from_numpy(y))
@@ -227,9 +211,7 @@ def test_a_model_is_trained_as_by_pytorch(
         np.testing.assert_allclose(loss.item(), want.item(), rtol=2e-4)
     for key, value in theirs.state_dict().items():
         tensor = get_state_dict(ours)[key].numpy()
-        np.testing.assert_allclose(
-            tensor, value.numpy(), rtol=1e-3, atol=2e-4, err_msg=key
-        )
+        np.testing.assert_allclose(tensor, value.numpy(), rtol=1e-3, atol=2e-4, err_msg=key)
     theirs.eval()
     want = theirs(torch.from_numpy(x)).detach().numpy()
     np.testing.assert_allclose(ours(Tensor(x)).numpy(), want, rtol=1e-3, atol=1e-3)

@@ -38,10 +38,7 @@ def speeds(peak: float, l3: float, in_sets: Mapping[str, float]) -> Speeds:
 
 
 FEW_SETS = {"1": 2.4e10, "2": 3.1e10, "4": 6.6e10}
-MACHINES = {
-    "one": (ONE, speeds(9e10, 7.5e10, FEW_SETS)),
-    "two": (TWO, speeds(1.8e11, 3.5e10, {})),
-}
+MACHINES = {"one": (ONE, speeds(9e10, 7.5e10, FEW_SETS)), "two": (TWO, speeds(1.8e11, 3.5e10, {}))}
 
 
 def opt(op: str, axis: str, amount: object) -> Opt:
@@ -103,9 +100,7 @@ def text_of(chapter: str) -> str:
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", CAUSES)
-def test_a_chapter_names_the_cause_that_the_product_names(
-    name: str, machine: str
-) -> None:
+def test_a_chapter_names_the_cause_that_the_product_names(name: str, machine: str) -> None:
     chapter, sizes, opts, *words = CAUSES[name]
     told = words[list(MACHINES).index(machine)]
     assert bottleneck(*priced(sizes, opts, machine)).what == told
@@ -121,11 +116,7 @@ def test_the_figures_of_chapter_four(machine: str) -> None:
     text = text_of(OPTS)
     moved = [
         priced(sizes, opts, machine)[0].bytes_from["L3"] >> 20
-        for sizes, opts in (
-            ((1024, 1024), []),
-            ((1024, 1024, 0), []),
-            ((1024, 1024, 0), TILES),
-        )
+        for sizes, opts in (((1024, 1024), []), ((1024, 1024, 0), []), ((1024, 1024, 0), TILES))
     ]
     assert moved == [64, 72, 12]
     assert "From L3 come 64 MiB" in text and "from L3 come 12 MiB instead of 72" in text
@@ -137,9 +128,7 @@ def test_the_figures_of_chapter_five(machine: str) -> None:
     text = text_of(MATMUL)
     for width, of_place, of_copy in ((16, 146, 21), (8, 162, 37)):
         tile = [opt("UPCAST", "g1", 2 * width), ROWS, TURNED]
-        place, copy = (
-            priced(PRODUCT, opts, machine) for opts in (tile, [*tile, PACKED])
-        )
+        place, copy = (priced(PRODUCT, opts, machine) for opts in (tile, [*tile, PACKED]))
         moved = [priced_cost.bytes_from["L3"] >> 20 for priced_cost, _ in (place, copy)]
         assert moved == [of_place, of_copy]
         assert f"vectors of {width} floats" in text and f"instead of {of_place}" in text

@@ -11,17 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from course import (
-    bars,
-    cache_sets,
-    curve,
-    inner_loop,
-    predict,
-    race,
-    roofline,
-    spills,
-    table,
-)
+from course import bars, cache_sets, curve, inner_loop, predict, race, roofline, spills, table
 from course.ask import Prediction, Verdict, tuned
 from course.gpu import (
     check_conflicts,
@@ -32,21 +22,8 @@ from course.gpu import (
     products,
     tensor_core,
 )
-from course.opts import (
-    check_best_tile,
-    check_columns,
-    check_conv,
-    check_tile,
-    lanes,
-    registers,
-)
-from course.rewriting import (
-    check_double,
-    check_factor,
-    counterexample,
-    divided,
-    element,
-)
+from course.opts import check_best_tile, check_columns, check_conv, check_tile, lanes, registers
+from course.rewriting import check_double, check_factor, counterexample, divided, element
 from course.scheduling import check_evaluations, check_index, check_two_kernels
 from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -74,9 +51,7 @@ def kernel(*shape: int) -> Kernel:
 
 
 def test_a_prediction_is_folded_until_somebody_guesses() -> None:
-    nobody, wrong, right = (
-        Prediction(guess, 3, "Because <so>.") for guess in (None, 4, 3)
-    )
+    nobody, wrong, right = (Prediction(guess, 3, "Because <so>.") for guess in (None, 4, 3))
     assert "3" not in str(nobody) and "<details>" in nobody._repr_html_()
     assert str(wrong) == "You said 4: 3. Because <so>." and not wrong.is_right
     assert str(right) == "Right: 3. Because <so>." and right.is_right
@@ -101,31 +76,19 @@ i = var("x", "integer")
         (lambda: check_double(Rule("r", x + x, x * 3)), "should become"),
         (lambda: check_factor(Rule("r", x * y + x * z, x * (y + z))), "not exact"),
         (lambda: check_factor(Rule("r", x * y, y * x)), "product less"),
-        (
-            lambda: check_factor(Rule("r", i * y + i * z, i * (y + y))),
-            "changes integers",
-        ),
+        (lambda: check_factor(Rule("r", i * y + i * z, i * (y + y))), "changes integers"),
         (lambda: check_index(lambda i, j: 6 * j + i), "[0, 0] reads element 5"),
         (lambda: check_two_kernels(*(2 * [_divided()])), "1 kernel"),
         (lambda: check_two_kernels(_divided().permute(1, 0), _divided()), "shape"),
-        (
-            lambda: check_columns(kernel(64, 64), [Opt(OptOps.UPCAST, "g0", 7)]),
-            "7 does not",
-        ),
+        (lambda: check_columns(kernel(64, 64), [Opt(OptOps.UPCAST, "g0", 7)]), "7 does not"),
         (lambda: check_columns(kernel(64, 64), []), "whole vectors would take"),
         (lambda: check_tile(kernel(64, 64, 64), []), "multiply-adds"),
-        (
-            lambda: check_double(Rule("r", x + x, y * 2)),
-            "the right side of a rule has y",
-        ),
+        (lambda: check_double(Rule("r", x + x, y * 2)), "the right side of a rule has y"),
         (lambda: check_double(Rule("r", x + x, _raises)), "ZeroDivisionError"),
         (lambda: check_double(Rule("r", i + i, i * 2)), "p0[i] + p0[i], of floats"),
         (lambda: check_index(lambda i, j: i // 0), "at [0, 0] it fails"),
         (lambda: check_two_kernels(_divided(realize=True), _divided()), "realize()"),
-        (
-            lambda: check_evaluations(50_000, explore(_products())),
-            "a loop of 64 is missing",
-        ),
+        (lambda: check_evaluations(50_000, explore(_products())), "a loop of 64 is missing"),
         (
             lambda: check_columns(kernel(64, 64), Opt(OptOps.ORDER, "r0", "g0")),
             "the sums go through memory at every step",
@@ -138,14 +101,8 @@ i = var("x", "integer")
             lambda: check_columns(kernel(64, 64), [Opt(OptOps.STAGE, "g0", 1)]),
             ": a copy of the input is read back from scratch",
         ),
-        (
-            lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", lanes())),
-            "loads",
-        ),
-        (
-            lambda: check_sectors(_transpose(), []),
-            "32,768 are wanted: a warp has too few",
-        ),
+        (lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", lanes())), "loads"),
+        (lambda: check_sectors(_transpose(), []), "32,768 are wanted: a warp has too few"),
         (lambda: check_sectors(_transpose(), Opt(OptOps.LOCAL, "g9", 4)), "g9"),
         (lambda: check_conflicts(_transpose(), _TILE[:1]), "work-item"),
         (lambda: check_conflicts(_transpose(), _TILE), "passes are for conflicts"),
@@ -222,9 +179,7 @@ def test_a_right_answer_stays_right_however_often_it_is_tried() -> None:
         (1, "more", False),
     ],
 )
-def test_a_guess_is_what_its_reader_means(
-    guess: object, answer: object, is_right: bool
-) -> None:
+def test_a_guess_is_what_its_reader_means(guess: object, answer: object, is_right: bool) -> None:
     assert Prediction(guess, answer, "").is_right == is_right
 
 
@@ -262,11 +217,7 @@ def _products() -> Tensor:
     return (x.realize().exp2().reshape(1, 64, 1000) * y.realize()).sum(axis=2)
 
 
-_TILE = [
-    Opt(OptOps.LOCAL, "g0", 16),
-    Opt(OptOps.LOCAL, "g1", 16),
-    Opt(OptOps.STAGE, "g1", 1),
-]
+_TILE = [Opt(OptOps.LOCAL, "g0", 16), Opt(OptOps.LOCAL, "g1", 16), Opt(OptOps.STAGE, "g1", 1)]
 _TILES = [
     *_TILE[:2],
     Opt(OptOps.SPLIT, "r0", 16),
@@ -446,25 +397,18 @@ def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
     cells = []
     for picture in descriptions.values():
         formats, _ = DisplayFormatter().format(picture)
-        cells.append(
-            new_code_cell("1", outputs=[new_output("display_data", data=formats)])
-        )
+        cells.append(new_code_cell("1", outputs=[new_output("display_data", data=formats)]))
     page = exporter.from_notebook_node(new_notebook(cells=cells))[0]
     parser = Images()
     parser.feed(page)
     assert [image["alt"] for image in parser.images] == list(descriptions)
-    for image, (words, picture) in zip(
-        parser.images, descriptions.items(), strict=True
-    ):
+    for image, (words, picture) in zip(parser.images, descriptions.items(), strict=True):
         svg = b64decode(image["src"].partition("base64,")[2]).decode()
         assert svg == picture.svg and repr(picture) == words
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img" and root[0].tag.endswith("title")
         assert root[0].text == words, "where the SVG stands by itself"
-        assert (image["width"], image["height"]) == (
-            root.get("width"),
-            root.get("height"),
-        )
+        assert (image["width"], image["height"]) == (root.get("width"), root.get("height"))
 
 
 class Images(HTMLParser):
@@ -483,10 +427,7 @@ def test_a_race_takes_kernels_and_functions() -> None:
     contestants = {"kernel": kernel(32, 32, 32), "nothing": lambda: None}
     result = race(contestants, flops=2 * 32**3, budget_s=0.1)
     assert list(result.seconds) == list(result.share) == ["kernel", "nothing"]
-    assert (
-        "kernel: " in repr(result)
-        and '<img src="data:image/svg+xml' in result._repr_html_()
-    )
+    assert "kernel: " in repr(result) and '<img src="data:image/svg+xml' in result._repr_html_()
     assert race(contestants, budget_s=0.1).share == {}
 
 
@@ -501,9 +442,7 @@ def test_a_race_tells_the_least_time_of_each(monkeypatch: pytest.MonkeyPatch) ->
         return {name: Samples(durations[name]) for name in runs}
 
     monkeypatch.setattr(sys.modules[race.__module__], "interleave", interleave)
-    contestants = {
-        name: lambda name=name: ran.append(name) for name in ("slow", "quick")
-    }
+    contestants = {name: lambda name=name: ran.append(name) for name in ("slow", "quick")}
     flops = run_peak().flops
     result = race(contestants, flops=flops)
     assert ran == ["slow", "quick"]

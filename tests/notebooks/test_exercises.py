@@ -31,15 +31,11 @@ def test_a_right_answer_is_right_again_and_so_is_the_solution(
     notebook = nbformat.read(f"{name}.ipynb", as_version=4)
     cells = [c for c in notebook.cells if c.cell_type == "code"]
     sources = [cell.source.replace(*UNTRAINED) for cell in cells]
-    answers = [
-        n for n, c in enumerate(cells) if "solution" in c.metadata.get("tags", [])
-    ]
+    answers = [n for n, c in enumerate(cells) if "solution" in c.metadata.get("tags", [])]
     assert len(answers) == EXERCISES[name]
     chapter = ModuleType("chapter")
     chapter.__file__ = str(ROOT / "notebooks" / "chapter.py")
-    monkeypatch.setitem(
-        sys.modules, "chapter", chapter
-    )  # names of layers are looked up in it
+    monkeypatch.setitem(sys.modules, "chapter", chapter)  # names of layers are looked up in it
     scope = vars(chapter)
     ran: set[int] = set()
     for answer in answers:
@@ -82,9 +78,7 @@ def _made(source: str) -> set[str]:
 
 def _used(source: str) -> set[str]:
     tree = ast.walk(ast.parse(source))
-    loads = {
-        n.id for n in tree if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    }
+    loads = {n.id for n in tree if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return loads - set(dir(builtins))
 
 

@@ -8,15 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from run_notebooks import (
-    MAX_BYTES,
-    differences,
-    dumps,
-    main,
-    problems,
-    stored_outputs,
-    stripped,
-)
+from run_notebooks import MAX_BYTES, differences, dumps, main, problems, stored_outputs, stripped
 
 from tests.support import ROOT
 
@@ -75,9 +67,7 @@ def _said(cell: nbformat.NotebookNode) -> str:
 @pytest.mark.parametrize("name", EXERCISES)
 def test_answers_are_folded_and_far_from_the_question(name: str) -> None:
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    answers = [
-        c for c in notebook.cells if c.source.rstrip().split("\n")[-1][:8] == "predict("
-    ]
+    answers = [c for c in notebook.cells if c.source.rstrip().split("\n")[-1][:8] == "predict("]
     assert len(answers) >= 4
     for cell in answers:
         (output,) = cell.outputs
@@ -118,9 +108,7 @@ VIEW = {"application/vnd.jupyter.widget-view+json": {"model_id": "a"}}
         ),
     ],
 )
-def test_what_must_not_be_committed(
-    output: nbformat.NotebookNode, expected: str
-) -> None:
+def test_what_must_not_be_committed(output: nbformat.NotebookNode, expected: str) -> None:
     notebook = new_notebook(cells=[new_code_cell("1", outputs=[output])])
     assert any(expected in problem for problem in problems(dumps(notebook)))
 
@@ -137,9 +125,7 @@ def test_widget_state_is_refused_and_stripped() -> None:
 def test_ordinary_text_is_not_taken_for_a_path() -> None:
     html = "<b>g0/4</b> <a href='https://host.org/usr/lib'>x</a> and/or 1 / 2 ./tmp/a"
     output = new_output("display_data", data={"text/html": html})
-    notebook = new_notebook(
-        cells=[new_markdown_cell("a/b"), new_code_cell("1", outputs=[output])]
-    )
+    notebook = new_notebook(cells=[new_markdown_cell("a/b"), new_code_cell("1", outputs=[output])])
     assert list(problems(dumps(notebook))) == []
 
 
@@ -151,9 +137,7 @@ def test_times_of_passes_go() -> None:
     timed = html.replace('<td class="n"></td>', '<td class="n">12.5 µs</td>')
     timed = timed.replace('<span class="mu"></span>', '<span class="mu">1.2 ms</span>')
     assert timed.count("12.5 µs") > 5 and timed.count("1.2 ms") >= 2
-    plain = picture.data["text/plain"].replace(
-        "simplify-tensor", "simplify-tensor   80 µs"
-    )
+    plain = picture.data["text/plain"].replace("simplify-tensor", "simplify-tensor   80 µs")
     picture.data["text/html"], picture.data["text/plain"] = timed, plain
     (again,) = stripped(notebook)["cells"][1].outputs
     assert again.data["text/html"] == html
@@ -162,9 +146,7 @@ def test_times_of_passes_go() -> None:
 
 def test_what_was_measured_before_is_kept_while_its_cell_is_the_same() -> None:
     def notebook(source: str, svg: str) -> nbformat.NotebookNode:
-        output = new_output(
-            "execute_result", data={"image/svg+xml": svg, "text/plain": "1 s"}
-        )
+        output = new_output("execute_result", data={"image/svg+xml": svg, "text/plain": "1 s"})
         cell = new_code_cell(source, outputs=[output], metadata={"tags": ["measured"]})
         return new_notebook(cells=[cell])
 

@@ -68,14 +68,10 @@ def made_up_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms run in the worker as always, but what they take is by the formula."""
     measured = OnWorker._one
 
-    def one(
-        self: OnWorker, against: UOp, ast: UOp, rules: BenchmarkSettings
-    ) -> Measured:
+    def one(self: OnWorker, against: UOp, ast: UOp, rules: BenchmarkSettings) -> Measured:
         candidate = measured(self, against, ast, rules)
         if candidate.seconds is None:
             return candidate
-        return replace(
-            candidate, seconds=seconds(ast), ratio=seconds(ast) / seconds(against)
-        )
+        return replace(candidate, seconds=seconds(ast), ratio=seconds(ast) / seconds(against))
 
     monkeypatch.setattr(OnWorker, "_one", one)

@@ -11,17 +11,7 @@ import numpy as np
 import pytest
 
 from tests.search.support import numbers, quick
-from workbench import (
-    Kernel,
-    Opt,
-    OptKind,
-    OptOps,
-    Rule,
-    RuleSet,
-    explore,
-    unregister,
-    var,
-)
+from workbench import Kernel, Opt, OptKind, OptOps, Rule, RuleSet, explore, unregister, var
 from workbench import register as registered
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
@@ -39,9 +29,7 @@ def product() -> Kernel:
 
 @contextmanager
 def a_wrong_rule() -> Iterator[None]:
-    rules = registered(
-        RuleSet("mine", [Rule("no-factor", X * 2.0, X)]), into="simplify-tensor"
-    )
+    rules = registered(RuleSet("mine", [Rule("no-factor", X * 2.0, X)]), into="simplify-tensor")
     try:
         yield
     finally:

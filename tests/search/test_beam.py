@@ -15,13 +15,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes
 from workbench.search.beam import search
-from workbench.search.candidate import (
-    Measured,
-    Patience,
-    Problem,
-    SearchOutcome,
-    SearchStopped,
-)
+from workbench.search.candidate import Measured, Patience, Problem, SearchOutcome, SearchStopped
 from workbench.search.moves import Move, applied, moves
 
 PLAIN = Move((), "start: plain")
@@ -31,19 +25,13 @@ TUNED = Move((opt("UPCAST", "g1", 4),), "start: tuned")
 class Machine:
     """Measures by a formula, with noise if wanted."""
 
-    def __init__(
-        self, noise: float = 0.0, fails: Callable[[UOp], str] = lambda ast: ""
-    ):
+    def __init__(self, noise: float = 0.0, fails: Callable[[UOp], str] = lambda ast: ""):
         self.quick: list[UOp] = []
         self.thorough: list[UOp] = []
         self._dice, self._noise, self._fails = random.Random(0), noise, fails
 
     def __call__(
-        self,
-        against: UOp,
-        kernels: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
+        self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         for ast in kernels:
             (self.thorough if thorough else self.quick).append(ast)
@@ -163,11 +151,7 @@ def test_if_the_start_cannot_be_measured_whatever_ran_is_better() -> None:
 def test_it_can_be_stopped_at_any_time(stop: type[BaseException], after: int) -> None:
     class Stops(Machine):
         def __call__(
-            self,
-            against: UOp,
-            kernels: Sequence[UOp],
-            patience: Patience | None,
-            thorough: bool,
+            self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
         ) -> Iterator[Measured]:
             if len(self.quick) >= after:
                 raise stop
@@ -194,13 +178,9 @@ def test_moves_are_one_more_one_otherwise_or_one_less() -> None:
             assert move.opts[:3] == opts
             assert why_not(apply(MATMUL, *opts), move.opts[3], LLVM) is None
     early = {m.opts[-1].op.name for m in islice(listed, 20)}
-    assert {"UPCAST", "ORDER", "STAGE", "UNROLL"} <= early, (
-        "a little of everything first"
-    )
+    assert {"UPCAST", "ORDER", "STAGE", "UNROLL"} <= early, "a little of everything first"
 
 
 def test_opts_that_no_longer_apply_are_no_move() -> None:
     assert applied(PRIME, (opt("UPCAST", "g0", 2),), LLVM) is None
-    assert (
-        applied(PRIME, (opt("UPCAST", "g0", 0), opt("UPCAST", "g0", 7)), LLVM) is None
-    )
+    assert applied(PRIME, (opt("UPCAST", "g0", 0), opt("UPCAST", "g0", 7)), LLVM) is None

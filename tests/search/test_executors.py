@@ -32,9 +32,7 @@ def test_an_executor_measures_too(kernel: Kernel, spawning: BaseContext) -> None
 
 
 def test_a_dask_cluster_measures_too(kernel: Kernel, spawning: BaseContext) -> None:
-    distributed = pytest.importorskip(
-        "distributed", reason="Dask's distributed is not installed"
-    )
+    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
@@ -82,9 +80,7 @@ def test_an_executor_that_never_answers_is_waited_for_until_the_end(
         kernel, budget_s=BUDGET_S, cached=False, shows_progress=False, executor=Silent(),
         clock=lambda: sum(waits),
     )  # fmt: skip
-    assert all(
-        t.note.startswith("no answer came from the executor") for t in outcome.tried
-    )
+    assert all(t.note.startswith("no answer came from the executor") for t in outcome.tried)
     assert outcome.ended.startswith("the time was over; no candidate could be timed")
     assert 0 < sum(waits) <= BUDGET_S + LATE_S
 

@@ -100,9 +100,7 @@ BROKEN: list[Any] = [
 @pytest.mark.parametrize(("name", "value"), BROKEN, ids=str)
 def test_data_that_is_damaged_is_refused(kernel: Kernel, name: str, value: Any) -> None:
     trial = Candidate(0, None, (), "start: as given", 1.0)
-    good = SearchResult(
-        kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM"
-    ).to_dict()
+    good = SearchResult(kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM").to_dict()
     assert SearchResult.from_dict(good, kernel).kernel.ast is kernel.ast
     with pytest.raises(WorkbenchError, match="not a saved search"):
         SearchResult.from_dict(good | {name: value}, kernel)

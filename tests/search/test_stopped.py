@@ -93,9 +93,7 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
         presser = threading.Thread(target=press)
         presser.start()
         try:
-            stopped = quick(
-                kernel, ENDLESS, worker=worker, report=lambda trial: began.set()
-            )
+            stopped = quick(kernel, ENDLESS, worker=worker, report=lambda trial: began.set())
         finally:
             began.set()
             over.set()
@@ -103,9 +101,7 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
         assert stopped.ended == "stopped"
 
 
-def test_a_search_that_is_stopped_at_once_prints(
-    kernel: Kernel, tmp_path: Path
-) -> None:
+def test_a_search_that_is_stopped_at_once_prints(kernel: Kernel, tmp_path: Path) -> None:
     result = quick(kernel, stop=lambda: True)
     assert result.ended == "stopped" and result.kernel.ast is kernel.ast
     assert [t.note for t in result.tried] == ["not measured"]

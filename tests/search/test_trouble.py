@@ -63,9 +63,7 @@ CRASH = "\n  store volatile i32 1, ptr inttoptr (i64 8 to ptr)\n"
 HANG = "\n  br label %wb_a\nwb_a:\n  br label %wb_a\nwb_b:\n"
 
 
-def swap(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, inserted: dict[int, str]
-) -> None:
+def swap(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, inserted: dict[int, str]) -> None:
     """Put instructions at the beginning of the programs with these numbers, in the order in
     which they are handed to the worker (each candidate hands it two)."""
     row, handed = evaluation.OnWorker.row, itertools.count(1)

@@ -42,7 +42,7 @@ def numbers(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> Ar
     if kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if kind in "iu":
-        return rng.integers(
-            0 if kind == "u" else -9, 19 if kind == "u" else 10, shape
-        ).astype(dtype)
+        return rng.integers(0 if kind == "u" else -9, 19 if kind == "u" else 10, shape).astype(
+            dtype
+        )
     return rng.normal(size=shape).astype(dtype)

@@ -66,9 +66,7 @@ class MemoryProgram(Program):
     def _pick(self) -> int:
         """Return the place of an array of the program's dtype; of a new one, where all are gone."""
         rest = [
-            n
-            for n, array in enumerate(self.arrays)
-            if array is not None and n not in self.bits
+            n for n, array in enumerate(self.arrays) if array is not None and n not in self.bits
         ]
         if not rest:
             self._start()
@@ -114,10 +112,7 @@ class MemoryProgram(Program):
         """Write all elements, without a read of any."""
         array = self.arrays[x]
         text = f"np.arange({array.size}, dtype=np.{self.dtype}).reshape({array.shape})"
-        self._add(
-            f"t[{x}].assign(Tensor({text}, device=t[{x}].device))",
-            f"a[{x}][...] = {text}",
-        )
+        self._add(f"t[{x}].assign(Tensor({text}, device=t[{x}].device))", f"a[{x}][...] = {text}")
 
     def _replace(self) -> None:
         x = self._pick()
@@ -179,9 +174,7 @@ class MemoryProgram(Program):
     def _check_shared(self) -> None:
         for n, x in enumerate(self.shared):
             if self.arrays[x] is not None:
-                self._add(
-                    f"t[{x}].realize()\nassert (s[{n}] == a[{x}]).all(), s", "pass"
-                )
+                self._add(f"t[{x}].realize()\nassert (s[{n}] == a[{x}]).all(), s", "pass")
 
     def _read_part(self) -> None:
         x = self._pick()

@@ -14,12 +14,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def conv(
-    x: Array,
-    w: Array,
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    pads: Pairs,
-    groups: int,
+    x: Array, w: Array, stride: Sequence[int], dilation: Sequence[int], pads: Pairs, groups: int
 ) -> Array:
     """Return the convolution in float64, by the definition."""
     x, w = x.astype(np.float64), w.astype(np.float64)
@@ -72,9 +67,7 @@ def pool(
     return result
 
 
-def _starts(
-    n: int, k: int, s: int, d: int, pad: tuple[int, int], ceil: bool
-) -> Iterator[int]:
+def _starts(n: int, k: int, s: int, d: int, pad: tuple[int, int], ceil: bool) -> Iterator[int]:
     """Yield where windows begin: all that end in the padded axis; with `ceil`, all that begin
     before the padding at the end and that a step of `s` reaches from one that ends in it."""
     room = n + sum(pad) - d * (k - 1) - 1

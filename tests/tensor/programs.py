@@ -69,19 +69,11 @@ class Program:
         self.lines.append((tensor, array))
         exec(
             array,
-            {
-                "a": self.arrays,
-                "np": np,
-                "results": _Ignored(),
-                "Tensor": id,
-                "same": _ignore,
-            },
+            {"a": self.arrays, "np": np, "results": _Ignored(), "Tensor": id, "same": _ignore},
         )
 
     def _pick(self) -> int:
-        return self.random.choice(
-            [n for n, array in enumerate(self.arrays) if array is not None]
-        )
+        return self.random.choice([n for n, array in enumerate(self.arrays) if array is not None])
 
     def _like(self, x: int) -> int | None:
         """Return the place of an array that fits beside array `x`."""
@@ -93,10 +85,7 @@ class Program:
         return self.random.choice(fits) if fits else None
 
     def _start(self) -> None:
-        shape, low = (
-            self.random.choice(self.shapes_at_first),
-            self.random.randint(-5, 5),
-        )
+        shape, low = (self.random.choice(self.shapes_at_first), self.random.randint(-5, 5))
         size = int(np.prod(shape))
         text = f"np.arange({low}, {low + size}, dtype=np.{self.dtype}).reshape({shape})"
         end = self.random.choice([".realize()", ".realize()", ""])
@@ -106,13 +95,7 @@ class Program:
         x = self._pick()
         y = self._like(x)
         form = self.random.choice(
-            [
-                "{x} * 2",
-                "{x} + {y}",
-                "{x} - {y}.sum()",
-                "{x} + {x}.max(0)",
-                "{x}.sum(0) + {y}",
-            ]
+            ["{x} * 2", "{x} + {y}", "{x} - {y}.sum()", "{x} + {x}.max(0)", "{x}.sum(0) + {y}"]
         )
         copies = "{x}.copy()" if self.random.random() < 0.1 else form
         tensors = "{x}.clone()" if copies != form else form
@@ -137,9 +120,7 @@ class Program:
         flat = (array.size,)
         options = [f"[{index}]", f"[{index}]", f".reshape({flat})"]
         if array.ndim > 1:
-            options.append(
-                f".transpose({', '.join(map(str, range(array.ndim)[::-1]))})"
-            )
+            options.append(f".transpose({', '.join(map(str, range(array.ndim)[::-1]))})")
         form = self.random.choice(options)
         result = eval(f"x{form}", {"x": array})
         if not np.shares_memory(result, array) or not result.size:
@@ -150,9 +131,7 @@ class Program:
     def _basic(self, shape: tuple[int, ...]) -> str:
         parts = []
         for size in shape:
-            start, stop = (
-                sorted(self.random.sample(range(size + 1), 2)) if size > 1 else (0, 1)
-            )
+            start, stop = sorted(self.random.sample(range(size + 1), 2)) if size > 1 else (0, 1)
             step = self.random.choice(["", "", ":2", ":-1"])
             parts.append(f"{start}:{stop}{step}" if step != ":-1" else "::-1")
         return ", ".join(parts)
@@ -242,8 +221,7 @@ class Program:
         arrays += [f"    {again}"] if between else []
         self._add(
             f"def fn(x, state=t[{x}]):\n    {form[0]}\n    return {value[0]} + x\n"
-            f"call = TinyJit(fn)\nresults = []\nfor _ in range(4):\n"
-            + "\n".join(lines),
+            f"call = TinyJit(fn)\nresults = []\nfor _ in range(4):\n" + "\n".join(lines),
             f"def fn(x, state=a[{x}]):\n    {form[1]}\n    return {value[1]} + x\n"
             f"for _ in range(4):\n" + "\n".join(arrays),
         )
@@ -260,9 +238,7 @@ class Program:
         array = self.arrays[y]
         if not np.shares_memory(array, array.reshape(-1)):
             result = "x"  # numpy copies here, where a tensor is a view
-        write = self.random.choice(
-            ["pass", "r += 1", f"{{}}[{x}] += 1", f"{{}}[{y}][...] = 2"]
-        )
+        write = self.random.choice(["pass", "r += 1", f"{{}}[{x}] += 1", f"{{}}[{y}][...] = 2"])
         swap = self.random.random() < 0.3
         body = "h[0], h[1] = h[1], h[0]" if swap else f"h[0], h[1] = {form}, {other}"
         texts = []
@@ -292,10 +268,7 @@ def other_than(device: str) -> str:
 
 
 def run(
-    seed: int,
-    device: str,
-    refusals: Counter[str] | None = None,
-    kind: type[Program] = Program,
+    seed: int, device: str, refusals: Counter[str] | None = None, kind: type[Program] = Program
 ) -> str:
     """Return "" where program `seed` agrees with numpy on a device, else a script that fails."""
     program = kind(seed, device)

@@ -49,12 +49,7 @@ def test_every_view_sees_what_is_written() -> None:
 def test_what_is_written_to_a_view_is_written_to_the_whole() -> None:
     a = held(np.zeros((3, 4)))
     reference = np.zeros((3, 4), np.float32)
-    for index in (
-        0,
-        (slice(None), 1),
-        (slice(None, None, 2), slice(3, 0, -1)),
-        (..., -1),
-    ):
+    for index in (0, (slice(None), 1), (slice(None, None, 2), slice(3, 0, -1)), (..., -1)):
         a[index] += 1  # type: ignore[index]
         reference[index] += 1
         np.testing.assert_array_equal(a.numpy(), reference)
@@ -208,9 +203,7 @@ def test_writes_through_indexes_agree_with_numpy(name: str, device: str) -> None
     reference = np.arange(12, dtype=np.float32).reshape(3, 4)
     a = Tensor(reference, device=device).realize()
     reference[index] = value
-    a[index] = (
-        value if isinstance(value, int) else Tensor(np.float32(value), device=device)
-    )
+    a[index] = value if isinstance(value, int) else Tensor(np.float32(value), device=device)
     np.testing.assert_array_equal(a.numpy(), reference)
 
 
@@ -236,12 +229,7 @@ def test_an_address_that_is_combined_over_unrolled_lanes() -> None:
 
 def test_an_index_tensor_outside_writes_nothing_or_is_refused() -> None:
     a, values = held([1.0, 2.0]), Tensor([7.0, 8.0])
-    for known in (
-        Tensor([5, 1]),
-        Tensor([5, 1]).realize(),
-        Tensor([1, -3]),
-        Tensor([1, 5, 0])[:2],
-    ):
+    for known in (Tensor([5, 1]), Tensor([5, 1]).realize(), Tensor([1, -3]), Tensor([1, 5, 0])[:2]):
         with pytest.raises(IndexError, match="is out of range for axis 0 of shape"):
             a[known] = values
     with pytest.raises(AxisError, match="index 5 is out of range"):

@@ -124,10 +124,7 @@ def test_a_value_that_no_kernel_stores_has_no_opts() -> None:
     for call in calls:
         with pytest.raises(KernelOptError, match="no kernel with these opts"):
             call()
-    assert (
-        stored.contiguous(arg=[UPCAST]) is stored
-        and in_memory.contiguous() is in_memory
-    )
+    assert stored.contiguous(arg=[UPCAST]) is stored and in_memory.contiguous() is in_memory
     late = (Tensor(A) @ Tensor(B)).contiguous().contiguous(arg=[UPCAST])
     assert tuned(kernel_of(late), "LLVM") is tuned(kernel_of(stored), "LLVM")
 

@@ -19,9 +19,7 @@ def pickled(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-each_way = pytest.mark.parametrize(
-    "copied", [copy.deepcopy, pickled], ids=["deepcopy", "pickle"]
-)
+each_way = pytest.mark.parametrize("copied", [copy.deepcopy, pickled], ids=["deepcopy", "pickle"])
 
 
 @each_way
@@ -45,9 +43,7 @@ def test_views_stay_views(copied: Callable[[Any], Any], first: str) -> None:
 
 @each_way
 @pytest.mark.parametrize("first", ["view", "leaf"])
-def test_a_view_of_a_leaf_leads_to_the_copy(
-    copied: Callable[[Any], Any], first: str
-) -> None:
+def test_a_view_of_a_leaf_leads_to_the_copy(copied: Callable[[Any], Any], first: str) -> None:
     leaf = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     view = leaf[1:]
     with Tensor.no_grad():
@@ -104,9 +100,7 @@ def test_a_cast_to_the_same_dtype_is_the_tensor_itself() -> None:
     same += 1.0
     assert same is t and t.tolist() == [2.0, 3.0] and t.cast(dtypes.float32) is t
     weak = Tensor(2.0)
-    assert (
-        weak.cast(dtypes.float32) + Tensor([1], dtype="half")
-    ).dtype is dtypes.float32
+    assert (weak.cast(dtypes.float32) + Tensor([1], dtype="half")).dtype is dtypes.float32
     assert (weak + Tensor([1], dtype="half")).dtype is dtypes.half
 
 

@@ -30,10 +30,7 @@ def test_a_path_is_a_tensor_of_its_bytes(path: Path) -> None:
     assert tensor.device == f"DISK:{path}"
     assert tensor.tolist() == list(range(64))
     assert Tensor(path, dtype=dtypes.int32).tolist() == np.fromfile(path, "i4").tolist()
-    assert (
-        Tensor(path, dtype=dtypes.int64)[1:3].tolist()
-        == np.fromfile(path, "i8")[1:3].tolist()
-    )
+    assert Tensor(path, dtype=dtypes.int64)[1:3].tolist() == np.fromfile(path, "i8")[1:3].tolist()
     path.write_bytes(b"")
     assert Tensor(path).tolist() == []
 
@@ -56,9 +53,7 @@ PIECES: list[tuple[Callable[[Any], Any], bool]] = [
 
 @pytest.mark.parametrize(("part", "is_piece"), PIECES)
 @pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
-def test_a_part_of_a_file_is_numpy_s(
-    path: Path, part: Any, is_piece: bool, device: str
-) -> None:
+def test_a_part_of_a_file_is_numpy_s(path: Path, part: Any, is_piece: bool, device: str) -> None:
     array = np.fromfile(path, np.uint8)
     view = part(Tensor(path))
     want = part(array)
@@ -72,9 +67,7 @@ def test_a_part_of_a_file_is_numpy_s(
         view.numpy()
 
 
-def test_no_more_is_read_than_is_needed(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_is_read_than_is_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     read = FileMemory.copy_out
 
@@ -102,10 +95,7 @@ def test_bytes_are_read_as_any_dtype(path: Path, start: int) -> None:
         np.testing.assert_array_equal(piece.bitcast(dtype).numpy(), want)
         np.testing.assert_array_equal(piece.bitcast(dtype).to(None).numpy(), want)
     rows = piece.reshape(2, 8).bitcast(dtypes.int32)
-    assert (
-        rows.shape == (2, 2)
-        and rows.bitcast("uint8").tolist() == piece.reshape(2, 8).tolist()
-    )
+    assert rows.shape == (2, 2) and rows.bitcast("uint8").tolist() == piece.reshape(2, 8).tolist()
     with pytest.raises(DTypeError, match="16 bytes.*|has 7 bytes"):
         Tensor(path)[:7].bitcast(dtypes.int32)
 
@@ -124,9 +114,7 @@ WRITES: list[Callable[[Any], Any]] = [
     lambda t: t.__setitem__(0, 5),
     lambda t: t.__setitem__(slice(None), 7),
     lambda t: t[8:12].__setitem__(slice(1, 3), np.array([1, 2], np.uint8)),
-    lambda t: t.reshape(8, 8).__setitem__(
-        (3, slice(2, 5)), np.arange(3, dtype=np.uint8)
-    ),
+    lambda t: t.reshape(8, 8).__setitem__((3, slice(2, 5)), np.arange(3, dtype=np.uint8)),
     lambda t: t.reshape(8, 8).__setitem__(1, np.arange(8, dtype=np.uint8) * 2),
 ]
 
@@ -160,13 +148,8 @@ def test_a_file_is_made_and_made_longer(tmp_path: Path) -> None:
     assert np.fromfile(file, np.float32).tolist() == [*range(8), 0, 0]
     copy = tmp_path / "copy.bin"
     saved = Tensor.arange(5).to(f"disk:{copy}")
-    assert saved.device == f"DISK:{copy}" and np.fromfile(
-        copy, np.int32
-    ).tolist() == list(range(5))
-    assert (
-        Tensor(file, device="PYTHON")[4:5].tolist(),
-        Tensor(file, device="PYTHON").device,
-    ) == (
+    assert saved.device == f"DISK:{copy}" and np.fromfile(copy, np.int32).tolist() == list(range(5))
+    assert (Tensor(file, device="PYTHON")[4:5].tolist(), Tensor(file, device="PYTHON").device) == (
         [0],
         "PYTHON",
     )
@@ -195,9 +178,7 @@ def test_what_a_file_cannot_do_is_said(path: Path) -> None:
     with pytest.raises(FileError, match="directory"):
         Tensor(path.parent)
     os.mkfifo(path.parent / "pipe")
-    with pytest.raises(
-        FileError, match="a pipe or a device"
-    ):  # and does not wait for it
+    with pytest.raises(FileError, match="a pipe or a device"):  # and does not wait for it
         Tensor(path.parent / "pipe")
     with pytest.raises(FileError, match="cannot open"):
         Tensor.empty(4, device=f"disk:{path}/inside")
@@ -209,9 +190,7 @@ def test_a_file_that_became_shorter_is_said(path: Path) -> None:
     os.truncate(path, 10)
     assert tensor[:10].tolist() == list(range(10))
     for read in (lambda: tensor[5:20].numpy(), lambda: tensor[5:20].to(None)):
-        with pytest.raises(
-            FileError, match="had 64 bytes when it was opened, and ends at 10"
-        ):
+        with pytest.raises(FileError, match="had 64 bytes when it was opened, and ends at 10"):
             read()
 
 

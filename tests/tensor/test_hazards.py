@@ -142,9 +142,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_the_value_is_that_of_the_old_or_the_new(
-    program: Callable[[Both], list[Any]],
-) -> None:
+def test_the_value_is_that_of_the_old_or_the_new(program: Callable[[Both], list[Any]]) -> None:
     """Computed all at once, one after the other, and from the last to the first."""
     wanted = program(Both(True))
     for order in ("together", "in order", "backwards"):
@@ -173,11 +171,7 @@ def one_across(m: Both) -> list[Any]:
 def masked_read_of_itself(m: Both) -> list[Any]:
     a = m.full((4, 4), 1)
     part, width = a[:, :2], ((0, 0), (0, 2))
-    wide = (
-        np.pad(part, width, constant_values=2)
-        if m.is_array
-        else part.pad(width, value=2)
-    )
+    wide = np.pad(part, width, constant_values=2) if m.is_array else part.pad(width, value=2)
     return [m.assign(a, m.value(a + wide))]
 
 
@@ -187,9 +181,7 @@ COUNTED: list[tuple[int, Callable[[Both], list[Any]]]] = [
 """tinygrad's count of kernels, and the program."""
 
 
-@pytest.mark.parametrize(
-    ("most", "program"), COUNTED, ids=lambda x: getattr(x, "__name__", "")
-)
+@pytest.mark.parametrize(("most", "program"), COUNTED, ids=lambda x: getattr(x, "__name__", ""))
 def test_what_is_assigned_together_is_few_kernels(
     most: int, program: Callable[[Both], list[Any]]
 ) -> None:
@@ -219,10 +211,7 @@ def test_an_operator_writes_where_other_names_see_it(operator: str) -> None:
     names = {"a": a, "v": Tensor(right) if isinstance(right, list) else right}
     exec(f"a {operator} v", names)
     assert names["a"] is other
-    want = {
-        "x": array.copy(),
-        "v": np.array(right, dtype) if operator == "@=" else right,
-    }
+    want = {"x": array.copy(), "v": np.array(right, dtype) if operator == "@=" else right}
     exec(f"x = x {operator[:-1]} v", want)
     np.testing.assert_allclose(other.numpy(), want["x"], rtol=1e-6)
     np.testing.assert_allclose(view.numpy(), want["x"].reshape(9)[::-1], rtol=1e-6)

@@ -39,9 +39,7 @@ def test_without_share_it_is_a_copy() -> None:
     assert t.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "int32", "int64", "uint8", "float16"]
-)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "float16"])
 def test_dlpack_both_ways_without_a_copy(dtype: str) -> None:
     t = (Tensor.arange(6).cast(dtype) + 1).reshape(2, 3).realize()
     there = torch.from_dlpack(t)
@@ -267,10 +265,7 @@ def test_a_view_of_shared_memory_prints_that_it_is_one() -> None:
     view = t[1:3]
     assert repr(t) == f"<Tensor float32 (4,) on {t.device}>"
     for _ in range(2):
-        assert (
-            repr(view)
-            == f"<Tensor float32 (2,) on {t.device}, a view of shared memory>"
-        )
+        assert repr(view) == f"<Tensor float32 (2,) on {t.device}, a view of shared memory>"
         view.realize()
     t += 1
     assert "not computed" in repr(view)
@@ -282,7 +277,6 @@ def test_a_foreign_tensor_is_named_by_its_module() -> None:
     """Both are called Tensor."""
     for add in (lambda x, y: x + y, lambda x, y: y + x):
         with pytest.raises(
-            DTypeError,
-            match=r"(?s)a tensor and torch\.Tensor.*Tensor\(\.\.\) of the torch",
+            DTypeError, match=r"(?s)a tensor and torch\.Tensor.*Tensor\(\.\.\) of the torch"
         ):
             add(Tensor.ones(3), torch.ones(3))

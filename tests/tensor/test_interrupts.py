@@ -60,12 +60,8 @@ class Training:
 
 # A signal that is handled in a `__del__` is reported by the interpreter, and does not end the step.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(
-    ("kind", "trials"), [("replay", 1600), ("eager", 250), ("capture", 150)]
-)
-def test_a_step_that_is_interrupted_leaves_old_values_or_new_ones(
-    kind: str, trials: int
-) -> None:
+@pytest.mark.parametrize(("kind", "trials"), [("replay", 1600), ("eager", 250), ("capture", 150)])
+def test_a_step_that_is_interrupted_leaves_old_values_or_new_ones(kind: str, trials: int) -> None:
     training, random = Training(), Random(kind)
     run = training.capture if kind == "capture" else training.step
     if kind == "replay":
@@ -98,9 +94,7 @@ def test_a_step_that_is_interrupted_leaves_old_values_or_new_ones(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_while_a_replay_notes_what_it_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_while_a_replay_notes_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a guard notes for quick looks is all there, or not used: after half of it, the next
     call looked at the values of tensors that were gone."""
     note, block = Guard._note, Interrupt()
@@ -124,9 +118,7 @@ def test_ctrl_c_while_a_replay_notes_what_it_found(
         train(x)
     monkeypatch.setattr(Guard, "_note", interrupted)
     while block.count >= block.at:
-        weight.grad = Tensor(
-            [0.0, 0.0]
-        )  # the former is gone: the guard looks at all anew
+        weight.grad = Tensor([0.0, 0.0])  # the former is gone: the guard looks at all anew
         block = Interrupt(block.at + 1)
         with suppress(KeyboardInterrupt):
             train(x)

@@ -165,9 +165,7 @@ CASES: list[tuple[str, Callable[[], Tensor], Any]] = [
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize(
-    ("make", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
-)
+@pytest.mark.parametrize(("make", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_only_what_is_read_is_computed(make: Callable[[], Tensor], want: Any) -> None:
     assert_agrees(make(), want)
 

@@ -34,9 +34,7 @@ def test_operators_are_the_tensors(name: str) -> None:
     for case, tensor in zip(cases, made, strict=True):
         assert isinstance(tensor, Tensor)
         expected = ufunc(*case).astype(tensor.numpy().dtype)
-        np.testing.assert_allclose(
-            tensor.numpy(), expected, rtol=1e-6, err_msg=str(case)
-        )
+        np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-6, err_msg=str(case))
 
 
 @pytest.mark.parametrize(

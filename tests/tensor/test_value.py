@@ -97,11 +97,7 @@ def test_on_another_device_it_has_its_dtype_and_gradient(
         x = Tensor([1.0, 2.0], device=source, dtype=dtype, requires_grad=requires_grad)
         x.grad = None if requires_grad is None else Tensor([3.0, 4.0], device=source)
         y = x.to(target)
-        assert (y.device, str(y.dtype), y.requires_grad) == (
-            target,
-            dtype,
-            requires_grad,
-        )
+        assert (y.device, str(y.dtype), y.requires_grad) == (target, dtype, requires_grad)
         if x.grad is None:
             assert y.grad is None
             continue
@@ -147,10 +143,7 @@ def test_a_copy_of_a_leaf_is_a_leaf_of_its_own() -> None:
             assert leaf.grad.tolist() == [2, 2]
             with Tensor.no_grad():
                 other -= other.grad
-            assert leaf.tolist() == [1, 2] and other.tolist() == [
-                -1 - extra,
-                -2 - extra,
-            ]
+            assert leaf.tolist() == [1, 2] and other.tolist() == [-1 - extra, -2 - extra]
 
 
 def test_training_goes_on_in_a_deep_copy() -> None:

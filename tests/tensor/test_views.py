@@ -101,9 +101,7 @@ def check(tensor: Tensor, view: Tensor, array: Any, want: Any, is_read: bool) ->
 @pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize("is_computed", [True, False])
 @pytest.mark.parametrize("name", VIEWS)
-def test_what_is_a_view_in_pytorch_is_one(
-    name: str, is_computed: bool, is_read: bool
-) -> None:
+def test_what_is_a_view_in_pytorch_is_one(name: str, is_computed: bool, is_read: bool) -> None:
     array = np.arange(16, dtype=np.int32).reshape(4, 4)
     tensor = Tensor(array.copy()) if is_computed else Tensor(array - 1) + 1
     theirs = VIEWS[name](torch.from_numpy(array)).numpy()

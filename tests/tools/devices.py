@@ -17,8 +17,7 @@ def device_params(*names: str) -> list[object]:
         else pytest.param(
             name,
             marks=pytest.mark.skipif(
-                not Device[name].is_available,
-                reason=f"no {name} here: {Device[name].how_to_get}",
+                not Device[name].is_available, reason=f"no {name} here: {Device[name].how_to_get}"
             ),
         )
         for name in names

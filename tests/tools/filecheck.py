@@ -62,9 +62,7 @@ def directives(expected: str) -> list[Directive]:
 
 def _pattern(words: str) -> re.Pattern[str]:
     parts = re.split(r"\{\{(.*?)\}\}", words)
-    return re.compile(
-        "".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts))
-    )
+    return re.compile("".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts)))
 
 
 def _find(lines: list[str], at: int, directive: Directive, text: str) -> int:

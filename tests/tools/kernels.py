@@ -45,12 +45,9 @@ class Example:
         """Return an array per parameter: the output all NaN, inputs random."""
         generator = np.random.default_rng(seed)
         params = sorted(
-            (n for n in self.graph.toposort() if n.op is Ops.PARAM),
-            key=lambda n: n.arg[0],
+            (n for n in self.graph.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
         )
-        inputs = [
-            generator.standard_normal(p.arg[1]).astype(np.float32) for p in params[1:]
-        ]
+        inputs = [generator.standard_normal(p.arg[1]).astype(np.float32) for p in params[1:]]
         return [np.full(params[0].arg[1], np.nan, np.float32), *inputs]
 
     def wanted(self, arrays: Sequence[Array]) -> Array:
@@ -102,24 +99,15 @@ def nested_reduction(outer: int, middle: int, inner: int) -> Example:
     g0, r0, r1 = axis("g0", outer), axis("r0", middle), axis("r1", inner)
     x = load(param(1, outer * middle * inner), (g0 * middle + r0) * inner + r1)
     value = reduced(Ops.MAX, x, r1) * load(param(2, middle), r0)
-    graph = kernel(
-        "g0 r0 r1", (at(param(0, outer), g0), reduced(Ops.ADD, value, r0), "g0")
-    )
+    graph = kernel("g0 r0 r1", (at(param(0, outer), g0), reduced(Ops.ADD, value, r0), "g0"))
     return Example(
-        "nested_reduction",
-        graph,
-        lambda x, w: (x.reshape(outer, middle, inner).max(2) * w).sum(1),
+        "nested_reduction", graph, lambda x, w: (x.reshape(outer, middle, inner).max(2) * w).sum(1)
     )
 
 
 def convolution(size: int, taps: int) -> Example:
     """A 2-D convolution, zeros beyond the edge: loads behind a gate."""
-    g0, g1, r0, r1 = (
-        axis("g0", size),
-        axis("g1", size),
-        axis("r0", taps),
-        axis("r1", taps),
-    )
+    g0, g1, r0, r1 = (axis("g0", size), axis("g1", size), axis("r0", taps), axis("r1", taps))
     before = taps // 2
     i, j = g0 + r0 + (-before), g1 + r1 + (-before)
     inside = ((i >= 0) & (i < size)) & ((j >= 0) & (j < size))
@@ -130,11 +118,7 @@ def convolution(size: int, taps: int) -> Example:
     def oracle(x: Array, w: Array) -> Array:
         x = np.pad(x.reshape(size, size), before)
         w = w.reshape(taps, taps)
-        parts = [
-            x[a : a + size, b : b + size] * w[a, b]
-            for a in range(taps)
-            for b in range(taps)
-        ]
+        parts = [x[a : a + size, b : b + size] * w[a, b] for a in range(taps) for b in range(taps)]
         return np.sum(parts, 0)
 
     graph = kernel("g0 g1 r0 r1", (target, total, "g0 g1"))
@@ -157,10 +141,7 @@ def tiled_matmul(tiles: int, width: int) -> Example:
     left, right = param(1, size * size), param(2, size * size)
     a = load(left, (g0 * width + a0) * size + r0 * width + a1)
     b = load(right, (r0 * width + b0) * size + g1 * width + b1)
-    a, b = (
-        stage("As", (width, width), a, a0, a1),
-        stage("Bs", (width, width), b, b0, b1),
-    )
+    a, b = (stage("As", (width, width), a, a0, a1), stage("Bs", (width, width), b, b0, b1))
     total = reduced(Ops.ADD, load(a, l0, r1) * load(b, r1, l1), r0, r1)
     target = at(param(0, size * size), (g0 * width + l0) * size + g1 * width + l1)
     order = "g0 g1 r0 a_f0 a_f1 b_f0 b_f1 l0 l1 r1"
@@ -168,9 +149,7 @@ def tiled_matmul(tiles: int, width: int) -> Example:
     def oracle(a: Array, b: Array) -> Array:
         return a.reshape(size, size) @ b.reshape(size, size)
 
-    return Example(
-        "tiled_matmul", kernel(order, (target, total, "g0 g1 l0 l1")), oracle
-    )
+    return Example("tiled_matmul", kernel(order, (target, total, "g0 g1 l0 l1")), oracle)
 
 
 def gram(rows: int, inner: int) -> Example:
@@ -198,9 +177,7 @@ EXAMPLES = {
 # running
 
 
-def run(
-    graph: UOp, device: str, arrays: Sequence[Array], target: Target | None = None
-) -> Array:
+def run(graph: UOp, device: str, arrays: Sequence[Array], target: Target | None = None) -> Array:
     """Return parameter 0 after running `graph` on `device`, every level verified on the way.
 
     `arrays` are not changed; what is written starts as it is in them.
@@ -212,23 +189,17 @@ def run(
     verify(linear, "linear")
     info = Device[device]
     program = info.load(info.render(lowered, linear))
-    buffers = [
-        Buffer(device, param_dtype(graph, i), a.size) for i, a in enumerate(arrays)
-    ]
+    buffers = [Buffer(device, param_dtype(graph, i), a.size) for i, a in enumerate(arrays)]
     for buffer, array in zip(buffers, arrays, strict=True):
         buffer.array[:] = array
     program(buffers)
     for buffer, array in zip(buffers[1:], arrays[1:], strict=True):
-        assert np.array_equal(buffer.array, array, equal_nan=True), (
-            "an input was written"
-        )
+        assert np.array_equal(buffer.array, array, equal_nan=True), "an input was written"
     return np.array(buffers[0].array)
 
 
 def param_dtype(graph: UOp, slot: int) -> Any:
-    return next(
-        n.dtype for n in graph.toposort() if n.op is Ops.PARAM and n.arg[0] == slot
-    )
+    return next(n.dtype for n in graph.toposort() if n.op is Ops.PARAM and n.arg[0] == slot)
 
 
 def interpreted(graph: UOp, arrays: Sequence[Array]) -> Array:
@@ -279,9 +250,7 @@ def legal_opt(
     return next((o for o in candidates if why_not(graph, o, target) is None), None)
 
 
-def random_form(
-    example: Example, seed: int, most_opts: int, target: Target = LLVM
-) -> Form:
+def random_form(example: Example, seed: int, most_opts: int, target: Target = LLVM) -> Form:
     """Return `example` with up to `most_opts` legal opts and a random loop order."""
     pick = random.Random(seed)
     graph, chosen = example.graph, []

@@ -22,13 +22,10 @@ ARCHES = {
 }
 """Architectures with tensor cores, by the module that knows them."""
 BY_ARCH: dict[str, tuple[TensorCore, ...]] = {
-    arch: module.tensor_cores(arch)
-    for module, arches in ARCHES.items()
-    for arch in arches
+    arch: module.tensor_cores(arch) for module, arches in ARCHES.items() for arch in arches
 }
 BY_FEATURE: dict[str, tuple[TensorCore, ...]] = {
-    feature: native.tensor_cores({feature})
-    for feature in ("bf16", "avx512bf16", "amx-bf16")
+    feature: native.tensor_cores({feature}) for feature in ("bf16", "avx512bf16", "amx-bf16")
 }
 """Those of processors, by LLVM's names of their features."""
 PROCESSOR_CORES = tuple(core for cores in BY_FEATURE.values() for core in cores)

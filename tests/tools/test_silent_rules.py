@@ -73,9 +73,7 @@ def run(folder: Path, *arguments: str, fired: list[list[str]]) -> tuple[int, str
 
 
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["one", "two"])
-def test_a_rule_that_fires_in_no_process_fails_the_run(
-    tmp_path: Path, workers: list[str]
-) -> None:
+def test_a_rule_that_fires_in_no_process_fails_the_run(tmp_path: Path, workers: list[str]) -> None:
     status, output = run(tmp_path, *workers, fired=[["add-zero"], ["idiv-one"]])
     assert "silent rules: mul-one of 3" in output and status == 1, output
 

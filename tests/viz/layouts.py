@@ -66,11 +66,7 @@ one of the two has to move by half of those at least, whatever the layout. (Whil
 out in the tensor graph there was no `expand-functions`, and six was enough.)"""
 BOX_HEIGHT = 34
 """Pixels; in the page every box is as high."""
-TILE = (
-    Opt(OptOps.UPCAST, "g1", 16),
-    Opt(OptOps.UPCAST, "g0", 4),
-    Opt(OptOps.LOCAL, "g0", 8),
-)
+TILE = (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.LOCAL, "g0", 8))
 
 Edge = tuple[int, int]
 Point = tuple[float, float]
@@ -265,10 +261,7 @@ def flat(path: str, steps: int = 8) -> np.ndarray:
 def _apart(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
     """Whether the ends of `pieces` are on different sides of `line` (either may be many)."""
     x, y, to_x, to_y = line.T
-    sides = [
-        (to_x - x) * (pieces.T[k + 1] - y) - (to_y - y) * (pieces.T[k] - x)
-        for k in (0, 2)
-    ]
+    sides = [(to_x - x) * (pieces.T[k + 1] - y) - (to_y - y) * (pieces.T[k] - x) for k in (0, 2)]
     return sides[0] * sides[1] < 0
 
 

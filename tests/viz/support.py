@@ -48,6 +48,4 @@ def check_golden(name: str, text: str) -> None:
     if os.environ.get("WORKBENCH_UPDATE_GOLDEN"):
         path.write_text(text + "\n", encoding="utf-8")
     golden = path.read_text(encoding="utf-8")
-    assert text + "\n" == golden, "\n".join(
-        unified_diff(golden.splitlines(), text.splitlines())
-    )
+    assert text + "\n" == golden, "\n".join(unified_diff(golden.splitlines(), text.splitlines()))

@@ -51,9 +51,7 @@ def _cut(ex: Exploration) -> Exploration:
     return ex.replan({fused: True})
 
 
-def inside_so_far(
-    ex: Exploration, decisions: Sequence[Decision]
-) -> dict[UOp, set[int]]:
+def inside_so_far(ex: Exploration, decisions: Sequence[Decision]) -> dict[UOp, set[int]]:
     """Return the kernels of each value that `decisions` settle: a stored value begins one, any
     other is in those of its readers. What only moves a value is where its readers are."""
     computed = [item.nodes for item in ex.items if item.kernel is not None]
@@ -113,9 +111,7 @@ def test_after_the_last_decision_the_grounds_are_the_kernels(name: str) -> None:
     assert [r["kernel"] for r in plan["regions"]] == list(range(len(computed)))
     assert len({r["colour"] for r in plan["regions"]}) == len(computed)
     ends = {node for item in ex.items for node in item.nodes}
-    insides = [
-        {n for n in item.computed(ends) if n.op not in MOVEMENT} for item in computed
-    ]
+    insides = [{n for n in item.computed(ends) if n.op not in MOVEMENT} for item in computed]
     last = max((row["step"] for row in plan["nodes"]), default=0)
     assert last <= len(ex.decisions), "after the last decision all is decided"
     drawn = {recorder.node(row["n"]): row for row in plan["nodes"]}
@@ -132,9 +128,7 @@ def test_after_the_last_decision_the_grounds_are_the_kernels(name: str) -> None:
     assert bool(forced) == (name == "cut")
 
 
-def kernels_shown(
-    drawn: Sequence[UOp], inside: Mapping[UOp, set[int]]
-) -> list[list[int] | None]:
+def kernels_shown(drawn: Sequence[UOp], inside: Mapping[UOp, set[int]]) -> list[list[int] | None]:
     """Return per drawn value its kernels so far; an input is in none."""
     return [
         None
@@ -163,9 +157,7 @@ def test_the_text_names_the_steps_of_the_film() -> None:
     lines = str(ex.decisions).split("\n")
     film = [d for d in record["plan"]["decisions"] if d["kernel"] is not None]
     named = [line for line in lines if not line.startswith("copy ")]
-    assert [
-        line.startswith(row["value"]) for line, row in zip(named, film, strict=True)
-    ]
+    assert [line.startswith(row["value"]) for line, row in zip(named, film, strict=True)]
     assert str(ex.decisions) in str(ex.plan)
 
 

@@ -50,15 +50,11 @@ def test_a_word_stands_once_and_is_explained_in_sentences() -> None:
             assert len(meaning) < 330, f"{word}: two or three short sentences"
 
 
-def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own() -> (
-    None
-):
+def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own() -> None:
     seen = "chunked row0 r0_first LLVM SINK IOTA EXTRACT CMOD lanes warm cold ~ G O R F U T L GR N"
     meanings = "\n".join(str(group) for group in glossary().values())
     for sign in seen.split():
-        assert f"'{sign}'" in meanings or re.search(
-            rf"\b{re.escape(sign)}:", meanings
-        ), sign
+        assert f"'{sign}'" in meanings or re.search(rf"\b{re.escape(sign)}:", meanings), sign
 
 
 def test_it_prints_every_word_in_a_notebook_too() -> None:
@@ -85,9 +81,7 @@ def test_what_has_a_table_of_its_own_is_in_the_glossary_from_there() -> None:
 
 def test_a_word_is_looked_up() -> None:
     of_warps = glossary("Warp")
-    assert of_warps and all(
-        "warp" in word.lower() for words in of_warps.values() for word in words
-    )
+    assert of_warps and all("warp" in word.lower() for words in of_warps.values() for word in words)
     everywhere = glossary()
     for group, words in of_warps.items():
         assert words.items() <= everywhere[group].items()

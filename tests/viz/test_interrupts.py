@@ -178,12 +178,7 @@ class Asking(Subject):
         buffers = kernel.data.buffers(kernel.original, "LLVM")
         written = kernel.original.outputs
         worker.hold("data", lambda: [(b, n in written) for n, b in enumerate(buffers)])
-        row = {
-            "ast": kernel.to_text(),
-            "device": "LLVM",
-            "source": None,
-            "rules_off": [],
-        }
+        row = {"ast": kernel.to_text(), "device": "LLVM", "source": None, "rules_off": []}
         answer = worker.ask(
             {
                 "do": "run", "kernel": row, "data": "data", "outputs": [*written], "times": 1,

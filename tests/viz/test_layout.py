@@ -68,9 +68,7 @@ def test_sources_above_and_nothing_overlaps(
     )
     for (above, _, right), (below, left, _) in zip(spans, spans[1:], strict=False):
         assert above != below or left >= right + 9.99
-    assert all(
-        -1e-6 <= left and right <= layout.width + 1e-6 for _, left, right in spans
-    )
+    assert all(-1e-6 <= left and right <= layout.width + 1e-6 for _, left, right in spans)
 
 
 def test_a_ladder_has_no_crossing() -> None:
@@ -132,9 +130,7 @@ def test_a_cell_and_its_threads_lay_out() -> None:
         return layered(*LADDER)
 
     engine._engine.cache_clear()  # it begins while a loop runs, as in a notebook
-    with ThreadPoolExecutor(
-        4
-    ) as threads:  # a loop of some browser test may run in this one
+    with ThreadPoolExecutor(4) as threads:  # a loop of some browser test may run in this one
         assert threads.submit(lambda: asyncio.run(cell())).result() == expected
         assert set(threads.map(lambda _: layered(*LADDER), range(40))) == {expected}
 
@@ -142,15 +138,11 @@ def test_a_cell_and_its_threads_lay_out() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_lays_out_and_ends() -> None:
     """Both processes end as Python does, which frees what it can."""
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKED], timeout=HANGS_S, cwd=ROOT
-    )
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=HANGS_S, cwd=ROOT)
     assert run.returncode == 0
 
 
-def test_a_script_that_fails_or_dies_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_script_that_fails_or_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither endless recursion, nor a process that somebody ended, is felt by the next call."""
     script = engine._engine()
     with pytest.raises(WorkbenchError, match="stack"):
@@ -176,9 +168,7 @@ def test_a_script_that_fails_or_dies_is_an_error(
     assert layered(*LADDER).width
 
 
-def test_an_interrupted_call_leaves_no_answer_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupted_call_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     script = JavaScript("const double = (x) => 2 * x;")
     assert script.call("double", 1) == 2
 

@@ -77,9 +77,7 @@ def _most_touched(loop: UOp, name: str) -> int:
     inner = {n.src[0] for n in _preorder(loop) if n.op is Ops.LOOP}
     places = {n.src[1:] for n in _accesses(loop, name)}
     ranges = {r for p in places for i in p for r in i.ranges}
-    outer = sorted(
-        (r for r in ranges if r not in inner and not r.axis_kind.is_lane), key=str
-    )
+    outer = sorted((r for r in ranges if r not in inner and not r.axis_kind.is_lane), key=str)
     inside = sorted(ranges - set(outer), key=str)
     most = 0
     for fixed in product(*[range(r.extent) for r in outer]):

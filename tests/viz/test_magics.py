@@ -106,8 +106,6 @@ def test_a_name_with_blanks_needs_no_quotes(shell: Any) -> None:
     assert ex.device == "CUDA:RTX 4090" and ex.display.view.variant
 
 
-def test_kernels_are_for_the_device_also_where_tensors_are_elsewhere(
-    shell: Any,
-) -> None:
+def test_kernels_are_for_the_device_also_where_tensors_are_elsewhere(shell: Any) -> None:
     ex = shell.run_cell("%%kernel -d PYTHON\na + 1").result
     assert ex.device == ex.kernels[0].device == "PYTHON"

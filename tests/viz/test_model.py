@@ -21,28 +21,16 @@ from workbench.viz.model.decisions import cost_sentences, printed_decisions
 from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.title import decoded, value_name
-from workbench.viz.model.words import (
-    brief_bytes,
-    bytes_text,
-    count_text,
-    named_count,
-    plural,
-)
+from workbench.viz.model.words import brief_bytes, bytes_text, count_text, named_count, plural
 from workbench.viz.text.decisions import decisions_text
 from workbench.viz.text.nest import nest_text
 from workbench.viz.text.passes import passes_text
 
-TILE = (
-    Opt(OptOps.UPCAST, "g1", 4),
-    Opt(OptOps.UPCAST, "g0", 2),
-    Opt(OptOps.UNROLL, "r0", 4),
-)
+TILE = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UPCAST, "g0", 2), Opt(OptOps.UNROLL, "r0", 4))
 
 
 def test_loops_of_a_plain_matmul() -> None:
-    check_golden(
-        "loops_matmul.txt", nest_text(loop_nest(matmul().kernels[0].ast, TARGET))
-    )
+    check_golden("loops_matmul.txt", nest_text(loop_nest(matmul().kernels[0].ast, TARGET)))
 
 
 def test_lanes_are_rows_of_their_own() -> None:
@@ -179,11 +167,7 @@ def test_words() -> None:
     assert [bytes_text(n) for n in (0, 320, 1000, 20480, 1 << 21)] == [
         "0 B", "320 B", "1000 B", "20 KiB", "2 MiB",
     ]  # fmt: skip
-    assert [seconds_text(s) for s in (2.0, 0.0034, 1.25e-5)] == [
-        "2 s",
-        "3.4 ms",
-        "12.5 µs",
-    ]
+    assert [seconds_text(s) for s in (2.0, 0.0034, 1.25e-5)] == ["2 s", "3.4 ms", "12.5 µs"]
     assert [plural(2, w) for w in ("kernel", "pass", "copy")] == [
         "2 kernels", "2 passes", "2 copies",
     ]  # fmt: skip
@@ -204,9 +188,7 @@ ESTIMATES = {
     "evaluations": 48_000, "elements": 16_000,
     "cost_to_recompute": 64_000, "cost_to_store": 32_000,
 }  # fmt: skip
-FUSED_THRICE = (
-    "each of its 16,000 elements {} computed 3 times: 64.0 k operations more. "
-)
+FUSED_THRICE = "each of its 16,000 elements {} computed 3 times: 64.0 k operations more. "
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,7 @@ def test_the_page_shows_nothing_but_itself() -> None:
     """Outside of its modules it has the names of these, and the one that is exported."""
     modules = page.modules()
     code = page.scripts()
-    named = [
-        f'{{ name: "{m.path.parent.name}",' for m in modules if "panel" == m.path.stem
-    ]
+    named = [f'{{ name: "{m.path.parent.name}",' for m in modules if "panel" == m.path.stem]
     for module in modules:
         code = code.replace(module.body, "")
     names = re.findall(r"^(?:async )?(?:function\*?|const|let|class) (\S+)", code, re.M)
@@ -96,8 +94,7 @@ def test_an_import_in_a_circle_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    ['import * as b from "./b.js";', "export default f;", 'import b from "./b.js";'],
+    "line", ['import * as b from "./b.js";', "export default f;", 'import b from "./b.js";']
 )
 def test_what_cannot_be_joined_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.js").write_text(f"{line}\n")
@@ -107,26 +104,13 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path, line: str) -> None:
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
     code = page.scripts().replace("http://www.w3.org/2000/svg", "")
-    for way_out in (
-        "http:",
-        "https:",
-        "fetch(",
-        "XMLHttpRequest",
-        "WebSocket",
-        "import(",
-    ):
+    for way_out in ("http:", "https:", "fetch(", "XMLHttpRequest", "WebSocket", "import("):
         assert way_out not in code
     assert not re.search(r"url\((?!#)|@import|https?:", page.css())
 
 
 def test_text_is_never_taken_for_markup() -> None:
-    for way_in in (
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacentHTML",
-        "document.write",
-        "eval(",
-    ):
+    for way_in in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert way_in not in page.scripts()
 
 
@@ -166,9 +150,7 @@ def test_kinds_differ_without_colour(record: dict[str, Any]) -> None:
 
 def test_a_kind_looks_the_same_in_a_still_picture_and_in_the_page() -> None:
     for kind in AxisType:
-        rules = re.findall(
-            rf"^\.wb-k-{kind.name} {{ (.*) }}$", page.css(), re.MULTILINE
-        )
+        rules = re.findall(rf"^\.wb-k-{kind.name} {{ (.*) }}$", page.css(), re.MULTILINE)
         assert rules == [f"--kind: {kind.colour}; --ink: {ink(kind)};"]
         assert f"background-color:{kind.colour}" in chip(kind.name)
         assert ink(kind) in chip(kind.name)

@@ -72,10 +72,7 @@ def test_every_fact_matters() -> None:
     record = plain(build(ex))
     row = record["variants"][0]
     facts = of_recorded_variant(record, row) | of_recorded_exploration(record)
-    nest, use = (
-        row["loops"]["rows"][0],
-        next(iter(row["loops"]["rows"][0]["uses"].values())),
-    )
+    nest, use = (row["loops"]["rows"][0], next(iter(row["loops"]["rows"][0]["uses"].values())))
     compiling = record["passes"][row["passes"][-1]]
     program = next(code for code in row["code"] if code["language"] == "LLVM")
     decision = record["plan"]["decisions"][0]
@@ -269,9 +266,7 @@ def of_drawn_kernel(page: str) -> Facts:
     source = page.partition("<summary>Source")[2].partition("</pre>")[0]
     program = unescape(source.partition('<pre class="src">')[2])
     return {
-        "loops": statements_joined(
-            [drawn_loop(row) for row in table(page, "<th>loop</th>")]
-        ),
+        "loops": statements_joined([drawn_loop(row) for row in table(page, "<th>loop</th>")]),
         "opts": [tuple(opts_in(unescape(applied[1])) if applied else ())],
         "steps": [row[:3] for row in table(page, "<summary>Why these opts")],
         "passes": drawn_passes(page, "Compiling"),

@@ -37,9 +37,7 @@ def looked_at(ex: Exploration) -> str:
         (EndlessRewrite("a rule never ends"), "a rule never ends"),
     ],
 )
-def test_a_rule_of_scheduling(
-    spoil: Spoil, error: Exception, message: str, tmp_path: Path
-) -> None:
+def test_a_rule_of_scheduling(spoil: Spoil, error: Exception, message: str, tmp_path: Path) -> None:
     y = (array(8, 8) * 1.0).exp()
     spoil([*SCHEDULE_PASSES.values()], "mul-one", error)
     ex = explore(y)
@@ -84,9 +82,7 @@ def test_a_rule_of_compiling(spoil: Spoil) -> None:
         failed = [p for p in row["passes"] if record["passes"][p]["error"]]
         assert len(failed) == 1 and failed[0] == row["passes"][-1]
         assert record["passes"][failed[0]]["before"], "the last good state"
-        reply = plain(
-            session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'})
-        )
+        reply = plain(session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'}))
         assert reply["ok"] and plain(session.row(reply["result"]["variant"]))["loops"]
         reply = plain(session.handle({"do": "measure", "variants": [0]}))
         assert reply["ok"], "the worker process has rules of its own"

@@ -39,9 +39,7 @@ def _lengths(lines: list[str]) -> list[tuple[str, int]]:
     for start, line in enumerate(lines):
         if row := FUNCTION.match(line):
             ends = {row[1] + end for end in ("}", "};", ");", "});")}
-            last = next(
-                (i for i in range(start, len(lines)) if lines[i] in ends), start
-            )
+            last = next((i for i in range(start, len(lines)) if lines[i] in ends), start)
             if line.endswith(("{", "(", "[")):
                 lengths.append((row[2] or row[3] or row[4], last - start + 1))
     return lengths

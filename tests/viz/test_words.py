@@ -56,11 +56,7 @@ def test_words_in_the_page_are_those_of_python(
     roots = {
         root: None
         for row in record["passes"]
-        for states in (
-            row["before"],
-            row["after"],
-            [step[3] for step in row["rewrites"]],
-        )
+        for states in (row["before"], row["after"], [step[3] for step in row["rewrites"]])
         for root in states
         if root >= 0 and len(row["before"]) == 1
     }

@@ -53,9 +53,7 @@ def row(kernel: Kernel, source: str | None = None) -> Row:
     return {"ast": kernel.to_text(), "device": "LLVM", "source": source}
 
 
-def benchmarked(
-    kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any
-) -> Row:
+def benchmarked(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) -> Row:
     return run_benchmark(a, b, KernelData(buffers), replace(RULES, **change))
 
 
@@ -105,13 +103,9 @@ def test_the_budget_ends_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(machine.benchmark(budget_s=10.0, samples=4)["samples"]) == 4
 
 
-def test_a_program_that_is_known_is_not_run(
-    kernel: Kernel, buffers: list[Buffer]
-) -> None:
+def test_a_program_that_is_known_is_not_run(kernel: Kernel, buffers: list[Buffer]) -> None:
     first = benchmarked(kernel, row(kernel), row(kernel), buffers)
-    again = benchmarked(
-        kernel, row(kernel), row(kernel), buffers, digests=(first["digest"],)
-    )
+    again = benchmarked(kernel, row(kernel), row(kernel), buffers, digests=(first["digest"],))
     assert again == {"same": first["digest"]}
     other = row(kernel.apply(*TILE))
     assert benchmarked(kernel, other, other, buffers)["digest"] != first["digest"]
@@ -131,20 +125,14 @@ def test_of_slow_forms_no_run_begins_that_would_end_too_late() -> None:
     """What takes much of the budget is run a few times, what takes it whole no second time."""
     rules, ran = replace(RULES, budget_s=1.0), []
     late = -math.inf
-    for first_s, stop, runs in (
-        (0.5, math.inf, FAIR_ROUNDS),
-        (0.5, late, 0),
-        (6.0, math.inf, 0),
-    ):
+    for first_s, stop, runs in ((0.5, math.inf, FAIR_ROUNDS), (0.5, late, 0), (6.0, math.inf, 0)):
         ran.clear()
         samples = _few(lambda: ran.append("run"), first_s, rules, stop)
         assert len(ran) == runs and len(samples) == max(runs, 1)
         assert runs or samples == [first_s]
 
 
-def test_what_takes_the_whole_budget_is_run_once(
-    kernel: Kernel, buffers: list[Buffer]
-) -> None:
+def test_what_takes_the_whole_budget_is_run_once(kernel: Kernel, buffers: list[Buffer]) -> None:
     fast = row(kernel.apply(*TILE))
     result = benchmarked(kernel, fast, row(kernel), buffers, budget_s=1e-9)
     assert len(result["samples"]) == len(result["against"]) == 1
@@ -157,9 +145,7 @@ def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -
         lambda: reports.append("on"), reports.append,
     )  # fmt: skip
     assert reports[:3] == ["on", RULES.limit_s, "on"]
-    assert (
-        _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
-    )
+    assert _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
     assert _quiet({}, 60.0) == 60.0
 
 

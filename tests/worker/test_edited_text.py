@@ -19,11 +19,7 @@ from workbench import Tensor, explore
 from workbench.backends.compilers.clang import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
-from workbench.backends.program.source import (
-    MOST_CHARACTERS,
-    Source,
-    require_readable,
-)
+from workbench.backends.program.source import MOST_CHARACTERS, Source, require_readable
 from workbench.base.errors import CompileError, WorkbenchError
 from workbench.base.installation import install_command
 from workbench.pipeline import stages
@@ -71,9 +67,7 @@ def row(each: Row) -> Any:
 
 
 ALL = pytest.mark.parametrize("language", [row(each) for each in ROWS])
-LIKE_C = pytest.mark.parametrize(
-    "language", [row(each) for each in ROWS if each.is_like_c]
-)
+LIKE_C = pytest.mark.parametrize("language", [row(each) for each in ROWS if each.is_like_c])
 RUN = pytest.mark.parametrize("language", [row(each) for each in ROWS if each.runs])
 
 
@@ -93,9 +87,7 @@ def lines_of(language: Row) -> list[str]:
 def store_in(language: Row) -> int:
     """Return the place of the line that stores the answer."""
     pattern = r"\s*p0\[.*\] = " if language.is_like_c else r"\s*store float "
-    (place,) = (
-        i for i, line in enumerate(lines_of(language)) if re.match(pattern, line)
-    )
+    (place,) = (i for i, line in enumerate(lines_of(language)) if re.match(pattern, line))
     return place
 
 
@@ -152,14 +144,9 @@ def test_a_wrong_line_is_named_with_its_operation(language: Row) -> None:
     for name, edit in (C_STORES if language.is_like_c else LLVM_STORES).items():
         error = refusal_of(language, with_store(language, edit(store)))
         assert error.line == place + 1, (name, str(error))
-        assert f"before the edit {store.strip()}, the code of STORE" in error.because, (
-            name
-        )
+        assert f"before the edit {store.strip()}, the code of STORE" in error.because, name
         mended = f"line {place + 1} as it was: {store.strip()}"
-        assert error.hint in (
-            mended,
-            f"; at column {len(store)} of line {place + 1}",
-        ), name
+        assert error.hint in (mended, f"; at column {len(store)} of line {place + 1}"), name
 
 
 C_INSERTIONS = {
@@ -281,8 +268,7 @@ def without_argument(language: Row) -> str:
 
 
 @pytest.mark.parametrize(
-    "language",
-    [row(each) for each in ROWS if each.device in ("OPENCL", "OCLGRIND", "WASM")],
+    "language", [row(each) for each in ROWS if each.device in ("OPENCL", "OCLGRIND", "WASM")]
 )
 def test_an_argument_less_is_refused(language: Row) -> None:
     """On devices whose kernels have a list of arguments; others get one pointer to all of them."""
@@ -334,9 +320,7 @@ def test_a_wrong_answer_is_said(worker: Worker, language: Row) -> None:
     assert not answer["ok"] and "WRONG" in answer["text"]
 
 
-@pytest.mark.parametrize(
-    "language", [row(each) for each in ROWS if each.runs and each.is_like_c]
-)
+@pytest.mark.parametrize("language", [row(each) for each in ROWS if each.runs and each.is_like_c])
 def test_an_endless_loop_costs_the_worker_alone(worker: Worker, language: Row) -> None:
     store = lines_of(language)[store_in(language)]
     loop = "for (volatile int endless = 1; endless;) {}"
@@ -349,14 +333,10 @@ def test_an_endless_loop_costs_the_worker_alone(worker: Worker, language: Row) -
 @pytest.mark.parametrize(
     "language", [row(each) for each in ROWS if each.runs and not each.is_like_c]
 )
-def test_an_endless_branch_costs_the_worker_alone(
-    worker: Worker, language: Row
-) -> None:
+def test_an_endless_branch_costs_the_worker_alone(worker: Worker, language: Row) -> None:
     branch = "br label %endless\nendless:\n  br i1 true, label %endless, label %entry"
     text = source_of(language.device).text
-    endless = re.sub(
-        r"^entry:$", f"start:\n  {branch}\nentry:", text, flags=re.MULTILINE
-    )
+    endless = re.sub(r"^entry:$", f"start:\n  {branch}\nentry:", text, flags=re.MULTILINE)
     assert endless != text
     with pytest.raises(WorkerEnded, match="did not end"):
         checked(worker, language, endless)

@@ -48,9 +48,7 @@ def waited(
     return Worker()._wait(process, 1, progress, quiet_s)  # type: ignore[arg-type]
 
 
-def test_who_asks_to_stop_again_waits_no_longer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_asks_to_stop_again_waits_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     pressed = Scripted(*[(STOPS_WITHIN_S / 10, "stop")] * 100)
     with pytest.raises(TaskStopped):
         waited(pressed, monkeypatch)
@@ -69,9 +67,7 @@ def test_who_hears_of_progress_may_take_long(monkeypatch: pytest.MonkeyPatch) ->
     assert process.waits_s == [5.0, 5.0]
 
 
-def test_a_process_that_is_silent_for_too_long_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     process = Scripted((4.0, "progress"), (5.1, "done"))
     with pytest.raises(WorkerEnded, match="nothing was heard of it for 5 s"):
         waited(process, monkeypatch, quiet_s=5.0)

@@ -96,9 +96,7 @@ def test_kernels_are_timed_in_turns(worker: Worker, kernel: Kernel) -> None:
     assert [row["threads"] for row in rows] == [1, 1, 1]
 
 
-def test_one_that_fails_does_not_stop_the_others(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_one_that_fails_does_not_stop_the_others(worker: Worker, kernel: Kernel) -> None:
     bad = sent(kernel, "define void @nonsense(")
     rows = measured(worker, bad, sent(kernel), kernel=kernel)
     assert rows[0]["error"]["what"].startswith("cannot compile")
@@ -125,9 +123,7 @@ def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
 
 
 @NEEDS_C
-def test_a_crash_is_told_and_the_next_task_works(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_a_crash_is_told_and_the_next_task_works(worker: Worker, kernel: Kernel) -> None:
     with pytest.raises(WorkerEnded) as caught:
         check(worker, kernel, inside(kernel, "*(volatile int *)8 = 1;"))
     assert "SIGSEGV" in caught.value.because
@@ -189,9 +185,7 @@ def test_stop_ends_what_does_not_listen(worker: Worker, kernel: Kernel) -> None:
     assert check(worker, kernel, inside(kernel, ""))["ok"]
 
 
-def test_stop_leaves_a_worker_that_listens(
-    worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_leaves_a_worker_that_listens(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "STOPS_WITHIN_S", PATIENCE_S)
     kernel = explore(array(99, 99) @ array(99, 99)).kernels[0]
     measured(worker, sent(kernel), kernel=kernel)
@@ -206,18 +200,12 @@ def test_stop_leaves_a_worker_that_listens(
         if report["text"] == "timing, warm":
             is_timing.set()
 
-    during(
-        lambda: replies.append(worker.ask(task, heard, PATIENCE_S)),
-        is_timing,
-        worker.stop,
-    )
+    during(lambda: replies.append(worker.ask(task, heard, PATIENCE_S)), is_timing, worker.stop)
     assert worker.pid == pid, "the same process"
     assert len(replies[0]["kernels"]) == 2, "what was measured is returned"
 
 
-def during(
-    task: Callable[[], object], event: Event, action: Callable[[], object]
-) -> None:
+def during(task: Callable[[], object], event: Event, action: Callable[[], object]) -> None:
     """Do a task in a thread, and when the event comes the action; both end."""
     thread = Thread(target=task)
     thread.start()
@@ -233,9 +221,7 @@ def kill(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_worker_that_is_killed_is_started_again(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_a_worker_that_is_killed_is_started_again(worker: Worker, kernel: Kernel) -> None:
     measured(worker, sent(kernel), kernel=kernel)
     first = worker.pid
     assert first is not None
@@ -244,9 +230,7 @@ def test_a_worker_that_is_killed_is_started_again(
     assert worker.pid != first
 
 
-def test_data_that_are_lost_are_no_fault_of_the_task(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_data_that_are_lost_are_no_fault_of_the_task(worker: Worker, kernel: Kernel) -> None:
     """As where memory runs out while they are sent: no other process has them."""
     worker.hold("data", list)
     assert worker.pid is not None
@@ -256,9 +240,7 @@ def test_data_that_are_lost_are_no_fault_of_the_task(
         worker.ask(task)
 
 
-def test_a_task_whose_worker_is_closed_was_stopped(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_a_task_whose_worker_is_closed_was_stopped(worker: Worker, kernel: Kernel) -> None:
     task = {"do": "check", "data": hold(worker, kernel), "kernel": sent(kernel)}
     process = worker._lasting.current
     assert process is not None
@@ -318,9 +300,7 @@ def test_it_dies_with_its_parent_and_imports_nothing_of_it(tmp_path: Any) -> Non
     for name in ("numpy", "random", "workbench"):
         shadow = f"open({str(tmp_path / 'shadowed.txt')!r}, 'w')"
         (tmp_path / f"{name}_shadow.py").write_text(shadow)
-    (tmp_path / "queue.py").write_text(
-        shadow
-    )  # a worker in this folder must not see it
+    (tmp_path / "queue.py").write_text(shadow)  # a worker in this folder must not see it
     starts = textwrap.dedent("""
         import sys; sys.path.remove(sys.path[0])
         exec(compile(open("script.py").read(), "script.py", "exec"))

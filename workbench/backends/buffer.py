@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.backends.memory import (
-    Bytes,
-    Lease,
-    Loan,
-    Memory,
-    memories,
-    memory_named,
-)
+from workbench.backends.memory import Bytes, Lease, Loan, Memory, memories, memory_named
 from workbench.base.dtypes import DType
 from workbench.base.errors import DeviceError
 from workbench.base.unpicklable import Unpicklable
@@ -37,9 +30,7 @@ class Buffer(Unpicklable):
 
     def __init__(self, device: str, dtype: DType, size: int):
         if size < 0:
-            raise DeviceError(
-                f"cannot make a buffer of {size} elements", "a size is 0 or more"
-            )
+            raise DeviceError(f"cannot make a buffer of {size} elements", "a size is 0 or more")
         memory = memories.get(device) or memory_named(device)
         self.device, self.dtype, self.size = device, dtype, size
         self.nbytes: int = size * dtype.itemsize
@@ -130,9 +121,7 @@ class Buffer(Unpicklable):
         """Copy another Buffer, of any device, to this one."""
         self._check_bytes(other.nbytes, repr(other))
         if self.memory is other.memory:
-            self.memory.copy(
-                self.handle, self.offset, other.handle, other.offset, self.nbytes
-            )
+            self.memory.copy(self.handle, self.offset, other.handle, other.offset, self.nbytes)
         elif self.address:
             data = self.array.view(np.uint8)
             other.memory.copy_out(other.handle, other.offset, data)

@@ -180,11 +180,7 @@ class DeviceInfo(ABC):
         """Return the error of what would run kernels on the device, where it is not available."""
         because = f"this machine does not have it: {self.about}"
         machine = next(iter(self.machines), None)
-        other = (
-            ""
-            if machine is None
-            else f'; or "{self.name}:{machine}", which is emulated'
-        )
+        other = "" if machine is None else f'; or "{self.name}:{machine}", which is emulated'
         what = f"the device {self.name} is not available"
         return DeviceError(what, because, f"{self.how_to_get}{other}")
 
@@ -192,18 +188,12 @@ class DeviceInfo(ABC):
     def _target(self) -> Target: ...
 
     @abstractmethod
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         """Return the text of a kernel, from its lowered tree and its linear program; comments show
         `tree`, its statement tree before operations were decomposed."""
 
     def render_for(
-        self,
-        target: Target,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, target: Target, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         """Return the text of a kernel for one of `machines`; the rest is as in `render`."""
         raise NotImplementedError
@@ -217,11 +207,7 @@ class DeviceInfo(ABC):
         return None
 
     def render_as(
-        self,
-        language: Language,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, language: Language, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         """Return the text of a kernel in one of `languages` that it does not run; the rest is as in
         `render`.

@@ -113,9 +113,7 @@ class Devices:
         """Return the names of all devices, available or not."""
         return tuple(self._devices)
 
-    def on_machine(
-        self, device: str | None = "", machine: str | Target | None = ""
-    ) -> str:
+    def on_machine(self, device: str | None = "", machine: str | Target | None = "") -> str:
         """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
         them alone ("" or None: any), or both in one as "CUDA:H100"; a Target stands for its
         machine. A device that is not available has its first machine; one that runs nothing is what
@@ -195,9 +193,7 @@ class Devices:
         require(name, str, "for_language: name", '"C"')
         devices = (*self._of_package(), *self._devices.values())
         spoken = ((d.language, d) for d in devices)
-        return next(
-            (d for language, d in spoken if language and language.name == name), None
-        )
+        return next((d for language, d in spoken if language and language.name == name), None)
 
     def for_text(self, language: str, own: str) -> DeviceInfo | None:
         """Return the device that takes edited text of a language, `own` before others; where that

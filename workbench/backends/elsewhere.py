@@ -67,18 +67,12 @@ class Elsewhere(DeviceInfo):
     def _target(self) -> Target:
         return replace(self.device.machines[self.machine], device=self.name)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         source = self.device.render_for(self.target, block, linear, tree)
         return replace(source, linear=linear)  # errors of compilers name its ops
 
     def render_as(
-        self,
-        language: Language,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, language: Language, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         return self.device.render_as_for(self.target, language, block, linear, tree)
 
@@ -115,12 +109,7 @@ class ElsewhereProgram:
     """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
     nothing, as with an edited text: the emulator runs programs."""
 
-    def __init__(
-        self,
-        device: Elsewhere,
-        source: Source,
-        emulated: Program | None = None,
-    ):
+    def __init__(self, device: Elsewhere, source: Source, emulated: Program | None = None):
         self.device, self.source, self.emulated = device, source, emulated
 
     @once
@@ -155,6 +144,4 @@ class ElsewhereProgram:
             return self.emulated.bind(buffers)
         machine = self.device
         because = f"the {machine.machine} is not here"
-        raise DeviceError(
-            f"{machine.name} runs no kernels", because, machine.how_to_get
-        )
+        raise DeviceError(f"{machine.name} runs no kernels", because, machine.how_to_get)

@@ -53,9 +53,7 @@ class FileMemory(Memory):
                 while rest.nbytes:
                     rest = rest[handle.file.write(rest) :]
         except OSError as error:
-            because = (
-                error.strerror or "it is open for reading only: it may not be written"
-            )
+            because = error.strerror or "it is open for reading only: it may not be written"
             raise FileError(f"cannot write {handle.path}", because) from error
 
     def copy_out(self, handle: OpenFile, offset: int, data: Bytes) -> None:

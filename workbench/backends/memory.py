@@ -56,12 +56,7 @@ class Memory(ABC):
 
     @abstractmethod
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         """Copy memory to other memory of the same device."""
 
@@ -233,8 +228,7 @@ def memory_named(device: str) -> Memory:
     if memory is None:
         names = ", ".join(memories)
         raise DeviceError(
-            f"no device {device!r:.60} has memory",
-            f"the devices with memory are {names}",
+            f"no device {device!r:.60} has memory", f"the devices with memory are {names}"
         )
     return memory
 

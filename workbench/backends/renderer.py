@@ -47,9 +47,7 @@ class Renderer(DeviceInfo):
     def _target(self) -> Target:
         return self._own_target
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return self._render(block, linear, self._own_target, tree)
 
     def load(self, source: Source) -> Program:
@@ -75,12 +73,7 @@ class _NoMemory(Memory):
         raise _cannot_run(self.name)
 
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         raise _cannot_run(self.name)
 

@@ -127,9 +127,7 @@ class ChildProcess:
     """A Python process, from its start to its end; `arguments` are those of the interpreter, and
     `variables` its environment (this process's, if left out)."""
 
-    def __init__(
-        self, arguments: Sequence[str], variables: Mapping[str, str] | None = None
-    ):
+    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str] | None = None):
         self.is_ended = False
         """Whether `end` was called: then it did not crash."""
         self._was_killed = False
@@ -148,11 +146,7 @@ class ChildProcess:
         self._input, self._output, self._errors = cast("list[io.FileIO]", pipes)
         self.pid = self._process.pid
         _processes.add(self)
-        self._reading, self._writing, self._waking = (
-            free_lock(),
-            free_lock(),
-            free_lock(),
-        )
+        self._reading, self._writing, self._waking = (free_lock(), free_lock(), free_lock())
         self._interjected: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._wake_pipe = [*map(io.FileIO, os.pipe(), "rw")]
         for pipe in self._wake_pipe:

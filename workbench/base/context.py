@@ -78,11 +78,7 @@ _INTS = (
     *("uint8", "uchar", "uint16", "ushort", "uint32", "uint", "uint64", "ulong"),
 )
 
-DEV = Setting(
-    "DEV",
-    "",
-    'the device of tensors without a device argument; "" is the best one here',
-)
+DEV = Setting("DEV", "", 'the device of tensors without a device argument; "" is the best one here')
 DEBUG = Setting("DEBUG", 0, """what is printed on stderr, each level with those below it
 1 devices as they open, schedules, memory that values share, captures of TinyJit, searches of BEAM
 2 a line for every kernel that runs
@@ -98,12 +94,8 @@ BEAM = Setting(
 )  # fmt: skip
 JIT = Setting("JIT", 1, "0: TinyJit only calls its function; 1 or 2: it captures and replays",
     (0, 1, 2))  # fmt: skip
-DEFAULT_FLOAT = Setting(
-    "DEFAULT_FLOAT", "float32", "the dtype of floats that name none", _FLOATS
-)
-DEFAULT_INT = Setting(
-    "DEFAULT_INT", "int32", "the dtype of integers that name none", _INTS
-)
+DEFAULT_FLOAT = Setting("DEFAULT_FLOAT", "float32", "the dtype of floats that name none", _FLOATS)
+DEFAULT_INT = Setting("DEFAULT_INT", "int32", "the dtype of integers that name none", _INTS)
 TRAINING = Setting(
     "TRAINING", 0, "1: dropout drops, and normalisation takes the statistics of the batch", (0, 1)
 )  # fmt: skip

@@ -24,9 +24,7 @@ _LOOKS: dict[type, _Look] = {}
 
 
 def register(
-    kind: type,
-    picture: Callable[[Any], Bundle],
-    text: Callable[[Any], str] = str,
+    kind: type, picture: Callable[[Any], Bundle], text: Callable[[Any], str] = str
 ) -> None:
     """Show values of `kind` with `picture(value)`, a dict from MIME type to text, and where
     there are no pictures with `text(value)`."""
@@ -53,9 +51,7 @@ class Displayed:
 
     __slots__ = ()
 
-    def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
-    ) -> Bundle | None:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle | None:
         if terminal.is_prompt():
             return {"text/plain": terminal.fitted(_text(self))}
         return bundle(self) or {"text/plain": _text(self)}

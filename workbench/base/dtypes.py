@@ -34,20 +34,13 @@ class DType:
     __slots__ = ("bits", "count", "kind", "name", "scalar")
 
     def __init__(
-        self,
-        name: str,
-        kind: Kind,
-        bits: int,
-        count: int = 1,
-        scalar: DType | None = None,
+        self, name: str, kind: Kind, bits: int, count: int = 1, scalar: DType | None = None
     ):
         self.name, self.kind, self.bits, self.count = name, kind, bits, count
         self.scalar: DType = self if scalar is None else scalar
 
     def __repr__(self) -> str:
-        return f"dtypes.{self.scalar.name}" + (
-            f".vec({self.count})" if self.count > 1 else ""
-        )
+        return f"dtypes.{self.scalar.name}" + (f".vec({self.count})" if self.count > 1 else "")
 
     def __str__(self) -> str:
         return self.scalar.name + (f"x{self.count}" if self.count > 1 else "")
@@ -59,9 +52,7 @@ class DType:
         """Return the type of `count` lanes of this one (`count` 1: the scalar type)."""
         if type(count) is not int or count < 1:
             because = "they are a whole number, 1 or more"
-            raise DTypeError(
-                f"there are no {count!r:.40} lanes of {self.scalar}", because
-            )
+            raise DTypeError(f"there are no {count!r:.40} lanes of {self.scalar}", because)
         return self.scalar if count == 1 else _vector(self.scalar, count)
 
     @property
@@ -217,11 +208,7 @@ _ROUND: Final[dict[str, Callable[[Const], float]]] = {
     "float32": _round_float32,
     "float64": float,
 }
-_ML_DTYPES: Final = {
-    "bfloat16": "bfloat16",
-    "fp8e4m3": "float8_e4m3fn",
-    "fp8e5m2": "float8_e5m2",
-}
+_ML_DTYPES: Final = {"bfloat16": "bfloat16", "fp8e4m3": "float8_e4m3fn", "fp8e5m2": "float8_e5m2"}
 """The types that numpy lacks, by what ml_dtypes calls them."""
 
 
@@ -336,9 +323,7 @@ class dtypes(metaclass=_Defaults):
         Errors: DTypeError for other types. `DType.min`, `.max` are the ends of its range.
         """
         if not dtype.is_float:
-            raise DTypeError(
-                f"{dtype} has no exponent", "only floats have", "dtype.min, dtype.max"
-            )
+            raise DTypeError(f"{dtype} has no exponent", "only floats have", "dtype.min, dtype.max")
         return dtype.bits - 1 - dtype.fraction_bits, dtype.fraction_bits
 
     @staticmethod
@@ -350,9 +335,7 @@ class dtypes(metaclass=_Defaults):
         numbers = [value]
         while any(isinstance(n, list | tuple) for n in numbers):
             numbers = [
-                n
-                for each in numbers
-                for n in (each if isinstance(each, list | tuple) else (each,))
+                n for each in numbers for n in (each if isinstance(each, list | tuple) else (each,))
             ]
         kinds = {type(n) for n in numbers}
         if not kinds <= {builtins.bool, builtins.int, builtins.float}:

@@ -44,9 +44,7 @@ class WorkbenchError(Exception):
 
     def __str__(self) -> str:
         rows = (("because", self.because), ("try", self.hint), ("where", self.where))
-        return "\n".join(
-            [self.what, *(f"  {label:8} {text}" for label, text in rows if text)]
-        )
+        return "\n".join([self.what, *(f"  {label:8} {text}" for label, text in rows if text)])
 
 
 class ShapeError(WorkbenchError, ValueError, RuntimeError):
@@ -94,9 +92,7 @@ def file_error(path: object, error: Exception, hint: str = "") -> FileError:
     """Return the error for a path that the system cannot open."""
     kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
     because = getattr(error, "strerror", None) or str(error)
-    name = (
-        os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
-    )
+    name = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
     raised = kind(f"cannot open {name:.200}", because, hint)
     if isinstance(raised, MissingFileError):
         raised.filename = path
@@ -159,9 +155,7 @@ class CompileError(WorkbenchError):
         self.stage, self.last_good, self.line = stage, last_good, line
 
     def __str__(self) -> str:
-        state = (
-            "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
-        )
+        state = "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
         return super().__str__() + state
 
 

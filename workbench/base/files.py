@@ -62,9 +62,7 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             part.unlink()
 
 
-def replace_file(
-    path: Path, data: bytes, keeps_mode: bool = False, mode: int = 0o600
-) -> None:
+def replace_file(path: Path, data: bytes, keeps_mode: bool = False, mode: int = 0o600) -> None:
     """Write a file whole or not at all: readers see it under its name when it is complete.
 
     It is the user's alone unless `mode` says more; with `keeps_mode` it gets that of the file
@@ -115,6 +113,4 @@ def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
         hint = str(path / "page.html")
     elif isinstance(error, FileNotFoundError):
         hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
-    return WorkbenchError(
-        f"cannot write {cut(str(path), 300)}", because, cut(hint, 300)
-    )
+    return WorkbenchError(f"cannot write {cut(str(path), 300)}", because, cut(hint, 300))

@@ -44,9 +44,7 @@ def _free_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=no_fork.acquire,
-        after_in_parent=no_fork.release,
-        after_in_child=no_fork.release,
+        before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=no_fork.release
     )
     os.register_at_fork(after_in_child=_free_all)
 

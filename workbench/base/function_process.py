@@ -51,11 +51,7 @@ class FunctionProcess:
         self._lasting = LastingProcess(lambda: ChildProcess(COMMAND, variables))
 
     def call(
-        self,
-        limit_s: float,
-        function: Callable[P, R],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """Return what a function returns there.
 

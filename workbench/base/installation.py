@@ -38,11 +38,7 @@ def install_command(extra: str) -> str:
     rows = [Requirement(row) for row in _requirements(extra)]
     if not rows:
         raise KeyError(extra)
-    installed = [
-        row
-        for row in rows
-        if row.marker is None or row.marker.evaluate({"extra": extra})
-    ]
+    installed = [row for row in rows if row.marker is None or row.marker.evaluate({"extra": extra})]
     packages = [f"{row.name}{row.specifier}" for row in installed or rows]
     return f"pip install {shlex.join(packages)}"
 
@@ -60,7 +56,7 @@ def _project() -> dict[str, dict[str, list[str]]]:
     file = Path(__file__).parents[2] / "pyproject.toml"
     if not file.is_file():
         return {}
-    project: dict[str, dict[str, list[str]]] = tomllib.loads(
-        file.read_text(encoding="utf-8")
-    )["project"]
+    project: dict[str, dict[str, list[str]]] = tomllib.loads(file.read_text(encoding="utf-8"))[
+        "project"
+    ]
     return project

@@ -114,9 +114,7 @@ class DynamicScope(ContextDecorator, Generic[T]):
                 handler.pass_on()
 
 
-def scope(
-    function: Callable[P, Generator[T, None, None]],
-) -> Callable[P, DynamicScope[T]]:
+def scope(function: Callable[P, Generator[T, None, None]]) -> Callable[P, DynamicScope[T]]:
     """Return the function whose results are the scopes of a generator function."""
 
     @wraps(function)

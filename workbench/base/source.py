@@ -224,9 +224,7 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
 
 _OPEN: dict[int, tuple[ref[CodeType], bool]] = {}
 """Whether the variables of a frame may be read, by the identity of its code, while that lives."""
-_READERS = frozenset(
-    {"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"}
-)
+_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"})
 """Names in code whose frame's dict of variables belongs to other code, too."""
 
 

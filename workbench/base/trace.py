@@ -218,9 +218,7 @@ def replaced(changes: Mapping[Any, Any]) -> None:
     watching = _OBSERVER.get()
     if watching is not None:
         watching.edges += [
-            ProvenanceEdge(node, source)
-            for source, node in changes.items()
-            if node is not source
+            ProvenanceEdge(node, source) for source, node in changes.items() if node is not source
         ]
 
 
@@ -355,17 +353,13 @@ class Recording:
                 self._outer_edges, self._watching.edges = self._watching.edges, []
             self._watching.parents.append(self.name)
             self._place = len(self._watching.records)
-            self._watching.records.append(
-                PassRecord(self.name, self.doc, self.before, None)
-            )
+            self._watching.records.append(PassRecord(self.name, self.doc, self.before, None))
             self._sources, self._watching.sources = self._watching.sources, ()
             self._outer_steps, self._watching.steps = self._watching.steps, None
             self._start = time.perf_counter()
         return self
 
-    def __exit__(
-        self, kind: object, error: BaseException | None, trace: object
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the record; an error on its way out learns in which pass it arose."""
         if error is not None and not hasattr(error, "stage"):
             error.stage, error.state = self.name, self.before  # type: ignore[attr-defined]

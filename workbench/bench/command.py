@@ -27,18 +27,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=("goals", "wide"),
         help="steps of training: of the models with goals, or of more shapes (wide)",
     )
-    add(
-        "--only", nargs="+", default=[], metavar="NAME", help="rows whose name has NAME"
-    )
+    add("--only", nargs="+", default=[], metavar="NAME", help="rows whose name has NAME")
     add("--peers", nargs="*", metavar="NAME", help="libraries (all that are installed)")
     add("--seconds", type=float, default=2.0, help="sampling for each row (2)")
     add("--threads", type=int, default=2, help="threads of each library (2)")
-    add(
-        "--repeats",
-        type=int,
-        default=5,
-        help="fresh processes of each, with --quick (5)",
-    )
+    add("--repeats", type=int, default=5, help="fresh processes of each, with --quick (5)")
     add("--json", type=Path, metavar="FILE", help="write the figures")
     add("--plot", type=Path, metavar="FILE", help="write the ratios as an SVG")
     add("--smoke", action="store_true", help="tiny inputs: only the answers are tested")
@@ -91,9 +84,7 @@ def models(options: argparse.Namespace) -> int:
     _introduce(where)
     print(f"{text.NOTE}\n{text.HEADER}", flush=True)
     rows = []
-    for row in compare(
-        selection, peers_named(options.peers), options.threads, options.seconds
-    ):
+    for row in compare(selection, peers_named(options.peers), options.threads, options.seconds):
         print("\n".join(text.lines(row)), flush=True)
         rows.append(row)
     print("\n".join(text.summary(rows)))
@@ -139,9 +130,7 @@ def _introduce(machine: dict[str, str]) -> None:
 
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     if is_busy(machine):
-        print(
-            "the machine is busy: times are longer, most of all those on several threads"
-        )
+        print("the machine is busy: times are longer, most of all those on several threads")
 
 
 class _Named(Protocol):
@@ -169,8 +158,7 @@ def _peers(names: Sequence[str] | None) -> list[Peer]:
     unknown = sorted(set(names or ()) - set(PEERS))
     if unknown:
         raise WorkbenchError(
-            f"there is no peer {', '.join(unknown)}",
-            "the peers are " + ", ".join(PEERS),
+            f"there is no peer {', '.join(unknown)}", "the peers are " + ", ".join(PEERS)
         )
     return [peer for name, peer in PEERS.items() if names is None or name in names]
 

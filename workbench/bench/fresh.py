@@ -54,9 +54,7 @@ class Processes:
 
         Errors: WorkbenchError with the last line that the program said.
         """
-        text = _PROGRAM.format(
-            imports=program.imports, setup=program.setup, works=program.works
-        )
+        text = _PROGRAM.format(imports=program.imports, setup=program.setup, works=program.works)
         with tempfile.TemporaryDirectory(prefix="workbench-bench-") as cache:
             environment = program.peer.environment(self._threads, cache)
             environment.pop("PYTHONDONTWRITEBYTECODE", None)

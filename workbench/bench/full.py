@@ -9,15 +9,7 @@ from functools import partial
 
 from workbench.bench.answer import fault
 from workbench.bench.peers import OURS, Peer
-from workbench.bench.report import (
-    FAILED,
-    RIGHT,
-    WRONG,
-    Figure,
-    Report,
-    ReportRow,
-    machine,
-)
+from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow, machine
 from workbench.bench.suite import ENTRIES, Array, Entry
 from workbench.bench.worker import PeerProcess, WorkerError
 from workbench.measure.timing import in_turn
@@ -79,9 +71,7 @@ def run(
         present, absent = _present(list(peers), workers)
         rows = []
         for entry in entries:
-            rows.append(
-                _row(entry, [OURS, *present], workers, threads, budget_s, smoke)
-            )
+            rows.append(_row(entry, [OURS, *present], workers, threads, budget_s, smoke))
             on_row(rows[-1])
     versions = {peer.name: peer.version for peer in (OURS, *present)}
     return Report(where, versions, tuple(absent), threads, tuple(rows))
@@ -100,25 +90,16 @@ def _present(peers: list[Peer], workers: Crew) -> tuple[list[Peer], list[str]]:
             present.append(peer)
         except WorkerError as error:
             workers.dismiss(peer)
-            absent.append(
-                f"{peer.name} cannot run here: {error.because} ({peer.how_to_get})"
-            )
+            absent.append(f"{peer.name} cannot run here: {error.because} ({peer.how_to_get})")
     return present, absent
 
 
 def _row(
-    entry: Entry,
-    peers: list[Peer],
-    workers: Crew,
-    threads: int,
-    budget_s: float,
-    smoke: bool,
+    entry: Entry, peers: list[Peer], workers: Crew, threads: int, budget_s: float, smoke: bool
 ) -> ReportRow:
     arrays = entry.arrays(smoke)
     expected = entry.expected(arrays)
-    by_library = {
-        peer.name: _prepared(entry, peer, workers, expected, smoke) for peer in peers
-    }
+    by_library = {peer.name: _prepared(entry, peer, workers, expected, smoke) for peer in peers}
     samples_by_name = _sampled(by_library, peers, workers, threads, budget_s, smoke)
     peak = max(samples_by_name.pop(PEAK))
     for name, samples in samples_by_name.items():
@@ -147,18 +128,14 @@ def _sampled(
         return in_turn(samplers, budget_s, *((1, 1) if smoke else (3, 25)))
     except WorkerError as error:
         lost = next(peer for peer in peers if peer.name == error.name)
-        if (
-            by_library[lost.name].state != RIGHT
-        ):  # it is the peak that cannot be measured
+        if by_library[lost.name].state != RIGHT:  # it is the peak that cannot be measured
             raise
         workers.dismiss(lost)
         by_library[lost.name] = Figure(FAILED, error.because)
         return _sampled(by_library, peers, workers, threads, budget_s, smoke)
 
 
-def _prepared(
-    entry: Entry, peer: Peer, workers: Crew, expected: Array, smoke: bool
-) -> Figure:
+def _prepared(entry: Entry, peer: Peer, workers: Crew, expected: Array, smoke: bool) -> Figure:
     """Return a Figure without samples: whether the library's answer is numpy's."""
     try:
         answer, first_s = workers[peer].prepare(entry.name, smoke)

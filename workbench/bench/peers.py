@@ -120,10 +120,7 @@ def _jax(entry: Entry, arrays: Arrays) -> Prepared:
     jax = import_module("jax")
     inputs = [jax.numpy.asarray(a) for a in arrays]
     call = jax.jit(lambda *xs: entry.array(jax.numpy, *xs))
-    return (
-        lambda: call(*inputs).block_until_ready(),
-        lambda: np.asarray(call(*inputs)),
-    )
+    return (lambda: call(*inputs).block_until_ready(), lambda: np.asarray(call(*inputs)))
 
 
 def _tinygrad(entry: Entry, arrays: Arrays) -> Prepared:

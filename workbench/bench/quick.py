@@ -29,10 +29,7 @@ IMPORTS = {
     OURS.name: "from workbench import Tensor, Device",
     PEER.name: "from tinygrad import Tensor, Device",
 }
-OPEN = {
-    OURS.name: "Device[Device.DEFAULT].target\n",
-    PEER.name: "Device[Device.DEFAULT]\n",
-}
+OPEN = {OURS.name: "Device[Device.DEFAULT].target\n", PEER.name: "Device[Device.DEFAULT]\n"}
 DATA = """
 import numpy as np
 generator = np.random.default_rng(0)
@@ -99,17 +96,12 @@ class LatencyPlan:
 
     def alternate(self, programs: dict[str, FreshProcess], repeats: int) -> Times:
         """Run programs in turn; return for each what its processes took."""
-        runs = {
-            name: partial(self.processes.run, each) for name, each in programs.items()
-        }
+        runs = {name: partial(self.processes.run, each) for name, each in programs.items()}
         return in_turn(runs, budget_s=0.0, least=repeats, most=repeats)
 
 
 def run(
-    repeats: int = 5,
-    threads: int = 2,
-    graphs: Sequence[int] = GRAPHS,
-    with_peer: bool = True,
+    repeats: int = 5, threads: int = 2, graphs: Sequence[int] = GRAPHS, with_peer: bool = True
 ) -> Iterator[Latency | str]:
     """Yield a Line for each latency as soon as it is there, and a sentence for what is missing.
 
@@ -156,17 +148,10 @@ def opt_to_source(repeats: int) -> Iterator[Latency]:
         once = kernel.apply(Opt(OptOps.UPCAST, "g1", 16))
         assert once.compile(Device.processor.name).source
         middle = time.perf_counter()
-        assert (
-            once.apply(Opt(OptOps.UPCAST, "g0", 4))
-            .compile(Device.processor.name)
-            .source
-        )
+        assert once.apply(Opt(OptOps.UPCAST, "g0", 4)).compile(Device.processor.name).source
         first.append(middle - start)
         second.append(time.perf_counter() - middle)
-    for what, times in (
-        ("apply UPCAST to new source", first),
-        ("  a second on top", second),
-    ):
+    for what, times in (("apply UPCAST to new source", first), ("  a second on top", second)):
         yield Latency(what, statistics.median(times), _spread(times), "s", OPT_BUDGET_S)
 
 
@@ -179,9 +164,7 @@ def recording(pairs: int) -> Latency:
 
     build_all()
     measurements = interleave({"bare": build_all, "watched": watched}, 60.0, pairs)
-    both = zip(
-        measurements["watched"].samples_s, measurements["bare"].samples_s, strict=True
-    )
+    both = zip(measurements["watched"].samples_s, measurements["bare"].samples_s, strict=True)
     ratios = [w / b for w, b in both]
     return _ratio_line("recording every pass, over not", ratios, RECORDING_BUDGET)
 
@@ -190,12 +173,8 @@ def replay(pairs: int) -> Latency:
     """Measure a replayed call of a TinyJit without its kernel's own time, on little data."""
     entry = next(e for e in ENTRIES if e.name.startswith("add, "))
     call, inputs = captured(entry, entry.arrays(smoke=False))
-    measurements = interleave(
-        {"call": lambda: call(*inputs), "kernel": call.launch}, 60.0, pairs
-    )
-    both = zip(
-        measurements["call"].samples_s, measurements["kernel"].samples_s, strict=True
-    )
+    measurements = interleave({"call": lambda: call(*inputs), "kernel": call.launch}, 60.0, pairs)
+    both = zip(measurements["call"].samples_s, measurements["kernel"].samples_s, strict=True)
     beyond = [c - k for c, k in both]
     return Latency(
         "a replayed call, but its kernels", statistics.median(beyond), _spread(beyond),
@@ -218,9 +197,7 @@ def imports(plan: LatencyPlan) -> Iterator[Latency]:
         for statement in ("import numpy", "import workbench")
     }
     measurements = plan.alternate(programs, 3 * plan.repeats)
-    pairs = zip(
-        measurements["import workbench"], measurements["import numpy"], strict=True
-    )
+    pairs = zip(measurements["import workbench"], measurements["import numpy"], strict=True)
     ratios = [ours[0] / numpy[0] for ours, numpy in pairs]
     yield _ratio_line("import workbench, over import numpy", ratios, IMPORT_BUDGET)
     tensors = plan.run(lambda library: FreshProcess(_peer(library), IMPORTS[library]))
@@ -242,8 +219,7 @@ def large_graphs(plan: LatencyPlan) -> Iterator[Latency]:
         budget = SCHEDULE_BUDGET_S if size == 10_000 else None
         yield _line(f"schedule {size:,} UOps", measurements, place, budget)
     growth = {
-        name: [times[-1] / times[-2] for times in each]
-        for name, each in measurements.items()
+        name: [times[-1] / times[-2] for times in each] for name, each in measurements.items()
     }
     yield _ratio_line(
         "  growth when the UOps double", growth[OURS.name], GROWTH_BUDGET,
@@ -271,14 +247,10 @@ def _why_not_peer(processes: Processes) -> str | None:
     return None
 
 
-def _line(
-    what: str, measurements: Times, place: int, budget: float | None = None
-) -> Latency:
+def _line(what: str, measurements: Times, place: int, budget: float | None = None) -> Latency:
     """Return the Line of the times at `place` of each process, ours beside the peer's."""
     ours = [times[place] for times in measurements[OURS.name]]
-    theirs = [
-        times[place] for times in measurements.get(PEER.name, ()) if place < len(times)
-    ]
+    theirs = [times[place] for times in measurements.get(PEER.name, ()) if place < len(times)]
     peer = statistics.median(theirs) if theirs else None
     return Latency(what, statistics.median(ours), _spread(ours), "s", budget, peer)
 

@@ -106,12 +106,7 @@ def product_flops(m: int, k: int, n: int) -> int:
 
 
 def matmul(
-    name: str,
-    m: int,
-    k: int,
-    n: int,
-    smoke: tuple[int, int, int],
-    is_extra: bool = False,
+    name: str, m: int, k: int, n: int, smoke: tuple[int, int, int], is_extra: bool = False
 ) -> Entry:
     """Return the entry of an (m, k) times (k, n) product."""
     return Entry(
@@ -147,9 +142,7 @@ def conv3x3(np: Any, x: Any, w: Any) -> Any:
     height, width = x.shape[2:]
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     taps = (
-        np.tensordot(
-            w[:, :, i, j], padded[:, :, i : i + height, j : j + width], ([1], [1])
-        )
+        np.tensordot(w[:, :, i, j], padded[:, :, i : i + height, j : j + width], ([1], [1]))
         for i in range(3)
         for j in range(3)
     )

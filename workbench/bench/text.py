@@ -31,9 +31,7 @@ def line(row: ReportRow) -> str:
     own = ours.state
     if ours.samples_s:
         own = f"{seconds_text(ours.median_s)} +-{ours.spread:4.0%}"
-    peers = "".join(
-        f"{_beside(row, name):>{PEER}}" for name in row.figures if name != OURS
-    )
+    peers = "".join(f"{_beside(row, name):>{PEER}}" for name in row.figures if name != OURS)
     return f"{row.name:{NAME}}{own:>{OWN}}{_speed(row):>12}{peers}"
 
 
@@ -62,9 +60,7 @@ def _beside(row: ReportRow, name: str) -> str:
     if not figure.samples_s:
         return figure.state
     ratio = row.ratio(name)
-    return seconds_text(figure.median_s) + (
-        "" if ratio is None else f" {_times(ratio):>6}"
-    )
+    return seconds_text(figure.median_s) + ("" if ratio is None else f" {_times(ratio):>6}")
 
 
 def _speed(row: ReportRow) -> str:
@@ -102,9 +98,7 @@ def _budgets(report: Report) -> Iterator[str]:
         over = [r for p in ("numpy", "torch") if (r := row.ratio(p)) is not None]
         if row.name in ("matmul 512", "matmul 1024") and over:
             speed = 1 / max(over)
-            sentence = (
-                f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
-            )
+            sentence = f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
             verdicts.append((sentence, speed >= MATMUL))
     no_verdict = report.why_no_verdict()
     for sentence, is_kept in verdicts:

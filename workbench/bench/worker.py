@@ -13,11 +13,7 @@ from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.function_process import (
-    FunctionFailed,
-    FunctionProcess,
-    FunctionProcessEnded,
-)
+from workbench.base.function_process import FunctionFailed, FunctionProcess, FunctionProcessEnded
 from workbench.bench.peers import OURS, PEERS, Peer
 from workbench.bench.suite import ENTRIES, Array
 from workbench.measure.timing import measure
@@ -72,13 +68,7 @@ class PeerProcess:
         """Return the GFLOP/s of multiply-adds in registers on `threads` threads, now."""
         return self.ask(ANSWER_WITHIN_S, _peak, threads)
 
-    def ask(
-        self,
-        limit_s: float,
-        function: Callable[P, R],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
+    def ask(self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what a function of a module returns in the library's process."""
         try:
             return self._process.call(limit_s, function, *args, **kwargs)

@@ -14,12 +14,7 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
-from workbench.check.nearness import (
-    Nearness,
-    References,
-    nearness,
-    usual_nearness,
-)
+from workbench.check.nearness import Nearness, References, nearness, usual_nearness
 from workbench.check.reference import Reference, ReferencePart, kernel_reference
 from workbench.execution.buffers import Array
 from workbench.ir.meaning import closeness
@@ -79,10 +74,7 @@ class CheckResult(Printed):
 
 
 def check(
-    kernel: UOp,
-    slots: Sequence[int],
-    inputs: list[Array],
-    actual_arrays: Sequence[Array],
+    kernel: UOp, slots: Sequence[int], inputs: list[Array], actual_arrays: Sequence[Array]
 ) -> CheckResult:
     """Compare `actual_arrays`, which some opts of `kernel` wrote to `slots`, with the un-optimised
     `kernel` on the reference interpreter; `inputs` holds an array per slot."""

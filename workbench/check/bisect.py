@@ -55,9 +55,7 @@ class FirstWrongRewrite(Printed):
         return "\n".join(lines)
 
 
-def first_wrong(
-    records: Sequence[PassRecord], oracle: Oracle
-) -> FirstWrongRewrite | None:
+def first_wrong(records: Sequence[PassRecord], oracle: Oracle) -> FirstWrongRewrite | None:
     """Return the first wrong rewrite of passes in execution order, or None."""
     unsure: list[str] = []
     for record, inside in _outermost(records):
@@ -73,9 +71,7 @@ def first_wrong(
     return None
 
 
-def _outermost(
-    records: Sequence[PassRecord],
-) -> list[tuple[PassRecord, list[PassRecord]]]:
+def _outermost(records: Sequence[PassRecord]) -> list[tuple[PassRecord, list[PassRecord]]]:
     """Return the outermost passes, each with those that ran inside of it."""
     groups: list[tuple[PassRecord, list[PassRecord]]] = []
     names = {r.name for r in records}
@@ -100,17 +96,11 @@ def _in_pass(
 ) -> FirstWrongRewrite:
     """Return the first wrong rewrite of a pass that turned a right state into a wrong one."""
     matches = record.matches
-    changes = [
-        m
-        for m in matches
-        if m.before is not m.after and not isinstance(m.rule, PassStep)
-    ]
+    changes = [m for m in matches if m.before is not m.after and not isinstance(m.rule, PassStep)]
     whole = not changes or record.dropped or not isinstance(record.before, UOp)
     if whole or record.error is not None:
         state = record.before
-        return FirstWrongRewrite(
-            record.name, 0, 0, None, state, record.after, problem, unsure
-        )
+        return FirstWrongRewrite(record.name, 0, 0, None, state, record.after, problem, unsure)
     right, wrong = 0, len(matches)
     untried = list(range(1, wrong))
     while untried:

@@ -32,12 +32,8 @@ MOST_BELOW = 1 << 22
 """Elements that the sampled ones may be computed from."""
 SAMPLES = (4096, 512, 64, 8, 1)
 """How many elements of an output are sampled: the first number that is not too much work."""
-OF_EXPRESSION = (
-    "what the expression means before any rule, by the reference interpreter"
-)
-TRUSTED = (
-    "gradients are what the rule of {} says, and that it is a derivative is not checked"
-)
+OF_EXPRESSION = "what the expression means before any rule, by the reference interpreter"
+TRUSTED = "gradients are what the rule of {} says, and that it is a derivative is not checked"
 OF_RULE = "the value that a rule made, which stands for none of the expression"
 Memory = Callable[[UOp], Array]
 """Returns what a BUFFER contains."""
@@ -114,18 +110,12 @@ class ReferenceComparison:
 
 
 def comparison_of(
-    meanings: Meanings,
-    items: Sequence[ScheduleItem],
-    number: int,
-    leaf: Memory,
-    computed: Memory,
+    meanings: Meanings, items: Sequence[ScheduleItem], number: int, leaf: Memory, computed: Memory
 ) -> ReferenceComparison:
     """Return how the kernel of item `number` is checked. `leaf` has the data of the user's
     tensors, `computed` the results of the items before it."""
     item = items[number]
-    values = {
-        b: n for each in items for b, n in zip(each.outputs, each.nodes, strict=True)
-    }
+    values = {b: n for each in items for b, n in zip(each.outputs, each.nodes, strict=True)}
     outputs = [meanings.of_result(node) for node in item.nodes]
     is_inner = not all(outputs)
     if is_inner:
@@ -143,27 +133,17 @@ def comparison_of(
         if value not in results
     }
     graphs = [(place, value.substitute(cuts)) for place, value in targets]
-    has_producers = any(
-        i.kernel is not None for i in items if read.keys() & {*i.outputs}
-    )
-    against = (OF_RULE if is_inner else meanings.against) + (
-        how if has_producers else ""
-    )
-    return ReferenceComparison(
-        inputs, _reference(graphs, contents, leaf, against), is_inner
-    )
+    has_producers = any(i.kernel is not None for i in items if read.keys() & {*i.outputs})
+    against = (OF_RULE if is_inner else meanings.against) + (how if has_producers else "")
+    return ReferenceComparison(inputs, _reference(graphs, contents, leaf, against), is_inner)
 
 
-def whole_reference(
-    meanings: Meanings, roots: Sequence[UOp], leaf: Memory
-) -> Reference:
+def whole_reference(meanings: Meanings, roots: Sequence[UOp], leaf: Memory) -> Reference:
     """Return the reference of all results of an expression, its `roots`."""
     return _reference(list(enumerate(roots)), {}, leaf, meanings.against)
 
 
-def _operands(
-    operands: Mapping[UOp, UOp], leaf: Memory
-) -> tuple[dict[UOp, Array], str]:
+def _operands(operands: Mapping[UOp, UOp], leaf: Memory) -> tuple[dict[UOp, Array], str]:
     """Return what BUFFERs contain that kernels before write, computed by the reference, and words
     for that; nothing where that is too much work."""
     if not operands:
@@ -182,19 +162,14 @@ def _operands(
 
 
 def _reference(
-    targets: Sequence[tuple[int, UOp]],
-    contents: Mapping[UOp, Array],
-    leaf: Memory,
-    against: str,
+    targets: Sequence[tuple[int, UOp]], contents: Mapping[UOp, Array], leaf: Memory, against: str
 ) -> Reference:
     """Return the reference of tensor-level values, each with its output; `contents` are those of
     the BUFFERs that kernels write. Errors: TooManyPositions."""
     nodes = [node for _, node in targets]
     graph = UOp.sink(*nodes).toposort()
     buffers = [n for n in graph if n.op is Ops.BUFFER]
-    inputs = [
-        contents[b] if b in contents else leaf(b).reshape(b.shape) for b in buffers
-    ]
+    inputs = [contents[b] if b in contents else leaf(b).reshape(b.shape) for b in buffers]
     sums = [n for n in graph if n.op is Ops.REDUCE_AXIS and n.size]
     steps = max((n.src[0].size // n.size for n in sums), default=1)
 
@@ -228,9 +203,7 @@ def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
             for n in nodes
         ]
         try:
-            return SampledElements(
-                list(zip(nodes, positions, strict=True)), MOST_BELOW
-            ), positions
+            return SampledElements(list(zip(nodes, positions, strict=True)), MOST_BELOW), positions
         except TooManyPositions:
             if count == SAMPLES[-1]:
                 raise

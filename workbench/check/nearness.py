@@ -113,9 +113,7 @@ def nearness(actual: Array, references: References) -> Nearness:
 def _of_floats(actual: Array, references: References) -> Nearness:
     wide, narrow, others = references[:3]
     near, is_open, slack = _limits(references)
-    errors = np.minimum(
-        closeness.errors(actual, wide), closeness.errors(actual, narrow)
-    )
+    errors = np.minimum(closeness.errors(actual, wide), closeness.errors(actual, narrow))
     like_other = np.zeros(errors.shape, bool)
     for other in others:
         like_other |= closeness.errors(actual, other) <= slack
@@ -183,9 +181,7 @@ def _limits(references: References) -> tuple[Array, Array, Array]:
     loss = losses * _spread([exact, narrow, *others[:SMALL_RUNS]])
     is_open = ~(_spread([exact, narrow, *others]) <= telling)
     finite = loss[np.isfinite(loss)]
-    slack = usual + min(
-        float(np.quantile(finite, 0.9)) if finite.size else 0.0, telling
-    )
+    slack = usual + min(float(np.quantile(finite, 0.9)) if finite.size else 0.0, telling)
     near = np.where(is_open, slack, usual + np.minimum(loss, telling))
     return near, is_open, np.where(is_open, slack, usual)
 
@@ -220,9 +216,7 @@ def _of_whole(actual: Array, references: References) -> Nearness:
     own, least, greatest = (a.astype(np.float64) for a in (actual, low, high))
     around = is_open & _nearness(own, least, greatest)
     ends = least.min(initial=np.inf), greatest.max(initial=-np.inf)
-    rule = _Exceptions(
-        rest, like_other, between, around, _nearness(own, *ends), is_open
-    )
+    rule = _Exceptions(rest, like_other, between, around, _nearness(own, *ends), is_open)
     failures = rule.deciding()
     if failures is None:
         return Nearness(0.0, 0.0, rule.flipped)

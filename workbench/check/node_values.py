@@ -87,9 +87,7 @@ class NodeValues(Printed):
         return extreme
 
     def __str__(self) -> str:
-        sizes = ", ".join(
-            f"{n} in {s}" for n, s in zip(self.axes, self.array.shape, strict=True)
-        )
+        sizes = ", ".join(f"{n} in {s}" for n, s in zip(self.axes, self.array.shape, strict=True))
         places = ", ".join(f"{n}={p}" for n, p in self.at.items())
         where = " over ".join(w for w in (f"at {places}" if places else "", sizes) if w)
         if self.chosen:
@@ -115,9 +113,7 @@ def values_in_kernel(
     nodes = value.toposort()
     other = next((n.op.name for n in nodes if "k" not in OPS[n.op].levels), None)
     if other is not None:
-        because = (
-            f"{other} is an op of the lowered program, where values are in registers"
-        )
+        because = f"{other} is an op of the lowered program, where values are in registers"
         hint = "the same value in a pass before statement-tree, or in kernel.ast"
         raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
     place = {name: i for i, name in enumerate(order)}
@@ -167,9 +163,7 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
     elements = sum(n.size for n in nodes)
     if elements > MOST_ELEMENTS:
         because = f"it and what it is computed from have {elements:,} elements"
-        raise WorkbenchError(
-            "too much work for these values", because, "smaller shapes"
-        )
+        raise WorkbenchError("too much work for these values", because, "smaller shapes")
     array = interpret_tensor(node, memory_below(nodes))
     array = np.broadcast_to(array, node.shape)
     array = array[tuple(fixed.get(name, slice(None)) for name in sizes)]
@@ -214,9 +208,7 @@ def value_source(node: UOp) -> UOp | None:
         node = node.src[0]
     if node.op in (Ops.STAGE, Ops.STORE):
         node = node.src[0 if node.op is Ops.STAGE else 1]
-    elif (
-        node.op is Ops.INDEX and node.src[0].op is not Ops.STAGE and len(node.src) == 2
-    ):
+    elif node.op is Ops.INDEX and node.src[0].op is not Ops.STAGE and len(node.src) == 2:
         node = node.src[1]
     is_none = node.dtype is dtypes.void or node.op in WITHOUT_VALUES
     return None if is_none else node
@@ -256,18 +248,14 @@ def _storing(
     """Return the kernel that stores `value` at every position of its axes in argument `slot`.
     A fixed axis is substituted, unless a reduction below runs over it, too."""
     changes = {
-        r: UOp.index(fixed[r.axis_name])
-        for r in axes
-        if r.axis_name in fixed and r not in closed
+        r: UOp.index(fixed[r.axis_name]) for r in axes if r.axis_name in fixed and r not in closed
     }
     loops = [r for r in axes if r not in changes]
     shape = [r.extent for r in loops]
     target = construct.param(value.dtype, slot, math.prod(shape))
     place = construct.index(target, row_major(loops, shape))
     store = construct.store(place, value.substitute(changes))
-    order = tuple(
-        r.axis_name for r in ranges if r not in changes and not r.axis_kind.is_lane
-    )
+    order = tuple(r.axis_name for r in ranges if r not in changes and not r.axis_kind.is_lane)
     return UOp.sink(construct.end(store, loops), arg=KernelInfo("values", order))
 
 

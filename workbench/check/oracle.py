@@ -22,12 +22,7 @@ from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.check.answer import CheckResult
 from workbench.check.bisect import SCHEDULING, FirstWrongRewrite, first_wrong
-from workbench.check.nearness import (
-    References,
-    nearness,
-    rounded_otherwise,
-    usual_nearness,
-)
+from workbench.check.nearness import References, nearness, rounded_otherwise, usual_nearness
 from workbench.check.reference import blank, lane_steps, reduce_steps
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node import construct
@@ -91,17 +86,13 @@ def check_size(kernel: UOp) -> None:
     """Errors: WorkbenchError for a kernel that is too large to be computed repeatedly."""
     steps = lane_steps(kernel)
     if steps > MOST_STEPS:
-        because = (
-            f"a state takes {steps:,} steps, and up to {MOST_STEPS:,} are computed"
-        )
+        because = f"a state takes {steps:,} steps, and up to {MOST_STEPS:,} are computed"
         raise WorkbenchError(
             "this kernel is too large to bisect", because, "the same on smaller shapes"
         )
 
 
-def reference_of(
-    kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]
-) -> StateReference:
+def reference_of(kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]) -> StateReference:
     """Return the result of the reference interpreter for a kernel.
 
     Errors: WorkbenchError where it takes too many steps to repeat for every state.
@@ -109,18 +100,14 @@ def reference_of(
     check_size(kernel)
     empty = blank(inputs, slots)
     return StateReference(
-        slots,
-        lambda widen: interpret_kernel(kernel, empty, widen),
-        reduce_steps(kernel),
+        slots, lambda widen: interpret_kernel(kernel, empty, widen), reduce_steps(kernel)
     )
 
 
 class KernelOracle:
     """Checks the states of one kernel: graphs, statement trees and programs."""
 
-    def __init__(
-        self, reference: StateReference, inputs: Sequence[Array], target: Target
-    ):
+    def __init__(self, reference: StateReference, inputs: Sequence[Array], target: Target):
         self.reference, self.target = reference, target
         self.inputs = blank(inputs, tuple(reference.slots))
 
@@ -158,9 +145,7 @@ class KernelOracle:
     def _ran(self, program: Any) -> dict[int, Array]:
         return self._run_on(self.target.device, program)
 
-    def _run_on(
-        self, device: str, program: Any, params: Sequence[DType] = ()
-    ) -> dict[int, Array]:
+    def _run_on(self, device: str, program: Any, params: Sequence[DType] = ()) -> dict[int, Array]:
         """Run a program on copies of the inputs; `params` has the dtypes of its arguments, where
         they are not the kernel's own: low-precision floats may be integers in it."""
         buffers = []

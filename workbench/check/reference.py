@@ -59,9 +59,7 @@ class ReferencePart:
     def others(self) -> list[list[Array]]:
         """Return the values with other roundings, in the dtypes of the expression."""
         if not self.runs:
-            self.runs.extend(
-                rounded_otherwise(lambda: self.compute(self.inputs, False))
-            )
+            self.runs.extend(rounded_otherwise(lambda: self.compute(self.inputs, False)))
         return self.runs
 
 
@@ -101,9 +99,7 @@ def kernel_reference(
 
     def each_part() -> Iterator[ReferencePart]:
         for part in _sampled(kernel):
-            masks = [
-                np.asarray(m, bool) for m in interpret_kernel(_marked(part), empty)
-            ]
+            masks = [np.asarray(m, bool) for m in interpret_kernel(_marked(part), empty)]
 
             def compute(
                 inputs: Sequence[Array],
@@ -115,9 +111,7 @@ def kernel_reference(
                 return [a[mask] for a, mask in zip(arrays, masks, strict=True)]
 
             places = list(enumerate(masks))
-            yield ReferencePart(
-                places, empty, compute, reduce_steps(part), lane_steps(part)
-            )
+            yield ReferencePart(places, empty, compute, reduce_steps(part), lane_steps(part))
 
     return Reference(parts, against or BEFORE_OPTS)
 
@@ -131,9 +125,7 @@ def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
 def reduce_steps(kernel: UOp) -> int:
     """Return the number of values that the longest reduction of a kernel combines."""
     steps = [
-        math.prod(r.extent for r in n.src[1:])
-        for n in kernel.toposort()
-        if n.op is Ops.REDUCE
+        math.prod(r.extent for r in n.src[1:]) for n in kernel.toposort() if n.op is Ops.REDUCE
     ]
     return max(steps, default=1)
 

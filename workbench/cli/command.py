@@ -45,15 +45,11 @@ def _parser() -> argparse.ArgumentParser:
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
     lab.set_defaults(command=_lab)
 
-    page = commands.add_parser(
-        "tour", help="run the tour and write it as one HTML page"
-    )
+    page = commands.add_parser("tour", help="run the tour and write it as one HTML page")
     page.add_argument("--html", type=Path, required=True, metavar="OUT")
     page.set_defaults(command=tour)
 
-    findings = commands.add_parser(
-        "doctor", help="say what is installed and what can run"
-    )
+    findings = commands.add_parser("doctor", help="say what is installed and what can run")
     findings.set_defaults(command=doctor)
 
     bench = commands.add_parser("bench", help="measure, beside other libraries")
@@ -66,10 +62,7 @@ def _lab(options: argparse.Namespace) -> int:
     labapp = library("jupyterlab.labapp")
     folder = _editable_notebooks()
     _trust(folder)
-    arguments = [
-        f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{TOUR}",
-    ]
+    arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{TOUR}"]
     if options.no_browser:
         arguments.append("--no-browser")
     if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -15,9 +15,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.installation import version
 from workbench.base.libraries import library
 
-LIBRARIES = (
-    *("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget"),
-)
+LIBRARIES = (*("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget"),)
 VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
 
 
@@ -54,9 +52,7 @@ def _speeds() -> Iterator[str]:
         yield f"speeds      cannot be measured: {error}"
         return
     for kind, rate in machine_speeds.peak.items():
-        speed = (
-            f"{rate.one / 1e9:.3g} GFLOP/s on one thread, {rate.all / 1e9:.3g} on all"
-        )
+        speed = f"{rate.one / 1e9:.3g} GFLOP/s on one thread, {rate.all / 1e9:.3g} on all"
         yield f"peak {kind:6} {speed}"
     for level, read in machine_speeds.read.items():
         copy = machine_speeds.copy[level]

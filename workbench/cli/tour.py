@@ -59,13 +59,9 @@ def tour(options: argparse.Namespace) -> int:
         options.html.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
-    path = write_whole(
-        options.html, lambda: static_page(execute(course_folder() / TOUR))
-    )
+    path = write_whole(options.html, lambda: static_page(execute(course_folder() / TOUR)))
     seconds = time.perf_counter() - started
-    print(
-        f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
-    )
+    print(f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s")
     return 0
 
 
@@ -95,9 +91,7 @@ def execute(notebook: Path) -> NotebookNode:
             # A page that is sent around shows pictures that need no Python session.
             client.execute(env=os.environ | {"LIVE": "0"})
         except nbclient.exceptions.CellExecutionError as error:
-            raise WorkbenchError(
-                f"a cell of {notebook.name} failed:\n{error}"
-            ) from error
+            raise WorkbenchError(f"a cell of {notebook.name} failed:\n{error}") from error
         except nbclient.exceptions.CellTimeoutError as error:
             raise WorkbenchError(
                 f"a cell of {notebook.name} was stopped",
@@ -134,10 +128,7 @@ def static_page(notebook: NotebookNode) -> str:
     config = library("traitlets.config").Config()
     config.NbConvertBase.display_data_priority = STATIC_TYPES
     exporter = nbconvert.HTMLExporter(
-        config=config,
-        template_name="lab",
-        raw_template=STATIC_TEMPLATE,
-        embed_images=True,
+        config=config, template_name="lab", raw_template=STATIC_TEMPLATE, embed_images=True
     )
     resources = {"metadata": {"name": title_of(notebook)}}
     page, _ = exporter.from_notebook_node(notebook, resources=resources)

@@ -36,9 +36,7 @@ NAMES = {
 }
 
 
-def bottleneck(
-    cost: Cost, target: Target, measured_s: float | None = None
-) -> Bottleneck:
+def bottleneck(cost: Cost, target: Target, measured_s: float | None = None) -> Bottleneck:
     """Return the bottleneck of a kernel of this cost on a target. `measured_s` is the measured time
     of a run, if it is known: no part takes longer than that, and a time that is far from the
     predicted one is not explained by any."""
@@ -48,9 +46,7 @@ def bottleneck(
     slowest = max(cost.seconds.values())
     if launch > slowest:
         handed = " and its hand-over to threads" if cost.threads > 1 else ""
-        why = (
-            f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
-        )
+        why = f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
         return Bottleneck("launch", why)
     if cost.limit == "core":
         loop, share = cost.work.hottest()
@@ -70,11 +66,7 @@ def _held_against(cost: Cost, measured_s: float) -> str:
     """Return in words that a measured time is not the predicted one."""
     ratio, flops = measured_s / cost.predicted_s, cost.estimates.flops
     share = flops / measured_s / cost.speeds.peak[cost.kind].of(cost.threads)
-    reached = (
-        f", at {share:.2g} of the peak"
-        if share < 0.01
-        else f", at {share:.0%} of the peak"
-    )
+    reached = f", at {share:.2g} of the peak" if share < 0.01 else f", at {share:.0%} of the peak"
     times = number_text(max(ratio, 1 / ratio))
     if ratio < 1:
         return f"{times} times faster than predicted{reached if flops else ''}, so not held up"

@@ -91,9 +91,7 @@ class Traffic:
         moved = self.by_buffer(cache_bytes, shared, ways)
         return sum(each.bytes for each in moved.values())
 
-    def by_buffer(
-        self, cache_bytes: int, shared: bool, ways: int = WAYS
-    ) -> dict[UOp, Moved]:
+    def by_buffer(self, cache_bytes: int, shared: bool, ways: int = WAYS) -> dict[UOp, Moved]:
         """Return the bytes of each buffer that one run loads into a cache and writes back from it.
         Runs follow each other, so that data which fit are there already. The cache is `shared` by
         all threads, or each thread has one."""
@@ -164,9 +162,7 @@ class Traffic:
         places: dict[Key, list[UOp]] = {}
         for statement in below:
             for access in self._of(statement):
-                places.setdefault((access.buffer, access.writes), []).append(
-                    access.flat
-                )
+                places.setdefault((access.buffer, access.writes), []).append(access.flat)
         footprints = {
             key: _buffer_use(key[0], flats, inside, self.line_bytes)
             for key, flats in places.items()
@@ -192,9 +188,7 @@ def _buffer_use(
     return BufferUse((Runs(1, size, 0),), every, itemsize, line_bytes)
 
 
-def _statements(
-    node: UOp, loops: tuple[UOp, ...] = ()
-) -> Iterator[tuple[UOp, tuple[UOp, ...]]]:
+def _statements(node: UOp, loops: tuple[UOp, ...] = ()) -> Iterator[tuple[UOp, tuple[UOp, ...]]]:
     """Yield each statement with the axes of its loops, the innermost first."""
     if node.op is Ops.LOOP:
         loops = (node.axis, *loops)
@@ -205,9 +199,7 @@ def _statements(
         yield from _statements(part, loops)
 
 
-def _arrival(
-    index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int
-) -> Arrival:
+def _arrival(index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int) -> Arrival:
     """Return how the elements come, for lines of `line` elements."""
     parts, _ = terms(split_gate(index)[0])
     length = 1

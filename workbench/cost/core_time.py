@@ -78,20 +78,14 @@ class LoopWork:
 
     def find(self, axis: UOp | None) -> LoopWork | None:
         """Return the loop over the axis named `axis`, this one or one in it."""
-        if (
-            axis is None
-            or self.axis is not None
-            and self.axis.axis_name == axis.axis_name
-        ):
+        if axis is None or self.axis is not None and self.axis.axis_name == axis.axis_name:
             return self
         return next((f for f in (i.find(axis) for i in self.inner) if f), None)
 
     def hottest(self) -> tuple[LoopWork, float]:
         """Return the loop that takes most of the time, and its seconds in all runs."""
         candidates = [(self, self.trips * self.own_s)]
-        candidates += [
-            (loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)
-        ]
+        candidates += [(loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)]
         return max(candidates, key=lambda pair: pair[1])
 
 
@@ -150,9 +144,7 @@ class _ProgramReader:
         loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
         chain_s, sums = self._chain(own)
         loop.sums = len(sums)
-        widest = max(
-            (n.src[1].dtype.itemsize for n in own if n.op is Ops.SET), default=4
-        )
+        widest = max((n.src[1].dtype.itemsize for n in own if n.op is Ops.SET), default=4)
         loop.sum_s = self.speeds.fma_each_s(
             min(widest, self.target.vector_bytes), self.target.vector_bytes
         )
@@ -161,9 +153,7 @@ class _ProgramReader:
         spilled = max(0, loop.live - self.target.vector_registers)
         if spilled:
             load_s += spilled * self.target.vector_bytes / self.speeds.read["L1"].one
-            store_s += (
-                spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
-            )
+            store_s += spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
             crosses = self.target.vector_bytes > STACK_BYTES
             forwarded = CROSSING_CYCLES if crosses else FORWARDED_CYCLES
             chain_s += forwarded * self.cycle_s if chain_s else 0.0
@@ -193,9 +183,7 @@ class _ProgramReader:
         if node.dtype.kind == "index":
             return 0.0
         adds = node.dtype.is_float and node.op is Ops.ADD
-        return OPS[node.op].latency * (
-            self.speeds.addition_s if adds else self.speeds.fma_s
-        )
+        return OPS[node.op].latency * (self.speeds.addition_s if adds else self.speeds.fma_s)
 
     def _slots(self, node: UOp) -> float:
         each = self._each(node.dtype.itemsize)
@@ -222,9 +210,7 @@ class _ProgramReader:
             step_s = self._latency_s(node)
             waits: dict[UOp, float] = {}
             for source in node.src:
-                reached = (
-                    {source: 0.0} if source.op is Ops.REG else links.get(source, {})
-                )
+                reached = {source: 0.0} if source.op is Ops.REG else links.get(source, {})
                 for register, seconds in reached.items():
                     waits[register] = max(waits.get(register, 0.0), seconds + step_s)
             links[node] = waits

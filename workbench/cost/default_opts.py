@@ -66,9 +66,7 @@ def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
     Errors: KernelOptError for one of the code's that is not legal.
     """
     return _memo.value(
-        (kernel, target),
-        lambda: _decide(kernel, target),
-        is_seen=observer() is not None,
+        (kernel, target), lambda: _decide(kernel, target), is_seen=observer() is not None
     )
 
 

@@ -110,18 +110,12 @@ class Cost(RunCost):
         ]
         for level, moved in self.bytes_from.items():
             took = self.seconds.get(level)
-            speed = (
-                f"{number_text(self.speeds.read[level].of(self.threads) / 1e9)} GB/s"
-            )
+            speed = f"{number_text(self.speeds.read[level].of(self.threads) / 1e9)} GB/s"
             time_text = "" if took is None else seconds_text(took)
-            lines.append(
-                f"  {level:{most}}  {time_text:>8}  {bytes_text(moved):>8} at {speed}"
-            )
+            lines.append(f"  {level:{most}}  {time_text:>8}  {bytes_text(moved):>8} at {speed}")
         one, these = self.roofs(1), self.roofs()
         for name, roof in these.items():
-            alone = (
-                f", {number_text(one[name] / 1e9)} on one" if self.threads > 1 else ""
-            )
+            alone = f", {number_text(one[name] / 1e9)} on one" if self.threads > 1 else ""
             lines.append(f"  roof of {name}: {number_text(roof / 1e9)} GFLOP/s{alone}")
         return "\n".join(lines)
 
@@ -133,12 +127,7 @@ def _lowered(kernel: UOp, target: Target, rules: RulesInForce) -> Stages:
         return stages(kernel, target, upto="linear")
 
 
-def cost(
-    kernel: UOp,
-    target: Target,
-    speeds: Speeds,
-    original: UOp | None = None,
-) -> Cost:
+def cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp | None = None) -> Cost:
     """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
@@ -194,9 +183,7 @@ def _transfer(
     """Return how bytes of a buffer come from a level, and how long they take."""
     read = speeds.read[level].of(threads)
     seconds = moved.loaded / read
-    if (
-        moved.written
-    ):  # of a copy, bytes are counted that are read and written, not loaded first
+    if moved.written:  # of a copy, bytes are counted that are read and written, not loaded first
         seconds = moved.written / speeds.copy[level].of(threads)
     if not arrival.jumps:
         return Transfer(moved.bytes, seconds, 0, 0, 0)

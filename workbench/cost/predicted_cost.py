@@ -42,9 +42,7 @@ def predicted_cost(
     """
     if kernel.code is not None:
         what = f"the kernel {kernel.arg.name} has no predicted cost"
-        because = (
-            f"it is written in {kernel.code.language}, and its loops are not known"
-        )
+        because = f"it is written in {kernel.code.language}, and its loops are not known"
         raise WorkbenchError(what, because, ".time() measures it")
     plain = kernel if original is None else original
     key = kernel, target, plain, rules_in_force(), registers
@@ -61,9 +59,7 @@ def predicted_cost(
     return result
 
 
-def bottleneck_of(
-    cost: RunCost, target: Target, measured_s: float | None = None
-) -> Bottleneck:
+def bottleneck_of(cost: RunCost, target: Target, measured_s: float | None = None) -> Bottleneck:
     """Return what a kernel of this cost waits for; `measured_s` is the measured time of a run."""
     if isinstance(cost, GpuCost):
         return gpu_bottleneck(cost)
@@ -72,11 +68,7 @@ def bottleneck_of(
 
 
 def _cost(
-    kernel: UOp,
-    target: Target,
-    speeds: Speeds | None,
-    original: UOp,
-    registers: int | None,
+    kernel: UOp, target: Target, speeds: Speeds | None, original: UOp, registers: int | None
 ) -> RunCost:
     hardware = target.hardware
     if hardware is not None and target.has_groups:
@@ -84,9 +76,7 @@ def _cost(
     machine = speeds if hardware is None else published_speeds(hardware, target)
     if machine is None or target.has_groups:
         what = f"there is no predicted cost for {target.device}"
-        raise WorkbenchError(
-            what, "its figures are not known", "a machine that has them"
-        )
+        raise WorkbenchError(what, "its figures are not known", "a machine that has them")
     return cost(kernel, target, machine, original)
 
 

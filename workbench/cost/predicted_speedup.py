@@ -51,9 +51,7 @@ def predicted_speedups(
         except WorkbenchError:
             yield PredictedSpeedup(opt, None, "")
             continue
-        yield PredictedSpeedup(
-            opt, now.predicted_s / then.predicted_s, _change(now, then, target)
-        )
+        yield PredictedSpeedup(opt, now.predicted_s / then.predicted_s, _change(now, then, target))
 
 
 def _change(now: RunCost, then: RunCost, target: Target) -> str:

@@ -76,9 +76,7 @@ class RowCosts:
         return WorstWarp(*totals, (one, other), (first, second))
 
 
-def count_global(
-    count: AccessCount, first: Array, active: Mask, nbytes: int
-) -> RowCosts:
+def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
     """Add an access to global memory: for each work-item (warps, lanes) the address of its first
     byte, and whether it takes part; `nbytes` are what one accesses."""
     moved, least = sectors(first, active, nbytes)
@@ -87,14 +85,10 @@ def count_global(
     count.least += int(least.sum())
     count.bytes_moved += int(moved.sum()) * SECTOR_BYTES
     count.bytes_wanted += int(active.sum()) * nbytes
-    return RowCosts(
-        moved, least, lambda row: _far_apart(first[row], active[row], nbytes)
-    )
+    return RowCosts(moved, least, lambda row: _far_apart(first[row], active[row], nbytes))
 
 
-def count_shared(
-    count: AccessCount, first: Array, active: Mask, nbytes: int
-) -> RowCosts:
+def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
     """Add an access to shared memory."""
     word, takes_part = words_at_once(first, active, nbytes)
     passes = bank_passes(word, takes_part)

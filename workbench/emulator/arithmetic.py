@@ -37,9 +37,7 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
     moved = _moved(node, sources)
     if moved is not None:
         return moved
-    parts = [
-        beside(value, s, count) for value, s in zip(sources, node.src, strict=True)
-    ]
+    parts = [beside(value, s, count) for value, s in zip(sources, node.src, strict=True)]
     if op in (Ops.CAST, Ops.BITCAST):
         convert = cast_array if op is Ops.CAST else bitcast_array
         kinds = node.src[0].dtype.scalar, node.dtype.scalar
@@ -60,9 +58,7 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
     moved = _moved(node, shadows)
     if moved is not None:
         return moved
-    parts = [
-        beside(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)
-    ]
+    parts = [beside(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)]
     if op is Ops.WHERE:
         condition = beside(sources[0], node.src[0], count)
         return parts[0] | np.where(condition, parts[1], parts[2])
@@ -116,9 +112,7 @@ def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
 def whole_sources(node: UOp, sources: Sequence[Array]) -> list[Array]:
     """Return the sources of a WMMA, each with all its elements: (.., lanes, elements)."""
     return [
-        whole_vector(
-            value if s.dtype.count > 1 else np.asarray(value)[..., None], s.dtype.count
-        )
+        whole_vector(value if s.dtype.count > 1 else np.asarray(value)[..., None], s.dtype.count)
         for value, s in zip(sources, node.src, strict=True)
     ]
 
@@ -131,9 +125,7 @@ def whole_vector(value: Array, count: int) -> Array:
 
 def beside(value: Array, node: UOp, count: int) -> Array:
     """Return a value with a dimension for lanes, where others of the operation have one."""
-    return (
-        np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
-    )
+    return np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
 
 
 def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:

@@ -116,9 +116,7 @@ class Cells:
         self.is_written[cells] = False
         self.origins |= dict.fromkeys(cells.tolist(), origin)
 
-    def _conflict(
-        self, access: CellAccess, earlier: AccessLog, verbs: Verbs
-    ) -> Conflict | None:
+    def _conflict(self, access: CellAccess, earlier: AccessLog, verbs: Verbs) -> Conflict | None:
         cells, others = access.cells, earlier.items[access.cells]
         races = (others != NOBODY) & (others != access.items)
         if not races.any():
@@ -129,9 +127,7 @@ class Cells:
             return None
         lane = int(np.argmax(races))
         cell, items = int(cells[lane]), (int(others[lane]), int(access.items[lane]))
-        return Conflict(
-            cell, items, (int(earlier.positions[cell]), access.position), verbs
-        )
+        return Conflict(cell, items, (int(earlier.positions[cell]), access.position), verbs)
 
     def _at_once(self, access: CellAccess) -> Conflict | None:
         """Two lanes of one step that write one cell: one of them is noted."""
@@ -149,12 +145,8 @@ class Cells:
         first, second, cells = self._reads, self._others, access.cells
         groups = self._groups(access.items)
         readers, others = first.items[cells], second.items[cells]
-        of_several = (others != NOBODY) & (
-            self._groups(others) != self._groups(readers)
-        )
-        is_old = (self._groups(readers) == groups) & (
-            first.epochs[cells] != access.epochs
-        )
+        of_several = (others != NOBODY) & (self._groups(others) != self._groups(readers))
+        is_old = (self._groups(readers) == groups) & (first.epochs[cells] != access.epochs)
         renewed = access.at(((readers == NOBODY) | is_old) & ~of_several)
         first.note(renewed)
         second.items[renewed.cells] = NOBODY

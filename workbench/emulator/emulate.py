@@ -17,9 +17,7 @@ from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
 from workbench.emulator.checks.duration import emulation_s
 from workbench.emulator.checks.edits import hints_of_edit
-from workbench.emulator.checks.limits import (
-    require_elements,
-)
+from workbench.emulator.checks.limits import require_elements
 from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated
@@ -162,9 +160,7 @@ def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, 
     return (*linear[: places[number]], *linear[places[number] + 1 :])
 
 
-def _program(
-    kernel: RunnableKernel, gpu: Target
-) -> tuple[tuple[UOp, ...], list[Array]]:
+def _program(kernel: RunnableKernel, gpu: Target) -> tuple[tuple[UOp, ...], list[Array]]:
     kernel.require_data("cannot emulate this kernel")
     if kernel.ast.code is not None:
         what = f"cannot emulate the kernel {kernel.ast.arg.name}"

@@ -44,9 +44,7 @@ class FindingList:
         if copy.batches >= 0:
             why = f"the barriers since leave its last {plural(copy.batches, 'batch')}"
             why += " on their way"
-        words = (
-            f"{other} {verb} {name}[{element}] before the copy that {copier} began is"
-        )
+        words = f"{other} {verb} {name}[{element}] before the copy that {copier} began is"
         words += f" complete: {why}"
         items = copier, other
         self.add("unfinished copy", name, element, items, copy.positions, words)
@@ -91,12 +89,7 @@ class FindingList:
         self.add("inactive lane", "", 0, (item,), (position,), words)
 
     def wrong(
-        self,
-        name: str,
-        element: int,
-        number: int,
-        position: int,
-        values: tuple[object, object],
+        self, name: str, element: int, number: int, position: int, values: tuple[object, object]
     ) -> None:
         """Add an element of an output that is another value than it should be; `number` is the
         work-item that wrote it, negative if nobody did."""

@@ -11,13 +11,7 @@ import numpy as np
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType
 from workbench.emulator.accesses import AccessCount
-from workbench.emulator.history import (
-    GroupHistory,
-    StepAccess,
-    ValueHistory,
-    space_of,
-    tiles_of,
-)
+from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of, tiles_of
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
 from workbench.emulator.stored_floats import numbers, stored_floats
@@ -69,9 +63,7 @@ class HistoryRecorder:
         self._floats = stored_floats(self.linear, arguments)
         self.lines: tuple[ProgramLine, ...] = tuple(program_lines(linear))
         self.line_of = {p: n for n, ln in enumerate(self.lines) for p in ln.positions}
-        self._named = {
-            self.linear[line.positions[-1]] for line in self.lines if line.name
-        }
+        self._named = {self.linear[line.positions[-1]] for line in self.lines if line.name}
         self._own = {n.src[0] if n.op is Ops.SET else n for n in self._named}
         """What has its value noted at a line of its own."""
         self._loops = [n.axis for n in self.linear if n.op is Ops.LOOP]
@@ -151,9 +143,7 @@ class HistoryRecorder:
         self, position: int, node: UOp, lanes: Lanes, values: Array, machine: Machine
     ) -> StepAccess:
         memory = node.place.param
-        counts = machine.memory.counts.get(
-            position, AccessCount(space_of(memory), False)
-        )
+        counts = machine.memory.counts.get(position, AccessCount(space_of(memory), False))
         before = self._counts.get(position, AccessCount("", False))
         self._counts[position] = copy(counts)
         first, takes_part = lanes.index[0], lanes.takes_part[0]

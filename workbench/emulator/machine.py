@@ -15,13 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.emulator.arithmetic import (
-    Exchange,
-    beside,
-    computed,
-    spread,
-    undefined,
-)
+from workbench.emulator.arithmetic import Exchange, beside, computed, spread, undefined
 from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
 from workbench.emulator.loops.ends import ends_of
@@ -106,9 +100,7 @@ class Machine:
         idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
         stores = async_stores(linear) if copies_async else frozenset[UOp]()
         copies = {at for at, n in enumerate(linear) if n in stores}
-        self.memory = Memories(
-            arrays, self.findings, warp_lanes, written, fresh, idle_at, copies
-        )
+        self.memory = Memories(arrays, self.findings, warp_lanes, written, fresh, idle_at, copies)
         self.totals = Totals()
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}
@@ -296,9 +288,7 @@ class Machine:
             warp = int(np.argmax(partial))
             numbers = by_warps(self.numbers, lanes, -1)[warp]
             present = int(numbers[np.argmax(warps[warp])])
-            self.findings.partial_warp(
-                int(numbers[np.argmin(warps[warp])]), present, position
-            )
+            self.findings.partial_warp(int(numbers[np.argmin(warps[warp])]), present, position)
 
     def _shade(self, node: UOp, mask: Array, read: Origin) -> None:
         if np.any(mask):
@@ -357,9 +347,7 @@ class Machine:
             mask = exchange.of_partners(spread(shadow.mask, source, shape))
             self._shade(node, mask & defined, shadow.read)
 
-    def _require_partners(
-        self, position: int, exchange: Exchange, alone: Array
-    ) -> None:
+    def _require_partners(self, position: int, exchange: Exchange, alone: Array) -> None:
         """Note work-items whose partner is not there or not on, else warps of which only a part
         comes to a shuffle."""
         if alone.any():
@@ -367,20 +355,14 @@ class Machine:
             lane = int(exchange.lanes[item])
             is_off = bool(exchange.is_there[item])
             why = "which does not come there" if is_off else "and there is none"
-            self.findings.inactive_lane(
-                int(self.numbers[group, item]), lane, position, why
-            )
+            self.findings.inactive_lane(int(self.numbers[group, item]), lane, position, why)
             return
-        present_lanes, off = (
-            by_warps(m, self.warp_lanes, False) for m in (self.mask, ~self.mask)
-        )
+        present_lanes, off = (by_warps(m, self.warp_lanes, False) for m in (self.mask, ~self.mask))
         partial = present_lanes.any(1) & off.any(1)
         if partial.any():
             warp = int(np.argmax(partial))
             numbers = by_warps(self.numbers, self.warp_lanes, -1)[warp]
-            absent, present = (
-                int(numbers[np.argmax(m[warp])]) for m in (off, present_lanes)
-            )
+            absent, present = (int(numbers[np.argmax(m[warp])]) for m in (off, present_lanes))
             self.findings.partial_shuffle(absent, present, position)
 
     # memory
@@ -419,12 +401,7 @@ class Machine:
         self.memory.write(position, place, lanes, shadow)
 
     def _lanes(
-        self,
-        position: int,
-        place: UOp,
-        gates: Sequence[UOp],
-        count: int,
-        is_store: bool,
+        self, position: int, place: UOp, gates: Sequence[UOp], count: int, is_store: bool
     ) -> Lanes:
         """Return which elements the work-items that take part access."""
         shape = self.mask.shape
@@ -458,15 +435,6 @@ def _is_of_param(node: UOp) -> bool:
 
 
 _NO_STEP = frozenset(
-    {
-        Ops.BLOCK,
-        Ops.INDEX,
-        Ops.CONST,
-        Ops.LANES,
-        Ops.REG,
-        Ops.RANGE,
-        Ops.PARAM,
-        Ops.AFTER,
-    }
+    {Ops.BLOCK, Ops.INDEX, Ops.CONST, Ops.LANES, Ops.REG, Ops.RANGE, Ops.PARAM, Ops.AFTER}
     | {Ops.ENDLOOP, Ops.ENDIF}
 )

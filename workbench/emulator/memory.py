@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.emulator.accesses import (
-    AccessCount,
-    count_global,
-    count_shared,
-)
+from workbench.emulator.accesses import AccessCount, count_global, count_shared
 from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
 from workbench.emulator.copies import CellCopies, CopyBatches
 from workbench.emulator.finding_list import FindingList
@@ -158,11 +154,7 @@ class Memories:
             return True
         is_of_all = place.param.op is Ops.PARAM
         access = self._accessed(position, lanes)
-        return (
-            not is_of_all
-            and cells.are_read_freely(access)
-            and self._is_complete(place, access)
-        )
+        return not is_of_all and cells.are_read_freely(access) and self._is_complete(place, access)
 
     def writes_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
         """Whether writes find nothing, and each is of another cell."""
@@ -197,9 +189,7 @@ class Memories:
         here = name_of(memory), element, number, position
         return Shadow(mask, cells.origins.get(cell, here))
 
-    def write(
-        self, position: int, place: UOp, lanes: Lanes, shadow: Shadow | None
-    ) -> None:
+    def write(self, position: int, place: UOp, lanes: Lanes, shadow: Shadow | None) -> None:
         """Note a write; `shadow` says which lanes write what depends on no written value."""
         memory, size = place.param, size_of(place.param)
         access = self._accessed(position, lanes)
@@ -248,12 +238,7 @@ class Memories:
         return (groups * items + np.arange(items)) * size
 
     def count(
-        self,
-        position: int,
-        memory: UOp,
-        index: Array,
-        takes_part: Array,
-        is_store: bool,
+        self, position: int, memory: UOp, index: Array, takes_part: Array, is_store: bool
     ) -> None:
         """Count an access, where it is to memory that others see."""
         is_global = memory.op is Ops.PARAM

@@ -62,13 +62,7 @@ def emulated(
     steps = None
     if history is not False:
         number = _group(machine.launch, history, machine.findings.all)
-        steps = history_of(
-            linear,
-            before,
-            target.warp_lanes,
-            number,
-            arguments=_dtypes_of(arrays),
-        )
+        steps = history_of(linear, before, target.warp_lanes, number, arguments=_dtypes_of(arrays))
     return _trace(machine, arrays, target, steps)
 
 
@@ -87,9 +81,7 @@ def steps_emulated(
     """
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-    machine = Machine(
-        linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async
-    )
+    machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async)
     is_whole = emulation_s(linear) <= most_s
     if is_whole:
         machine.run()
@@ -97,15 +89,11 @@ def steps_emulated(
         require_time(linear, gpu, groups=1)
         machine.run(_group(machine.launch, group, ()), 1)
     number = _group(machine.launch, group, machine.findings.all)
-    steps = history_of(
-        linear, before, gpu.warp_lanes, number, MOST_STEPS_BYTES, _dtypes_of(arrays)
-    )
+    steps = history_of(linear, before, gpu.warp_lanes, number, MOST_STEPS_BYTES, _dtypes_of(arrays))
     return _trace(machine, arrays, gpu, steps, is_whole)
 
 
-def _memory(
-    linear: Sequence[UOp], arrays: Sequence[Array], target: Target
-) -> list[Array]:
+def _memory(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> list[Array]:
     return [
         array.view(dtype.numpy) if dtype.bits else array
         for array, (dtype, _) in zip(arrays, params_of(linear, target), strict=False)
@@ -142,26 +130,18 @@ def _trace(
     )
 
 
-def _group(
-    launch: LaunchShape, group: bool | Sequence[int], findings: Sequence[Finding]
-) -> int:
+def _group(launch: LaunchShape, group: bool | Sequence[int], findings: Sequence[Finding]) -> int:
     if isinstance(group, bool):
         items = [item for finding in findings[:1] for item in finding.items]
         return among_all(items[0].group, launch.grid) if items else 0
     sizes = [*reversed(launch.grid)]
     numbers = [*group, 0, 0, 0][: len(sizes)]
     fits = len(group) <= max(3, len(sizes)) and not any(group[len(sizes) :])
-    if not fits or any(
-        not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)
-    ):
+    if not fits or any(not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)):
         grid = " x ".join(map(str, sizes)) or "1"
         what, last = f"there is no group {tuple(group)}", tuple(n - 1 for n in sizes)
-        hint = (
-            f"history={(0,) * len(sizes)} to {last}, along x, y and z; or history=True"
-        )
-        raise WorkbenchError(
-            what, f"the grid is {grid}", hint if sizes else "history=True"
-        )
+        hint = f"history={(0,) * len(sizes)} to {last}, along x, y and z; or history=True"
+        raise WorkbenchError(what, f"the grid is {grid}", hint if sizes else "history=True")
     return among_all(numbers, launch.grid)
 
 
@@ -195,9 +175,7 @@ class WorkItemLaunch:
         program, arrays = self.program, [buffer.array for buffer in self.buffers]
         findings = emulated(program.linear, arrays, program.target).findings
         if findings:
-            what = (
-                f"the kernel {program.source.name} is wrong on {program.target.device}"
-            )
+            what = f"the kernel {program.source.name} is wrong on {program.target.device}"
             more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
             raise WorkbenchError(what, f"{findings[0]}{more}", "emulate(kernel)")
 

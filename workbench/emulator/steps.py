@@ -89,9 +89,7 @@ class HistoryStep:
                 continue
             undefined = of_node.undefined[place]
             is_known = undefined is None or not of_item(undefined, item).any()
-            values_by_name[names[node]] = (
-                of_item(of_node.values[place], item) if is_known else None
-            )
+            values_by_name[names[node]] = of_item(of_node.values[place], item) if is_known else None
         return values_by_name | self.rounds
 
     def cells(self, memory: str, item: int = 0) -> MemoryCells:
@@ -141,9 +139,7 @@ def _text(step: HistoryStep, item: int) -> str:
     if partner is not None:
         what = f"takes the value of work-item {along(partner, history.launch.group)}"
         lines.append(f"work-item {along(item, history.launch.group)} {what}")
-    values_by_name = ", ".join(
-        f"{n} = {_value(v)}" for n, v in step.registers(item).items()
-    )
+    values_by_name = ", ".join(f"{n} = {_value(v)}" for n, v in step.registers(item).items())
     lines.append(f"work-item {along(item, history.launch.group)}: {values_by_name}")
     for memory in history.memories:
         if memory.space == "shared":
@@ -167,9 +163,7 @@ def _lanes(active: Any) -> list[str]:
     rows = [active[i : i + LANES] for i in range(0, len(active), LANES)]
     pictures = ["".join("#" if on else "." for on in row) for row in rows]
     alike = [pictures[0]] if len(set(pictures)) == 1 else pictures
-    repeated = (
-        f"  in each of {len(pictures)} rows" if len(alike) < len(pictures) else ""
-    )
+    repeated = f"  in each of {len(pictures)} rows" if len(alike) < len(pictures) else ""
     total = f"on: {int(active.sum())} of {len(active)} work-items"
     return [total, *(f"  {row}{repeated}" for row in alike)]
 
@@ -184,9 +178,7 @@ def _cells(step: HistoryStep, name: str, shape: tuple[int, ...]) -> list[str]:
     rows = []
     for first in range(0, written.size, columns)[:MOST_ROWS]:
         last = first + min(columns, MOST_COLUMNS)
-        words = [
-            _value(cells.values[i]) if written[i] else "-" for i in range(first, last)
-        ]
+        words = [_value(cells.values[i]) if written[i] else "-" for i in range(first, last)]
         more = " .." if columns > MOST_COLUMNS else ""
         rows.append("  " + " ".join(f"{w:>9}" for w in words) + more)
     if written.size // columns > MOST_ROWS:

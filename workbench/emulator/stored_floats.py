@@ -18,15 +18,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
-_TOGETHER = frozenset(
-    {Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET}
-)
+_TOGETHER = frozenset({Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET})
 """Ops that give elements of their sources as they are."""
 
 
-def stored_floats(
-    linear: Sequence[UOp], arguments: Mapping[int, DType]
-) -> dict[UOp, DType]:
+def stored_floats(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> dict[UOp, DType]:
     """Return the dtype of each value and memory that has low-precision floats, or their bits;
     `arguments` are the dtypes of what the program is called with, by slot."""
     dtype_of: dict[UOp, DType] = {}
@@ -57,9 +53,7 @@ def numbers(bits: Array, dtype: DType | None) -> Array:
     return whole.reshape(np.shape(bits))
 
 
-def _of_arguments(
-    linear: Sequence[UOp], arguments: Mapping[int, DType]
-) -> list[tuple[UOp, DType]]:
+def _of_arguments(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> list[tuple[UOp, DType]]:
     memories = {n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)}
     return [
         (node, arguments[node.slot])

@@ -61,10 +61,7 @@ class Trace:
             what, because = "there are no steps", "this run noted none"
             raise WorkbenchError(what, because, "emulate(kernel, history=True)")
         if not isinstance(number, (int, np.integer)):
-            what, because = (
-                f"there is no step {number!r:.60}",
-                "steps have whole numbers",
-            )
+            what, because = (f"there is no step {number!r:.60}", "steps have whole numbers")
             raise WorkbenchError(what, because, "trace.step(0)")
         count = len(self.history)
         if not -count <= number < count:

@@ -125,9 +125,7 @@ def is_overwritten(node: UOp) -> bool:
 def window(node: UOp, start: int, piece: UOp) -> UOp:
     """Return a new BUFFER, of the shape and dtype of `piece`, on memory of `node` from element
     `start` on."""
-    other = construct.buffer(
-        piece.dtype, f"window{next(_uids)}", node.device, piece.shape
-    )
+    other = construct.buffer(piece.dtype, f"window{next(_uids)}", node.device, piece.shape)
     _memory[other] = _memory[node].window(start, piece.size)
     share(node, other)
     return other

@@ -145,9 +145,7 @@ class MemoryBlocks:
         block = self._blocks.get(piece.device)
         if block is None:
             size = self._plan.blocks[piece.device].size_bytes
-            block = self._blocks[piece.device] = Buffer(
-                piece.device, dtypes.uint8, size
-            )
+            block = self._blocks[piece.device] = Buffer(piece.device, dtypes.uint8, size)
         return block.part(piece.offset, buffer.dtype, buffer.size)
 
     def end(self, number: int) -> None:
@@ -208,11 +206,7 @@ def _settle(places: Sequence[_PackedPlace]) -> None:
     in_time = sorted(places, key=lambda p: p.first)
     starts = {p.first for p in places}
     live = [sum(p.size_bytes for p in places if p.first <= n <= p.last) for n in starts]
-    packings = [
-        _packing(by_size),
-        _packing(in_time),
-        _packing(in_time, max(live, default=0)),
-    ]
+    packings = [_packing(by_size), _packing(in_time), _packing(in_time, max(live, default=0))]
     for place, offset in min(packings, key=_size_of).items():
         place.offset = offset
 
@@ -221,9 +215,7 @@ def _size_of(packing: Mapping[_PackedPlace, int]) -> int:
     return max([offset + p.size_bytes for p, offset in packing.items()], default=0)
 
 
-def _packing(
-    order: Iterable[_PackedPlace], both_ends_of: int = 0
-) -> dict[_PackedPlace, int]:
+def _packing(order: Iterable[_PackedPlace], both_ends_of: int = 0) -> dict[_PackedPlace, int]:
     """Return offsets of places: each in the smallest gap between those that are used at the same
     time, or after them; every second one at the end of its gap where there is an end."""
     packing: dict[_PackedPlace, int] = {}
@@ -234,13 +226,9 @@ def _packing(
             gaps.append((end, packing[other]))
             end = max(end, packing[other] + other.size_bytes)
         gaps.append((end, both_ends_of))
-        fits = [
-            (high - low, low) for low, high in gaps if high - low >= place.size_bytes
-        ]
+        fits = [(high - low, low) for low, high in gaps if high - low >= place.size_bytes]
         room, low = min(fits, default=(place.size_bytes, end))
-        packing[place] = low + (room - place.size_bytes) * (
-            number % 2 if both_ends_of else 0
-        )
+        packing[place] = low + (room - place.size_bytes) * (number % 2 if both_ends_of else 0)
     return packing
 
 
@@ -266,9 +254,7 @@ def _over(
 def _blocks(pieces: Mapping[UOp, Piece]) -> dict[str, SharedBlock]:
     blocks: dict[str, SharedBlock] = {}
     for piece in pieces.values():
-        size, first, last = blocks.get(
-            piece.device, SharedBlock(0, piece.first, piece.last)
-        )
+        size, first, last = blocks.get(piece.device, SharedBlock(0, piece.first, piece.last))
         end = piece.offset + piece.size_bytes
         blocks[piece.device] = SharedBlock(
             max(size, end), min(first, piece.first), max(last, piece.last)
@@ -287,16 +273,12 @@ def _usage(
     results: dict[UOp, None] = {}
     rows = []
     for number, item in enumerate(items):
-        results.update(
-            (b, None) for b in item.outputs if owner(b) is b and b not in lives
-        )
+        results.update((b, None) for b in item.outputs if owner(b) is b and b not in lives)
         live = [b for b, (first, last) in lives.items() if first <= number <= last]
         own = results if blocks else (*live, *results)
         nbytes = sum(size_class(_nbytes(b)) for b in own)
         nbytes += sum(
-            size_class(b.size_bytes)
-            for b in blocks.values()
-            if b.first <= number <= b.last
+            size_class(b.size_bytes) for b in blocks.values() if b.first <= number <= b.last
         )
         rows.append(ItemMemory((*live, *results), nbytes))
     return tuple(rows)

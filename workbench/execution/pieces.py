@@ -51,9 +51,7 @@ def _stretch(node: UOp) -> tuple[UOp, int] | None:
         source = node.src[0]
         if node.op is Ops.SHRINK:
             is_piece = True
-            first = next(
-                (i for i, n in enumerate(node.shape) if n != 1), len(node.shape)
-            )
+            first = next((i for i, n in enumerate(node.shape) if n != 1), len(node.shape))
             if node.shape[first + 1 :] != source.shape[first + 1 :]:
                 return None
             offset = 0

@@ -53,9 +53,7 @@ def place(
     return placement
 
 
-def _refusal(
-    order: _Order, new: UOp, old: UOp, is_needed: Callable[[UOp], bool]
-) -> str:
+def _refusal(order: _Order, new: UOp, old: UOp, is_needed: Callable[[UOp], bool]) -> str:
     """Return why `new` cannot be written over `old`; "" where it can."""
     writer = order.writers.get(new)
     if writer is None:

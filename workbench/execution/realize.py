@@ -79,9 +79,7 @@ def realize(
     plan, simple = planned(outputs)
     say_scheduled(plan.items, time.perf_counter() - start)
     results = [node.substitute(plan.stored) for node in simple]
-    placed = _placed(
-        plan, dict(zip(outputs, results, strict=True)), others, old_versions
-    )
+    placed = _placed(plan, dict(zip(outputs, results, strict=True)), others, old_versions)
     items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
     run = _ItemRun(items, over, spare, tuner)
@@ -224,9 +222,7 @@ class _ItemRun:
         failed = () if self._failed is None else self._failed.outputs
         torn = [memory for b in failed if (memory := allocated(b)) is not None]
         return {
-            b
-            for b in self._complete
-            if (own := allocated(b)) and not any(map(own.overlaps, torn))
+            b for b in self._complete if (own := allocated(b)) and not any(map(own.overlaps, torn))
         }
 
     def _versions(self, item: ScheduleItem) -> list[tuple[UOp, UOp]]:
@@ -273,9 +269,7 @@ def _placed(
         return Placement(plan.items)
     computed = {*without_detach([*results]), *plan.stored}
     read = read_later(others(), computed)
-    read.update(
-        map(base, results.values())
-    )  # a new value may be the old one of another
+    read.update(map(base, results.values()))  # a new value may be the old one of another
 
     inputs = {b for item in plan.items for b in item.inputs}
 
@@ -315,7 +309,5 @@ def _spare(
     if not inner:
         return inner
     roots = set(outputs)
-    needed = UOp.sink(
-        *without_detach([n for n in others() if n not in roots])
-    ).toposort()
+    needed = UOp.sink(*without_detach([n for n in others() if n not in roots])).toposort()
     return inner.difference(b for node, b in plan.stored.items() if node in needed)

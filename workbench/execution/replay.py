@@ -228,10 +228,7 @@ class Replay:
             device.synchronize()
 
     def _dependent(
-        self,
-        items: Sequence[ScheduleItem],
-        inputs: Sequence[UOp],
-        rewritten: Collection[UOp],
+        self, items: Sequence[ScheduleItem], inputs: Sequence[UOp], rewritten: Collection[UOp]
     ) -> tuple[list[ScheduleItem], set[UOp]]:
         """Return the items that run again, and the BUFFERs that they write."""
         dependents, replay_items = set(inputs), []
@@ -251,10 +248,7 @@ class Replay:
         return {n for n, node in enumerate(inputs) if node in roots}
 
     def _prelude_of(
-        self,
-        items: Sequence[ScheduleItem],
-        moving: Collection[UOp],
-        steady: Collection[UOp],
+        self, items: Sequence[ScheduleItem], moving: Collection[UOp], steady: Collection[UOp]
     ) -> list[ScheduleItem]:
         """Return the items that depend on none of the BUFFERs `moving`, nor write one; none, if the
         values that they leave have more bytes than the `steady` BUFFERs that they read."""
@@ -270,17 +264,13 @@ class Replay:
         is_small = _bytes(left) <= _bytes(read.intersection(steady))
         return prelude if is_small else []
 
-    def _shared(
-        self, items: Sequence[ScheduleItem], inner: set[UOp]
-    ) -> dict[UOp, Buffer]:
+    def _shared(self, items: Sequence[ScheduleItem], inner: set[UOp]) -> dict[UOp, Buffer]:
         """Return the memory of the BUFFERs of values on the way, which they share as far as they
         are not needed at once. It is not the memory of the capture, which a tensor that outlives
         the function may still use."""
         if NO_MEMORY_PLANNER.value:
             return {node: Buffer(node.device, node.dtype, node.size) for node in inner}
-        plan = plan_memory(
-            items, inner, owner=lambda node: self._root(node)[0], is_kept=True
-        )
+        plan = plan_memory(items, inner, owner=lambda node: self._root(node)[0], is_kept=True)
         blocks = MemoryBlocks(plan)
         parts = {node: blocks.part(node) for node in plan.pieces}
         return {node: part for node, part in parts.items() if part is not None}

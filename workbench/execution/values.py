@@ -26,15 +26,7 @@ from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 
 _SAME_VALUES = frozenset(
-    {
-        Ops.RESHAPE,
-        Ops.PERMUTE,
-        Ops.FLIP,
-        Ops.EXPAND,
-        Ops.COPY,
-        Ops.CONTIGUOUS,
-        Ops.DETACH,
-    }
+    {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.EXPAND, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH}
 )
 """What neither adds a value nor drops one."""
 _CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
@@ -134,9 +126,7 @@ def to_numpy(node: UOp) -> Array:
     if constant is not None:
         return np.full(node.shape, constant.arg, node.dtype.numpy)
     if is_known(under):
-        return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(
-            node.shape
-        )
+        return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(node.shape)
     return read(under).reshape(node.shape)
 
 

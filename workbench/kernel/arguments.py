@@ -13,9 +13,7 @@ def seed(value: object) -> int:
     if isinstance(value, int) and value >= 0:
         return value
     raise DTypeError(
-        f"cannot use seed={value!r:.40}",
-        "a seed must be an integer, 0 or more",
-        "seed=0",
+        f"cannot use seed={value!r:.40}", "a seed must be an integer, 0 or more", "seed=0"
     )
 
 
@@ -24,9 +22,7 @@ def budget(value: object) -> float:
     if isinstance(value, int | float) and 0 <= value <= sys.float_info.max:
         return value
     raise DTypeError(
-        f"cannot use budget_s={value!r:.40}",
-        "it must be seconds, 0 or more",
-        "budget_s=0.5",
+        f"cannot use budget_s={value!r:.40}", "it must be seconds, 0 or more", "budget_s=0.5"
     )
 
 
@@ -37,7 +33,5 @@ def shape_of(value: object, size: int) -> tuple[int, ...]:
         if all(type(n) is int for n in shape) and math.prod(shape) == size:
             return shape
     raise ShapeError(
-        f"shape {value!r:.40} does not fit",
-        f"the output has {size} elements",
-        f"({size},)",
+        f"shape {value!r:.40} does not fit", f"the output has {size} elements", f"({size},)"
     )

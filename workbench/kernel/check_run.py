@@ -24,16 +24,12 @@ class CheckRun:
     verdict: Callable[[Sequence[Array]], CheckResult]
 
     @staticmethod
-    def of_kernel(
-        kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS
-    ) -> CheckRun:
+    def of_kernel(kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS) -> CheckRun:
         """Return the check of an un-optimised kernel beside itself."""
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
-        return CheckRun(
-            buffers, reference, lambda outputs: compared(reference, outputs)
-        )
+        return CheckRun(buffers, reference, lambda outputs: compared(reference, outputs))
 
 
 def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:

@@ -42,8 +42,7 @@ class Comparison(Printed):
         rows += [
             (f.name.replace("_", " "), f"{one:,}", f"{other:,}")
             for f in fields(Counts)
-            if (one := getattr(self.counts[0], f.name))
-            + (other := getattr(self.counts[1], f.name))
+            if (one := getattr(self.counts[0], f.name)) + (other := getattr(self.counts[1], f.name))
         ]
         widths = [max(len(r[i]) for r in rows) for i in range(2)]
         lines = [f"{a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
@@ -51,18 +50,14 @@ class Comparison(Printed):
         lines.append(self._answers())
         diff_lines = self.difference.split("\n")
         more = len(diff_lines) - MOST_LINES
-        lines += (
-            diff_lines[:MOST_LINES] if self.difference else ["the sources are equal"]
-        )
+        lines += diff_lines[:MOST_LINES] if self.difference else ["the sources are equal"]
         return "\n".join([*lines, f"and {more:,} lines more"] if more > 0 else lines)
 
     def _answers(self) -> str:
         if self.equal is None:
             return "answers: these are different computations"
         verdict = "equal" if self.equal else "DIFFERENT"
-        numbers = (
-            f"greatest difference {self.error:.3g}, tolerance {self.tolerance:.3g}"
-        )
+        numbers = f"greatest difference {self.error:.3g}, tolerance {self.tolerance:.3g}"
         return f"answers: {verdict} ({numbers})"
 
 
@@ -76,9 +71,7 @@ def compared(
     with unobserved():
         programs = one.compile(device), other.compile(device)
     sources = [c.source.splitlines() for c in programs]
-    unified = difflib.unified_diff(
-        sources[0], sources[1], "this", "other", lineterm="", n=2
-    )
+    unified = difflib.unified_diff(sources[0], sources[1], "this", "other", lineterm="", n=2)
     error, tolerance, equal = _answers(one, other, device)
     times = beside(one, {"other": other}, device, budget_s) if budget_s > 0 else None
     return Comparison(

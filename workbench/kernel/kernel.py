@@ -27,10 +27,7 @@ from workbench.kernel import arguments, performance
 from workbench.kernel.check_run import arrays
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
-from workbench.kernel.inputs import (
-    Seeded,
-    written,
-)
+from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.pasted import graph_of, to_python
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing
@@ -81,9 +78,7 @@ class Kernel(RunnableKernel, Displayed):
         Errors: DeviceError where llvmlite is missing.
         """
         has_hardware = Device[self.device].source_device.has_hardware
-        return performance.cost_of(
-            self, self.device, None if has_hardware else speeds()
-        )
+        return performance.cost_of(self, self.device, None if has_hardware else speeds())
 
     @property
     def target(self) -> Target:
@@ -126,9 +121,7 @@ class Kernel(RunnableKernel, Displayed):
         """
         return searching.run(self, width, budget_s, executor, cached, progress)
 
-    def time(
-        self, device: str | None = None, budget_s: float = 0.5, cold: bool = False
-    ) -> Timing:
+    def time(self, device: str | None = None, budget_s: float = 0.5, cold: bool = False) -> Timing:
         """Return the time of one run, with its spread and its share of the machine's peak; with
         `cold`, also the time with cold caches.
 

@@ -38,9 +38,7 @@ def require_computed(name: str, result: object) -> None:
         hint = _hint(value)
         if hint:
             kind = type(value).__name__
-            because = (
-                f"it returns a {kind} that is not computed: it only describes the work"
-            )
+            because = f"it returns a {kind} that is not computed: it only describes the work"
             raise WorkbenchError(f"the time of {name} would say nothing", because, hint)
 
 

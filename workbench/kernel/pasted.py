@@ -18,9 +18,7 @@ def graph_of(text: object) -> UOp:
     Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
     """
     if not isinstance(text, str):
-        raise ParseError(
-            "a kernel is made from text", f"and not from {type(text).__name__}"
-        )
+        raise ParseError("a kernel is made from text", f"and not from {type(text).__name__}")
     return verified(kernel_of(text))
 
 

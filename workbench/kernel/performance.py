@@ -36,10 +36,7 @@ def costs_target(device: str) -> Target:
 
 
 def cost_of(
-    kernel: RunnableKernel,
-    device: str,
-    machine: Speeds | None,
-    registers: int | None = None,
+    kernel: RunnableKernel, device: str, machine: Speeds | None, registers: int | None = None
 ) -> RunCost:
     """Return the cost of a run on a device, on a machine of these speeds, or for one that has them
     by its published figures; `registers` of a work-item are those that a compiler said: by default
@@ -64,9 +61,7 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold, beside)
         key = kernel.ast, kernel.rules_off, device
         medians = kernel.data.medians.setdefault(key, [])
-        timing = replace(
-            timing, on_random_inputs=not kernel.has_data, earlier_s=tuple(medians)
-        )
+        timing = replace(timing, on_random_inputs=not kernel.has_data, earlier_s=tuple(medians))
         medians.append(timing.median_s)
         if not Device[device].is_processor:
             return timing
@@ -102,10 +97,7 @@ def require_times(device: str) -> None:
 
 
 def beside(
-    kernel: RunnableKernel,
-    others: Mapping[str, RunnableKernel | Run],
-    device: str,
-    budget_s: float,
+    kernel: RunnableKernel, others: Mapping[str, RunnableKernel | Run], device: str, budget_s: float
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
 
@@ -123,9 +115,7 @@ def beside(
                 because = 'the row "this" is the kernel\'s own'
             raise WorkbenchError("cannot compare times", because, hint)
         if not callable(other) and not isinstance(other, type(kernel)):
-            because = (
-                f"{name!r:.40} is a {type(other).__name__}, not a Kernel or a function"
-            )
+            because = f"{name!r:.40} is a {type(other).__name__}, not a Kernel or a function"
             raise WorkbenchError("cannot compare times", because, hint)
     runs: dict[str, Run] = {"this": kernel.launch(device)}
     for name, other in others.items():

@@ -15,19 +15,8 @@ from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.check.answer import CheckResult, compared
-from workbench.check.meanings import (
-    Meanings,
-    ReferenceComparison,
-    comparison_of,
-    whole_reference,
-)
-from workbench.execution.buffers import (
-    Array,
-    allocated,
-    is_absent,
-    is_overwritten,
-    memory_of,
-)
+from workbench.check.meanings import Meanings, ReferenceComparison, comparison_of, whole_reference
+from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
 from workbench.execution.readers import read_by
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
@@ -104,11 +93,7 @@ class Run:
             return self.upto(number, device)[node].to_numpy()
 
         return comparison_of(
-            self.meanings,
-            self.items,
-            number,
-            lambda b: self.leaf(b, device),
-            computed,
+            self.meanings, self.items, number, lambda b: self.leaf(b, device), computed
         )
 
     def results(
@@ -122,9 +107,7 @@ class Run:
             memory[node] = Buffer.of(device, node.dtype, array.reshape(-1))
         for item in self.items[number + 1 :] if outputs else ():
             self._run(item, device, memory)
-        stored = {
-            n: b for i in self.items for n, b in zip(i.nodes, i.outputs, strict=True)
-        }
+        stored = {n: b for i in self.items for n, b in zip(i.nodes, i.outputs, strict=True)}
         results = [node.substitute(stored) for node in self.meanings.outputs]
         leaves = [n for n in UOp.sink(*results).toposort() if n.op is Ops.BUFFER]
         arrays = {
@@ -165,9 +148,7 @@ class Run:
             return False
         return any(base(root).op is not Ops.BUFFER for root in whole)
 
-    def _buffer(
-        self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
-    ) -> Buffer:
+    def _buffer(self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool) -> Buffer:
         """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
         numbers where these are not here."""
         if node not in memory:

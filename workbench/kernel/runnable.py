@@ -30,19 +30,8 @@ from workbench.ir.rewriting.rewrite import check_names, without
 from workbench.kernel.check_run import arrays
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
-from workbench.kernel.inputs import (
-    FromSchedule,
-    PickledData,
-    Seeded,
-)
-from workbench.pipeline import (
-    Stages,
-    build,
-    compile_switches,
-    recorded,
-    require_core,
-    stages,
-)
+from workbench.kernel.inputs import FromSchedule, PickledData, Seeded
+from workbench.pipeline import Stages, build, compile_switches, recorded, require_core, stages
 
 Array = np.ndarray[Any, Any]
 NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
@@ -131,8 +120,7 @@ class RunnableKernel:
         """Counts of the generated program in one run (on the kernel's device)."""
         with unobserved():
             return count(
-                self.built(self.device).linear,
-                barriers(self.ast, Device[self.device].target),
+                self.built(self.device).linear, barriers(self.ast, Device[self.device].target)
             )
 
     def __repr__(self) -> str:
@@ -211,9 +199,7 @@ class RunnableKernel:
         """
         name = Device.on_machine(device, target)
         data = self.data.for_device(name)
-        kernel = replace(
-            self, data=data, ast=self.original, applied_opts=(), steps=NO_STEPS
-        )
+        kernel = replace(self, data=data, ast=self.original, applied_opts=(), steps=NO_STEPS)
         refused: list[tuple[Opt, str]] = []
         for opt in self.applied_opts:
             try:

@@ -70,9 +70,7 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
     walked = steps * step
     passes = max(1, _LEAST_RUN // walked)
     data = working_memory(walked * threads)
-    program = Device.processor.load(
-        _source(vector, steps, threads, copies, passes, data.size)
-    )
+    program = Device.processor.load(_source(vector, steps, threads, copies, passes, data.size))
     return Walk(program.bind([data]), threads * walked * passes)
 
 
@@ -129,9 +127,7 @@ _USED = "  store $kind %y$n, ptr %mine, align 4"
 """A use of the loaded values, without which the loads could be removed."""
 
 
-def _source(
-    vector: int, steps: int, threads: int, copies: bool, passes: int, size: int
-) -> Source:
+def _source(vector: int, steps: int, threads: int, copies: bool, passes: int, size: int) -> Source:
     """Return a kernel that walks its thread's part of the buffer `hi - lo` times."""
     part = vector * _UNROLLED * steps * (2 if copies else 1)
     name = "bandwidth_copy" if copies else "bandwidth_read"

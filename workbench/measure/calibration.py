@@ -78,9 +78,7 @@ def doubts(busy: float | None, samples_s: Sequence[float]) -> list[str]:
         words.append(f"the machine is busy: {_times(busy)} times slower than at rest")
     least_s, most_s = min(samples_s, default=0.0), max(samples_s, default=0.0)
     if least_s and most_s / least_s >= UNEVEN:
-        words.append(
-            f"the slowest sample took {_times(most_s / least_s)} times the fastest"
-        )
+        words.append(f"the slowest sample took {_times(most_s / least_s)} times the fastest")
     return words
 
 

@@ -44,9 +44,7 @@ def far_walk(size_bytes: int, row_bytes: int) -> Walk:
     data = working_memory(steps * _AT_ONCE * row_bytes)
     text = _source(steps, lines, line, row_bytes)
     shape = LaunchShape.on_processor(passes, 1)
-    source = Source(
-        "far_lines", "LLVM IR", text, ((dtypes.uint8, data.size),), launch=shape
-    )
+    source = Source("far_lines", "LLVM IR", text, ((dtypes.uint8, data.size),), launch=shape)
     return Walk(Device.processor.load(source).bind([data]), walked * passes)
 
 
@@ -99,9 +97,7 @@ _USED = "  store <4 x i32> %y$n, ptr %p0, align 4"
 def _source(steps: int, lines: int, line_bytes: int, row_bytes: int) -> str:
     def each(text: str) -> str:
         template = Template(text)
-        return "\n".join(
-            template.substitute(n=n, offset=n * row_bytes) for n in range(_AT_ONCE)
-        )
+        return "\n".join(template.substitute(n=n, offset=n * row_bytes) for n in range(_AT_ONCE))
 
     return _WALK.substitute(
         outer=each(_OUTER),

@@ -59,9 +59,7 @@ class Timing(Printed):
         if self.cold_spread is not None:
             cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
-        sure = doubts(self.busy, self.samples_s) + over_calls(
-            self.median_s, self.earlier_s
-        )
+        sure = doubts(self.busy, self.samples_s) + over_calls(self.median_s, self.earlier_s)
         doubt = "".join(f"\n{words}" for words in sure)
         count = len(self.samples_s)
         spread = f" ± {self.spread:.1%}" if count > 1 else ""

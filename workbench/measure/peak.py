@@ -55,9 +55,7 @@ def run_peak(
 
 
 @lru_cache
-def run_cycles(
-    dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS
-) -> Peak:
+def run_cycles(dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS) -> Peak:
     """Return a loop whose `flops` additions wait for each other: of whole numbers, one of which
     takes one cycle on every core, or of floats; each of `threads` threads does them all. Between
     two whole ones stands another operation of one cycle, so that no compiler makes one of both.
@@ -104,12 +102,8 @@ def run_nothing(threads: int = 1) -> Callable[[], None]:
     text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
     params = ((dtypes.float32, 1),)
     shape = LaunchShape.on_processor(threads, threads)
-    program = Device.processor.load(
-        Source("nothing", "LLVM IR", text, params, launch=shape)
-    )
-    run: Callable[[], None] = program.bind(
-        [Buffer(Device.processor.name, dtypes.float32, 1)]
-    )
+    program = Device.processor.load(Source("nothing", "LLVM IR", text, params, launch=shape))
+    run: Callable[[], None] = program.bind([Buffer(Device.processor.name, dtypes.float32, 1)])
     return run
 
 

@@ -78,15 +78,11 @@ class SideBySide(Printed):
         return "\n".join(lines)
 
 
-def side_by_side(
-    runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 41
-) -> SideBySide:
+def side_by_side(runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 41) -> SideBySide:
     """Return the times of runs, taken in turns, and the ratio of each to the first."""
     timings = interleave(runs, budget_s, samples, warms=True)
     first = next(iter(timings.values())).samples_s
-    return SideBySide(
-        timings, {n: ratio(first, s.samples_s) for n, s in timings.items()}
-    )
+    return SideBySide(timings, {n: ratio(first, s.samples_s) for n, s in timings.items()})
 
 
 def ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:

@@ -160,9 +160,7 @@ class Speeds:
         waits."""
         return max(1, round(self.fma_s / self.fma_each_s(size_bytes, vector_bytes)))
 
-    def far_rate(
-        self, level: str, threads: int, run_bytes: int, sets: int, pages: int
-    ) -> float:
+    def far_rate(self, level: str, threads: int, run_bytes: int, sets: int, pages: int) -> float:
         """Return the bytes per second read from a level in runs of `run_bytes`, each on another one
         of `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
 
@@ -189,25 +187,19 @@ def speeds() -> Speeds:
         return earlier_speeds() or measured()
 
 
-def beaten(
-    machine_speeds: Speeds, kind: str | None, threads: int, speed: float
-) -> Speeds:
+def beaten(machine_speeds: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
     """Return `machine_speeds` with a peak of at least the `speed` (operations per second) of a
     kernel: where it is exceeded, the peak is measured again, and, if that is not enough, raised to
     the kernel's speed, as far as that is plausible. Only this process stores it."""
     if kind is None or not machine_speeds.is_beaten(kind, threads, speed):
         return machine_speeds
     with _measuring:
-        machine_speeds = machine_speeds.raised(
-            kind, threads, _flops(FLOATS[kind], threads)
-        )
+        machine_speeds = machine_speeds.raised(kind, threads, _flops(FLOATS[kind], threads))
         if speed <= PLAUSIBLE * machine_speeds.peak[kind].of(threads):
             machine_speeds = machine_speeds.raised(kind, threads, speed)
         with _lock:
             current = _by_place.get(_place(), machine_speeds)
-            _by_place[_place()] = replace(
-                current, peak=_better(current.peak, machine_speeds.peak)
-            )
+            _by_place[_place()] = replace(current, peak=_better(current.peak, machine_speeds.peak))
     return machine_speeds
 
 
@@ -262,8 +254,7 @@ def disturbed(rates: Mapping[str, Rate]) -> list[str]:
     return [
         level
         for (level, rate), next_rate in zip(rates.items(), behind, strict=True)
-        if rate.all < _SLACK * rate.one
-        or (next_rate is not None and _is_slower(rate, next_rate))
+        if rate.all < _SLACK * rate.one or (next_rate is not None and _is_slower(rate, next_rate))
     ]
 
 
@@ -320,10 +311,7 @@ def _far() -> tuple[dict[str, float], dict[str, float]]:
     """Return the bandwidths of lines far apart: by level, and by their sets of the first cache."""
     target = Device.processor.target
     rows: dict[tuple[str, str], tuple[int, int]] = {}
-    row_bytes, most_bytes = (
-        PAGE_BYTES + target.line_bytes,
-        KNOWN_PAGES // 2 * PAGE_BYTES,
-    )
+    row_bytes, most_bytes = (PAGE_BYTES + target.line_bytes, KNOWN_PAGES // 2 * PAGE_BYTES)
     *inside, (memory, outside) = working_sets(machine.known_caches())
     rows["far", memory] = outside, row_bytes
     for level, size in inside[1:]:
@@ -338,8 +326,7 @@ def _far() -> tuple[dict[str, float], dict[str, float]]:
         for key, (size, row_bytes) in rows.items():
             best[key] = max(best[key], far_bandwidth(size, row_bytes))
     far, in_sets = (
-        {name: s for (part, name), s in best.items() if part == kind}
-        for kind in ("far", "in_sets")
+        {name: s for (part, name), s in best.items() if part == kind} for kind in ("far", "in_sets")
     )
     return far, in_sets
 
@@ -376,9 +363,7 @@ def _least_s(run: Run) -> float:
 
 
 def _better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
-    return {
-        k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all)) for k in y if k in x
-    }
+    return {k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all)) for k in y if k in x}
 
 
 def _least(x: Mapping[str, float], y: Mapping[str, float]) -> dict[str, float]:

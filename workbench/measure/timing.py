@@ -15,9 +15,7 @@ from workbench.base.interrupts import scope
 Run = Callable[[], object]
 T = TypeVar("T")
 
-SAMPLE_S = (
-    50e-6  # a sample is at least this long: well above the time of reading the clock
-)
+SAMPLE_S = 50e-6  # a sample is at least this long: well above the time of reading the clock
 SETTLE_S = 0.005
 """Seconds after a library's run: its threads go on spinning for a few milliseconds, and must not
 share the cores with the next run."""
@@ -58,10 +56,7 @@ class Samples:
 
 
 def measure(
-    run: Run,
-    budget_s: float = 0.2,
-    samples: int = 15,
-    before: Callable[[], None] = lambda: None,
+    run: Run, budget_s: float = 0.2, samples: int = 15, before: Callable[[], None] = lambda: None
 ) -> Samples:
     """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over. The first run, in
     which a driver may compile, is not of the budget; `before` is called ahead of each sample."""
@@ -97,9 +92,7 @@ def warm_up(runs: Mapping[str, Run]) -> None:
 
 
 def timed_rounds(
-    runs: Mapping[str, Run],
-    before: Callable[[], None] = lambda: None,
-    warms: bool = False,
+    runs: Mapping[str, Run], before: Callable[[], None] = lambda: None, warms: bool = False
 ) -> Iterator[dict[str, Samples]]:
     """Yield all times so far of runs that are warm, after each of the `rounds`; short ones are
     batched."""

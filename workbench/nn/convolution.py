@@ -48,9 +48,7 @@ class Conv2d:
                 f"cannot make {what}({inputs}, {outputs}, ..) of {self.groups} groups",
                 f"the groups must divide both {inputs} and {outputs} channels",
             )
-        self.padding: Sizes = (
-            self._same(padding) if isinstance(padding, str) else padding
-        )
+        self.padding: Sizes = self._same(padding) if isinstance(padding, str) else padding
         self._bound = 1 / math.sqrt(inputs * math.prod(self.kernel_size))
         self.weight = self._uniform(outputs, inputs // self.groups, *self.kernel_size)
         self.bias: Tensor | None = None
@@ -73,20 +71,13 @@ class Conv2d:
         dilation = _sizes(self.dilation, axes, f"{what}: dilation")
         pairs = [
             (whole // 2, whole - whole // 2)
-            for whole in (
-                d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True)
-            )
+            for whole in (d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True))
         ]
         return tuple(side for pair in reversed(pairs) for side in pair)
 
     def __call__(self, x: Tensor) -> Tensor:
         return tensor_input(x, self).conv2d(
-            self.weight,
-            self.bias,
-            self.groups,
-            self.stride,
-            self.dilation,
-            self.padding,
+            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
         )
 
 
@@ -113,14 +104,7 @@ class ConvTranspose2d(Conv2d):
         bias: bool = True,
     ):
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
         )
         self.output_padding = output_padding
         # A second draw, as tinygrad's: the same seed gives the same weights.
@@ -149,14 +133,7 @@ def Conv1d(
     Shapes: (batch, in_channels, x) -> (batch, out_channels, ..).
     """
     return Conv2d(
-        in_channels,
-        out_channels,
-        (kernel_size,),
-        stride,
-        padding,
-        dilation,
-        groups,
-        bias,
+        in_channels, out_channels, (kernel_size,), stride, padding, dilation, groups, bias
     )
 
 

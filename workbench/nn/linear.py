@@ -84,9 +84,7 @@ class LSTMCell:
             self.bias_ih = Tensor.zeros(4 * hidden)
             self.bias_hh = Tensor.zeros(4 * hidden)
 
-    def __call__(
-        self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         hidden, inputs = self.weight_hh.shape[1], self.weight_ih.shape[1]
         x = tensor_input(x, self)
         if x.ndim != 2 or x.shape[1] != inputs:

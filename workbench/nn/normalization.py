@@ -60,10 +60,7 @@ class BatchNorm:
     def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
         """Move the running statistics towards those of a batch of `count` elements a channel."""
         unbiased = variance * (count / (count - 1)) if count > 1 else variance
-        for running, batch in (
-            (self.running_mean, mean),
-            (self.running_var, unbiased),
-        ):
+        for running, batch in ((self.running_mean, mean), (self.running_var, unbiased)):
             value = (1 - self.momentum) * running + self.momentum * batch
             running.assign(value.cast(running.dtype))
         self.num_batches_tracked.assign(self.num_batches_tracked + 1)
@@ -80,9 +77,7 @@ class GroupNorm:
     Source: Wu and He 2018.
     """
 
-    def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True
-    ):
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
         self.num_groups = whole(num_groups, "GroupNorm: num_groups", 1)
         self.num_channels = whole(num_channels, "GroupNorm: num_channels", 1)
         if self.num_channels % self.num_groups:
@@ -152,11 +147,7 @@ class LayerNorm:
                 f"the last axes must be {sizes}",
             )
         y = x.layernorm(self.axis, self.eps)
-        return (
-            y
-            if self.weight is None or self.bias is None
-            else y * self.weight + self.bias
-        )
+        return y if self.weight is None or self.bias is None else y * self.weight + self.bias
 
 
 class LayerNorm2d(LayerNorm):
@@ -187,9 +178,7 @@ class RMSNorm:
         return y if self.weight is None else y * self.weight
 
 
-def _affine(
-    shape: tuple[int, ...], is_there: bool
-) -> tuple[Tensor | None, Tensor | None]:
+def _affine(shape: tuple[int, ...], is_there: bool) -> tuple[Tensor | None, Tensor | None]:
     """Return a scale and a shift that change nothing; None, None for none."""
     if not flag(is_there, "affine"):
         return None, None

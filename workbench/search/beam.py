@@ -134,9 +134,7 @@ class _Search:
         for (move, kernel), measurement in zip(batch, list(results), strict=True):
             measured = self._sure(measurement, kernel, against)
             candidate = self._note(move, kernel, measured, against, node, node.line)
-            least = min(
-                least, math.inf if candidate.seconds is None else candidate.seconds
-            )
+            least = min(least, math.inf if candidate.seconds is None else candidate.seconds)
         return least
 
     def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
@@ -154,10 +152,7 @@ class _Search:
         """Return the measurement of a candidate, repeated thoroughly where it would be the best: a
         disturbance of the anchor makes this one look good."""
         best = self.best() or against
-        if (
-            measurement.ratio is None
-            or measurement.ratio * against.seconds > CLAIM * best.seconds
-        ):
+        if measurement.ratio is None or measurement.ratio * against.seconds > CLAIM * best.seconds:
             return measurement
         (again,) = self.measure(against.kernel, [kernel], None, True)
         if again.ratio is None:
@@ -245,11 +240,7 @@ class _Search:
         if measurement.error:
             number = node.candidate.number
             self.candidates[number] = replace(node.candidate, note=measurement.error)
-        return (
-            math.inf
-            if measurement.error or measurement.ratio is None
-            else measurement.ratio
-        )
+        return math.inf if measurement.error or measurement.ratio is None else measurement.ratio
 
 
 def search(

@@ -43,11 +43,7 @@ class Measure(Protocol):
     candidate may take all the time that is left; `thorough` takes more samples."""
 
     def __call__(
-        self,
-        against: UOp,
-        kernels: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
+        self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterable[Measured]: ...
 
 

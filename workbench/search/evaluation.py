@@ -104,10 +104,7 @@ class _Measuring:
         left_s = max(0.2, self.ends_at - self.clock())
         digests = () if thorough else tuple(self.digests)
         if patience is not None:
-            limit_s, hopeless = (
-                min(patience.first_s, self.most_s, left_s),
-                patience.ratio,
-            )
+            limit_s, hopeless = (min(patience.first_s, self.most_s, left_s), patience.ratio)
         else:
             limit_s, hopeless = left_s if thorough else max(0.2, self.start_s), FOREVER
         return BenchmarkSettings(budget_s, samples, limit_s, hopeless, digests, left_s)
@@ -146,11 +143,7 @@ class OnWorker(_Measuring):
     stop: Callable[[], bool] = lambda: False
 
     def __call__(
-        self,
-        against: UOp,
-        kernels: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
+        self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         for kernel in kernels:
             yield self._one(against, kernel, self.rules(patience, thorough))
@@ -188,17 +181,14 @@ class OnWorker(_Measuring):
             for slot, blob in zip(slots, reply["blobs"], strict=True)
         ]
 
-    def _ask(
-        self, task: Row, data: Callable[[], Sequence[Buffer]], quiet_s: float
-    ) -> Row:
+    def _ask(self, task: Row, data: Callable[[], Sequence[Buffer]], quiet_s: float) -> Row:
         """Return the worker's answer, with its data. Errors: SearchStopped; those of a worker."""
         if self.stop():
             raise SearchStopped
         slots = self.kernel.outputs
         try:
             self.worker.hold(
-                task["data"],
-                lambda: [(b, slot in slots) for slot, b in enumerate(data())],
+                task["data"], lambda: [(b, slot in slots) for slot, b in enumerate(data())]
             )
             return self.worker.ask(task, self._heard, quiet_s)
         except TaskStopped:
@@ -227,11 +217,7 @@ class OnExecutor(_Measuring):
         return [buffer.to_numpy() for buffer in outputs]
 
     def __call__(
-        self,
-        against: UOp,
-        kernels: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
+        self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         rules = self.rules(patience, thorough)
         about = {"kernel": to_text(self.kernel), "against": self.row(against)}
@@ -241,9 +227,7 @@ class OnExecutor(_Measuring):
         ]
         pending = [self._submit(task) for task in tasks]
         late = self.clock() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
-        late = min(
-            late, self.ends_at + LATE_S
-        )  # a late answer is given up with the search
+        late = min(late, self.ends_at + LATE_S)  # a late answer is given up with the search
         try:
             for future in pending:
                 yield self._answer(future, late)
@@ -269,6 +253,4 @@ class OnExecutor(_Measuring):
             waited = f"in {waits_s:.3g} s" if waits_s else "before the time was over"
             return Measured(error=f"no answer came from the executor {waited}")
         except Exception as error:  # any error of a user's executor
-            return Measured(
-                error=f"the executor failed: {type(error).__name__}: {error}"
-            )
+            return Measured(error=f"the executor failed: {type(error).__name__}: {error}")

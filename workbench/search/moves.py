@@ -28,14 +28,10 @@ class Move(NamedTuple):
     how: str
 
 
-def moves(
-    kernel: UOp, opts: Opts, current: UOp, target: Target
-) -> Iterator[tuple[Move, UOp]]:
+def moves(kernel: UOp, opts: Opts, current: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
     """Yield the moves from `opts`, with which `kernel` became `current`, each with the kernel that
     it gives."""
-    for pair in zip_longest(
-        _longer(opts, current, target), _varied(kernel, opts, target)
-    ):
+    for pair in zip_longest(_longer(opts, current, target), _varied(kernel, opts, target)):
         yield from (candidate for candidate in pair if candidate is not None)
 
 

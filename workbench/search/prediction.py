@@ -31,11 +31,7 @@ class ByPrediction:
     stop: Callable[[], bool] = lambda: False
 
     def __call__(
-        self,
-        against: UOp,
-        kernels: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
+        self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         for kernel in kernels:
             if self.stop():
@@ -57,7 +53,5 @@ class ByPrediction:
     def _seconds(self, kernel: UOp, compiles: bool) -> float:
         """Errors: as `predicted_cost`."""
         registers = compiled_registers(kernel, self.target.device) if compiles else None
-        cost = predicted_cost(
-            kernel, self.target, original=self.kernel, registers=registers
-        )
+        cost = predicted_cost(kernel, self.target, original=self.kernel, registers=registers)
         return cost.predicted_s

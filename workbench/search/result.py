@@ -82,9 +82,7 @@ class SearchResult(Printed, Generic[K]):
         return tuple(sorted(timed, key=lambda t: t.seconds or 0.0))
 
     def __str__(self) -> str:
-        return "\n".join(
-            [self._headline(), *self._rows(None, "", self._printed_numbers())]
-        )
+        return "\n".join([self._headline(), *self._rows(None, "", self._printed_numbers())])
 
     def tree(self) -> str:
         """Return all candidates, a line each, below their parents: the number (`*`: the best), the
@@ -181,13 +179,9 @@ class SearchResult(Printed, Generic[K]):
             saved = typed_json(Path(path).read_text(encoding="utf-8"), SavedSearch)
         except (OSError, TypeError) as error:
             because = getattr(error, "strerror", None) or str(error)
-            raise WorkbenchError(
-                f"cannot read {cut(str(path), 200)}", because
-            ) from error
+            raise WorkbenchError(f"cannot read {cut(str(path), 200)}", because) from error
         except ValueError as error:
-            raise ParseError(
-                f"{cut(str(path), 200)} is not a saved search", str(error)
-            ) from error
+            raise ParseError(f"{cut(str(path), 200)} is not a saved search", str(error)) from error
         return SearchResult.from_saved(saved, kernel)
 
     @staticmethod
@@ -289,9 +283,7 @@ def _time_text(candidate: Candidate) -> str:
 
 def _candidate(place: int, saved: SavedCandidate) -> Candidate:
     opts = tuple(map(_opt, saved.opts))
-    return Candidate(
-        place, saved.parent, opts, saved.how, saved.seconds, saved.note, saved.spread
-    )
+    return Candidate(place, saved.parent, opts, saved.how, saved.seconds, saved.note, saved.spread)
 
 
 def _opt(saved: SavedOpt) -> Opt:

@@ -74,14 +74,8 @@ def run(
         if cached_result is not None:
             return cached_result
     began = clock()
-    budget = _TimeBudget(
-        clock, began + budget_s, min(CONFIRM_S, CONFIRM_SHARE * budget_s), stop
-    )
-    with (
-        unobserved(),
-        without(kernel.rules_off),
-        progress(budget_s, shows_progress) as show,
-    ):
+    budget = _TimeBudget(clock, began + budget_s, min(CONFIRM_S, CONFIRM_SHARE * budget_s), stop)
+    with unobserved(), without(kernel.rules_off), progress(budget_s, shows_progress) as show:
 
         def report_candidate(candidate: Candidate) -> None:
             budget.reserve_for(candidate)
@@ -159,12 +153,8 @@ def _search(
     target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
     about_search = kernel.original, _starts(kernel, others), target
 
-    def run_search(
-        measure: OnWorker | OnExecutor, at_once: int
-    ) -> tuple[SearchOutcome, Answers]:
-        answers = Answers(
-            lambda: kernel.data.check_run(kernel.original, device), measure.outputs
-        )
+    def run_search(measure: OnWorker | OnExecutor, at_once: int) -> tuple[SearchOutcome, Answers]:
+        answers = Answers(lambda: kernel.data.check_run(kernel.original, device), measure.outputs)
         outcome = search(
             *about_search, measure, width, budget.is_over, report, at_once, answers.problem
         )  # fmt: skip
@@ -197,11 +187,7 @@ def _starts(kernel: RunnableKernel, others: Mapping[str, Sequence[Opt]]) -> list
 
 
 def _result(
-    kernel: K,
-    outcome: SearchOutcome,
-    answers: Answers | None,
-    device: str,
-    seconds: float,
+    kernel: K, outcome: SearchOutcome, answers: Answers | None, device: str, seconds: float
 ) -> SearchResult[K]:
     result = SearchResult(
         kernel,

@@ -141,9 +141,7 @@ class Assignment(Gather):
         self._share(self)
         memory, whole = self._memory, self._version
         assert memory is not None and whole is not None
-        written = self._with(
-            cast_to(expanded(value.uop, self.shape), self.dtype), value
-        )
+        written = self._with(cast_to(expanded(value.uop, self.shape), self.dtype), value)
         version = with_view_written(whole, node, written.uop)
         is_recorded = gradients_flow() and not is_detached(node, whole)
         if not is_recorded and not memory.leaf and leads_to_leaf(whole):
@@ -167,11 +165,7 @@ class Assignment(Gather):
         return self
 
     def _write_masked(self, mask: Any, value: Self) -> None:
-        where = (
-            type(self)(mask, device=self._device)
-            if not isinstance(mask, Base)
-            else mask
-        )
+        where = type(self)(mask, device=self._device) if not isinstance(mask, Base) else mask
         if where.shape != self.shape[: where.ndim]:
             raise shape_error(
                 f"cannot index shape {self.shape} with a mask of shape {where.shape}",
@@ -229,9 +223,7 @@ class Assignment(Gather):
         positions = self._with(numbered(size)).reshape(size, 1)
         numbers = self._with(numbered(self.numel())) + 1
         same = positions.eq(self.reshape(1, -1))
-        return (
-            same.where(numbers, 0).max(1) if self.numel() else positions.flatten() * 0
-        )
+        return same.where(numbers, 0).max(1) if self.numel() else positions.flatten() * 0
 
     # operators that write
 

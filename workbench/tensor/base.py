@@ -182,9 +182,7 @@ class Base(Methods):
     # tensors from nodes, for the mix-ins
 
     @classmethod
-    def _on(
-        cls, uop: UOp, device: str | None, requires_grad: bool | None = None
-    ) -> Self:
+    def _on(cls, uop: UOp, device: str | None, requires_grad: bool | None = None) -> Self:
         """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
         tensor._uop, tensor._device, tensor._is_weak = uop, device, False
@@ -280,9 +278,7 @@ class Base(Methods):
             _as_tensor(operand),
         )
 
-    def _meet(
-        self, operand: Operand, what: str, reverse: bool = False
-    ) -> tuple[UOp, UOp, Self]:
+    def _meet(self, operand: Operand, what: str, reverse: bool = False) -> tuple[UOp, UOp, Self]:
         """Return the nodes of both operands in one dtype and shape, this one's first (`reverse`:
         last), and `operand` as a tensor."""
         other = self._lift(operand, what)
@@ -311,11 +307,7 @@ def _as_tensor(operand: object) -> str:
     if not isinstance(operand, list | tuple):
         return ""
     text = repr(operand)
-    return (
-        f"Tensor({text})"
-        if len(text) <= 40
-        else f"Tensor(..) of the {type_name(type(operand))}"
-    )
+    return f"Tensor({text})" if len(text) <= 40 else f"Tensor(..) of the {type_name(type(operand))}"
 
 
 def _refuse_axes(uop: UOp) -> None:
@@ -342,9 +334,7 @@ def canonical(device: str) -> str:
     return Device[device].name
 
 
-def _adopted(
-    data: Base | UOp, device: str | None, dtype: DType | None
-) -> tuple[UOp, str | None]:
+def _adopted(data: Base | UOp, device: str | None, dtype: DType | None) -> tuple[UOp, str | None]:
     if isinstance(data, Base):
         uop, own = data.uop, data._device
     else:

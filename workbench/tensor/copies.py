@@ -15,22 +15,10 @@ from workbench.ir.gradient.occurrences import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.tensor.autograd.leaves import (
-    leaf_node,
-    leaf_of,
-    leaves_below,
-    number_of,
-)
+from workbench.tensor.autograd.leaves import leaf_node, leaf_of, leaves_below, number_of
 from workbench.tensor.autograd.modes import detached
 from workbench.tensor.base import Base, canonical
-from workbench.tensor.versions import (
-    Step,
-    VersionedMemory,
-    kind_of,
-    moved_by,
-    rebased,
-    steps_to,
-)
+from workbench.tensor.versions import Step, VersionedMemory, kind_of, moved_by, rebased, steps_to
 
 Memo = dict[Any, Any]
 Steps = tuple[Step, ...]
@@ -67,9 +55,7 @@ class Copies(Base):
                 _note_copy(node, copy.uop, memo)
         else:
             if number and node is not memory.value and node.op is Ops.DETACH:
-                node = node.src[
-                    0
-                ]  # a leaf that is a view: its copy gets a node of its own
+                node = node.src[0]  # a leaf that is a view: its copy gets a node of its own
             own = _copied_memory(memory, number, memo)
             view = _copied_view(node, memory.value, own, memo)
             copy = self._with(view)

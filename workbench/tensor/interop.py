@@ -72,9 +72,9 @@ class Interop(Base):
                 "np.ascontiguousarray(array), or share=False",
             )
         dtype = cls(array[..., :0] if array.ndim else array).dtype
-        return cls._over(
-            array.reshape(-1).view(np.uint8), dtype, array.shape, device
-        )._leaf_if(requires_grad)
+        return cls._over(array.reshape(-1).view(np.uint8), dtype, array.shape, device)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def from_dlpack(cls, x: Any, *, requires_grad: bool | None = None) -> Self:
@@ -95,9 +95,7 @@ class Interop(Base):
             array = np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise device_error(
-                f"cannot share the memory of {type_name(type(x))}",
-                str(error),
-                "Tensor(x.numpy())",
+                f"cannot share the memory of {type_name(type(x))}", str(error), "Tensor(x.numpy())"
             ) from None
         order = sorted(range(array.ndim), key=lambda a: -array.strides[a])
         dense = array.transpose(order)
@@ -107,9 +105,9 @@ class Interop(Base):
         if order == sorted(order):
             return shared._leaf_if(requires_grad)
         back = tuple(order.index(axis) for axis in range(array.ndim))
-        return shared._view(
-            UOp(Ops.PERMUTE, shared.dtype, (shared.uop,), back)
-        )._leaf_if(requires_grad)
+        return shared._view(UOp(Ops.PERMUTE, shared.dtype, (shared.uop,), back))._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def from_blob(
@@ -139,9 +137,7 @@ class Interop(Base):
                 f"it must be a multiple of {kind.itemsize} above 0, below 2**63",
             )
         if not nbytes:
-            return cls(np.empty(extents, kind.numpy), device=device)._leaf_if(
-                requires_grad
-            )
+            return cls(np.empty(extents, kind.numpy), device=device)._leaf_if(requires_grad)
         data = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
         data.flags.writeable = _is_writable(data)
         return cls._over(data, kind, extents, device)._leaf_if(requires_grad)
@@ -193,9 +189,7 @@ class Interop(Base):
     # how
 
     @classmethod
-    def _over(
-        cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None
-    ) -> Self:
+    def _over(cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None) -> Self:
         name = Device.DEFAULT if device is None else canonical(device)
         memory = Buffer.over(name, dtype, data)
         if memory is None:
@@ -237,8 +231,7 @@ class Interop(Base):
         under = value_in_memory(memory.value)
         names = sharing(under)
         if base(memory.value) is under and any(
-            t._memory is not memory and value_in_memory(t.uop) in names
-            for t in tensors_alive()
+            t._memory is not memory and value_in_memory(t.uop) in names for t in tensors_alive()
         ):
             memory.renew(reshaped(copied(under), memory.value.shape))
             under = base(memory.value)

@@ -62,9 +62,7 @@ def without_tensors(nest: Any) -> Any:
 
 def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
     """Return a nest with the next of `replacements` for each tensor."""
-    return changed(
-        nest, lambda leaf: next(replacements) if isinstance(leaf, Tensor) else leaf
-    )
+    return changed(nest, lambda leaf: next(replacements) if isinstance(leaf, Tensor) else leaf)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -56,27 +56,16 @@ METHODS = {
 
 
 def apply_ufunc(
-    owner: Any,
-    ufunc: Any,
-    method: str,
-    operands: tuple[Any, ...],
-    keywords: dict[str, Any],
+    owner: Any, ufunc: Any, method: str, operands: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
     """Return what an operator between an array and a tensor makes, as `array + tensor` calls it.
 
     Errors: DTypeError for every other function of numpy's, with the method of the tensor.
     """
     names = OPERATORS.get(ufunc.__name__)
-    written = keywords.pop(
-        "out", None
-    )  # of `array += tensor`, which then names the tensor
+    written = keywords.pop("out", None)  # of `array += tensor`, which then names the tensor
     in_place = written is not None and len(written) == 1 and written[0] is operands[0]
-    if (
-        names
-        and method == "__call__"
-        and not keywords
-        and (written is None or in_place)
-    ):
+    if names and method == "__call__" and not keywords and (written is None or in_place):
         kind = type(owner)
         place = 0 if len(operands) == 1 or isinstance(operands[0], kind) else 1
         if place < len(names):
@@ -89,10 +78,7 @@ def apply_ufunc(
 
 
 def apply_function(
-    owner: Any,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    keywords: dict[str, Any],
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
     """Return what a function of numpy's makes of tensors: most of them take their values.
 
@@ -115,7 +101,5 @@ def refusal(owner: Any, what: str, because: str) -> DTypeError:
     if hasattr(type(owner), method):
         hint = f"t.{method}(..), which is a Tensor; or {hint}"
     return dtype_error(
-        f"{what} does not take a Tensor",
-        f"{because}, and a Tensor is an expression",
-        hint,
+        f"{what} does not take a Tensor", f"{because}, and a Tensor is an expression", hint
     )

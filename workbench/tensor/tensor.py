@@ -22,12 +22,7 @@ from workbench.base.words import type_name
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
 from workbench.execution.realize import realize, running, schedule, written_through
-from workbench.execution.values import (
-    is_realized,
-    mark_computed,
-    to_numpy,
-    with_computed,
-)
+from workbench.execution.values import is_realized, mark_computed, to_numpy, with_computed
 from workbench.ir.gradient.custom import as_source
 from workbench.ir.gradient.occurrences import alias, without_alias
 from workbench.ir.node.constants import constant_of
@@ -152,9 +147,7 @@ class Tensor(
             written = list(dict.fromkeys(m for t in tensors if (m := t._unwritten())))
             nodes = [t.uop for t in tensors]
             versions = [m.value for m in written]
-            old_versions = {
-                m.value: m.old for m in written if m.old and _is_writable(m, m.old)
-            }
+            old_versions = {m.value: m.old for m in written if m.old and _is_writable(m, m.old)}
             outputs = nodes + versions
             publish = partial(_publish, device, tensors, written, outputs, values)
             # A context of its own is left however this ends.
@@ -206,9 +199,7 @@ class Tensor(
         values = self._values()
         return values if self.dtype.in_numpy else values.astype(np.float32)
 
-    def __array__(
-        self, dtype: Any = None, copy: bool | None = None
-    ) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         kind = None if dtype is None else _numpy_dtype(dtype)
         if copy is not None and not flag(copy, "__array__: copy"):
             raise CopyError(
@@ -223,15 +214,11 @@ class Tensor(
     if not TYPE_CHECKING:  # or every attribute would have a type
 
         def __getattr__(self, name: str) -> Any:
-            near = (
-                [] if name.startswith("_") else get_close_matches(name, _public_names())
-            )
+            near = [] if name.startswith("_") else get_close_matches(name, _public_names())
             question = f": did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
 
-    def __array_ufunc__(
-        self, ufunc: Any, method: str, *inputs: Any, **keywords: Any
-    ) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """numpy leaves `array + tensor` to the tensor."""
         return apply_ufunc(self, ufunc, method, inputs, keywords)
 

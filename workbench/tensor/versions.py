@@ -169,8 +169,7 @@ def moved_by(step: Step, source: UOp) -> UOp:
 def is_detached(view: UOp, whole: UOp) -> bool:
     """Whether no gradient flows from `view` to `whole`."""
     return any(
-        (step.op is Ops.DETACH and not flows_on(step))
-        or source_of_bits(step) is not None
+        (step.op is Ops.DETACH and not flows_on(step)) or source_of_bits(step) is not None
         for step in steps_to(view, whole)
     )
 

@@ -40,9 +40,7 @@ def to_graphviz(graph: TensorGraph) -> graphviz.Digraph:
     import graphviz
 
     folded_graph = folded(graph)
-    dot = graphviz.Digraph(
-        "tensors", node_attr={"shape": "box", "fontname": "Helvetica"}
-    )
+    dot = graphviz.Digraph("tensors", node_attr={"shape": "box", "fontname": "Helvetica"})
     for place, title in enumerate(graph.titles):
         with dot.subgraph(name=f"cluster_{place}") as cluster:
             cluster.attr(

@@ -26,13 +26,7 @@ from workbench.viz.model.words import error_text, explained, plural
 from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.pane import Pane
 from workbench.viz.record.offers import offer_rows
-from workbench.viz.record.variants import (
-    counts_row,
-    kernel_row,
-    source_row,
-    step_rows,
-    where,
-)
+from workbench.viz.record.variants import counts_row, kernel_row, source_row, step_rows, where
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.html import code, fold, page, source, tag

@@ -34,9 +34,7 @@ class JavaScript:
             reply = self._lasting.converse(lambda: self._ask(request))
         except EOFError:
             because = "the process that runs it has ended"
-            raise WorkbenchError(
-                "JavaScript gave no answer", because, "again"
-            ) from None
+            raise WorkbenchError("JavaScript gave no answer", because, "again") from None
         if "error" in reply:
             raise WorkbenchError("JavaScript failed", reply["error"])
         return reply["value"]

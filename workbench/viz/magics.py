@@ -101,21 +101,15 @@ def _device(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="%%kernel", add_help=False, exit_on_error=False
-    )
+    parser = argparse.ArgumentParser(prog="%%kernel", add_help=False, exit_on_error=False)
     where = "a device: new tensors go there, and kernels are for it"
     parser.add_argument("-d", "--device", nargs="+", default=[], help=where)
-    target_help = (
-        "a machine that need not be here, such as RTX 4090: kernels are for it"
-    )
+    target_help = "a machine that need not be here, such as RTX 4090: kernels are for it"
     parser.add_argument("-t", "--target", nargs="+", default=[], help=target_help)
     parser.add_argument(
         "-o", "--opt", action="append", default=[], help="opts for the first kernel"
     )
-    parser.add_argument(
-        "-s", "--show", default="", choices=["", *panes()], help="one pane"
-    )
+    parser.add_argument("-s", "--show", default="", choices=["", *panes()], help="one pane")
     return parser
 
 

@@ -92,18 +92,14 @@ def run_benchmark(
     }
 
 
-def _alone(
-    run: Run, first_s: float, rules: BenchmarkSettings, stop: float
-) -> list[float]:
+def _alone(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
     """Return times of a candidate that is measured alone."""
     if first_s > SLOW * rules.budget_s:
         return _few(run, first_s, rules, stop)
     return list(measure(run, rules.budget_s, rules.samples).samples_s)
 
 
-def _few(
-    run: Run, first_s: float, rules: BenchmarkSettings, stop: float
-) -> list[float]:
+def _few(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
     """Return a few times of a slow kernel; of a very slow one only that of its first run."""
     if first_s > VERY_SLOW * rules.budget_s:
         return [first_s]
@@ -113,9 +109,7 @@ def _few(
     return times or [first_s]
 
 
-def _in_turns(
-    run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]
-) -> Row:
+def _in_turns(run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]) -> Row:
     both, times = {"samples": run, "against": other}, dict[str, Samples]()
     with no_garbage_collection():
         warm_up(both)
@@ -128,9 +122,7 @@ def _in_turns(
     return {name: list(samples.samples_s) for name, samples in times.items()}
 
 
-def _is_hopeless(
-    number: int, times: dict[str, Samples], rules: BenchmarkSettings
-) -> bool:
+def _is_hopeless(number: int, times: dict[str, Samples], rules: BenchmarkSettings) -> bool:
     slow, best = times["samples"], times["against"]
     return number >= FAIR_ROUNDS and slow.min_s > rules.hopeless * best.median_s
 

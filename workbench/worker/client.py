@@ -99,10 +99,7 @@ class Worker:
         slots, blobs = slots_and_bytes(buffers)
         process.send({"do": "hold", "key": key, "slots": slots}, blobs)
         process.data_bytes[key] = sum(b.nbytes for b, _ in buffers)
-        while (
-            len(process.data_bytes) > 1
-            and sum(process.data_bytes.values()) > DATA_BYTES
-        ):
+        while len(process.data_bytes) > 1 and sum(process.data_bytes.values()) > DATA_BYTES:
             oldest, _ = process.data_bytes.popitem(last=False)
             process.send({"do": "drop", "key": oldest})
 
@@ -112,9 +109,7 @@ class Worker:
         if process is not None and process.data_bytes.pop(key, None) is not None:
             process.send({"do": "drop", "key": key})
 
-    def ask(
-        self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
-    ) -> Row:
+    def ask(self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S) -> Row:
         """Return the result of a task, waiting for it. It runs in the process that has its data:
         one that has ended since is not started anew.
 
@@ -132,9 +127,7 @@ class Worker:
             return self._wait(process, number, progress, quiet_s)
         except WorkbenchError:
             raise
-        except (
-            BaseException
-        ):  # Ctrl-C: the next task would wait for the end of this one
+        except BaseException:  # Ctrl-C: the next task would wait for the end of this one
             self.close()
             raise
         finally:
@@ -170,9 +163,7 @@ class Worker:
                 raise TaskStopped() if was_stopped else _crashed(ending) from None
             if message["task"] != number:
                 continue  # left over from a task that was stopped
-            if (
-                message["kind"] == "stop" and not stopping
-            ):  # a second call waits no longer
+            if message["kind"] == "stop" and not stopping:  # a second call waits no longer
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:

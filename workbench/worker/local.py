@@ -7,14 +7,7 @@ from collections.abc import Callable, Sequence
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.worker.client import (
-    QUIET_S,
-    Progress,
-    Row,
-    TaskStopped,
-    Worker,
-    slots_and_bytes,
-)
+from workbench.worker.client import QUIET_S, Progress, Row, TaskStopped, Worker, slots_and_bytes
 from workbench.worker.server import StopRequest, WorkerServer
 
 
@@ -48,9 +41,7 @@ class LocalWorker(Worker):
             self._server.hold(key, slots, blobs)
             self._keys.add(key)
 
-    def ask(
-        self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
-    ) -> Row:
+    def ask(self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S) -> Row:
         """Return the result of a task. Errors: TaskStopped; any error of the task."""
         self._is_stopped, self._progress = False, progress
         tasks = {

@@ -82,9 +82,7 @@ def main(nice: int) -> None:
         else:
             _do(server, line, head)
             if any(device.is_lost for device in Device):
-                os._exit(
-                    0
-                )  # the next task is given to another process, which can use it
+                os._exit(0)  # the next task is given to another process, which can use it
 
 
 def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:

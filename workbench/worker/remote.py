@@ -23,9 +23,7 @@ def benchmark_text(task: str) -> str:
     the "rules".
     """
     request = json.loads(task)
-    rules = BenchmarkSettings(
-        **request["rules"] | {"digests": tuple(request["rules"]["digests"])}
-    )
+    rules = BenchmarkSettings(**request["rules"] | {"digests": tuple(request["rules"]["digests"])})
     try:
         data = _data(request["kernel"])
         with unobserved():

@@ -43,9 +43,7 @@ def enter() -> None:
 
 def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
     """Return the Program of a kernel (an EXTERN) on a device."""
-    return (
-        device.load(source) if _is_inside else SandboxedProgram(kernel, device, source)
-    )
+    return device.load(source) if _is_inside else SandboxedProgram(kernel, device, source)
 
 
 class SandboxedProgram(Unpicklable):
@@ -92,9 +90,7 @@ class SandboxedLaunch:
 
     def __init__(self, program: SandboxedProgram, buffers: Sequence[Buffer]):
         self._program, self._buffers = program, [*buffers]
-        self._row = kernel_row(
-            program.kernel, program.device, (), lambda: program.source
-        )
+        self._row = kernel_row(program.kernel, program.device, (), lambda: program.source)
         self._outputs = program.kernel.outputs
         self._names = _names_of(program)
 
@@ -141,9 +137,6 @@ def _names_of(program: SandboxedProgram) -> list[str]:
     assert code is not None
     slots, copies = slots_of(program.kernel)
     declared = Device[program.device].declaration(code.text)
-    names = {
-        slot: argument.name
-        for slot, argument in zip(slots, declared.arguments, strict=True)
-    }
+    names = {slot: argument.name for slot, argument in zip(slots, declared.arguments, strict=True)}
     names |= {copy.begins_as: f"of {names[copy.slot]} before" for copy in copies}
     return [names.get(slot, str(slot)) for slot in range(len(program.source.params))]

@@ -30,9 +30,7 @@ class SandboxedBuffer:
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):
             return f"writes outside of buffer {name}"
-        before, after = (
-            b.to_numpy().view(np.uint8) for b in (self._original, self.buffer)
-        )
+        before, after = (b.to_numpy().view(np.uint8) for b in (self._original, self.buffer))
         same = is_output or np.array_equal(before, after)
         return "" if same else f"changes buffer {name}, an input"
 

@@ -27,12 +27,7 @@ from workbench.measure.calibration import Calibration, calibration
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
 from workbench.measure.speeds import earlier_speeds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
-from workbench.worker.benchmark import (
-    SETTLED,
-    BenchmarkSettings,
-    is_settled,
-    run_benchmark,
-)
+from workbench.worker.benchmark import SETTLED, BenchmarkSettings, is_settled, run_benchmark
 from workbench.worker.candidate import Run, bind, compiled
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.rows import Row, error_row, parsed
@@ -58,10 +53,7 @@ class WorkerServer:
     # data
 
     def hold(
-        self,
-        key: str,
-        slots: Sequence[tuple[str, int]],
-        blobs: Sequence[bytearray | memoryview],
+        self, key: str, slots: Sequence[tuple[str, int]], blobs: Sequence[bytearray | memoryview]
     ) -> None:
         """Store the buffers of a kernel, by slot; an empty blob stands for an output."""
         buffers = []
@@ -114,11 +106,7 @@ class WorkerServer:
         return {"kernels": rows}
 
     def _warm(
-        self,
-        runs: Mapping[str, Run],
-        rows: list[Row],
-        task: Row,
-        calibrated: Calibration | None,
+        self, runs: Mapping[str, Run], rows: list[Row], task: Row, calibrated: Calibration | None
     ) -> None:
         if not runs:
             return
@@ -150,9 +138,7 @@ class WorkerServer:
 
     def benchmark(self, task: Row) -> Row:
         """Return the benchmark of one candidate against another (see `run_benchmark`)."""
-        rules = BenchmarkSettings(
-            **task["rules"] | {"digests": tuple(task["rules"]["digests"])}
-        )
+        rules = BenchmarkSettings(**task["rules"] | {"digests": tuple(task["rules"]["digests"])})
         self._continue(0, 1, "benchmark")
         return run_benchmark(
             task["kernel"], task["against"], self._data[task["data"]], rules,
@@ -236,9 +222,7 @@ class WorkerServer:
             raise DeviceError("there are no passes to show", because)
         return {"passes": [list(row) for row in ask()]}
 
-    def _continue(
-        self, step: int, total: int, text: str, silent_s: float | None = None
-    ) -> None:
+    def _continue(self, step: int, total: int, text: str, silent_s: float | None = None) -> None:
         """Report progress, and the seconds until the next report, where known: the parent waits no
         longer. Errors: StopRequest."""
         message = {"done": step, "total": total, "text": text, "silent_s": silent_s}
@@ -254,9 +238,7 @@ def beside(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
     """Return the calibration of a measurement, on as many threads as any of its kernels on this
     machine's processor; None where none is, or the machine's speeds are not known."""
     here = [
-        r["threads"]
-        for k, r in zip(kernels, rows, strict=True)
-        if "threads" in r and _is_here(k)
+        r["threads"] for k, r in zip(kernels, rows, strict=True) if "threads" in r and _is_here(k)
     ]
     rest = earlier_speeds() if here else None
     return None if rest is None else calibration(rest, max(here))

@@ -116,9 +116,7 @@ def test_source_says_what_a_runtime_needs() -> None:
     assert f"void {source.name}(void **args, long lo, long hi) {{" in str(source)
     large = render(*lower(softmax(4, 16).graph, TARGET), Target("C", stack_bytes=0))
     assert large.scratch_bytes == 64
-    assert (
-        "char *scratch = args[2];\n  float *e = (float *)(scratch + 0);" in large.text
-    )
+    assert "char *scratch = args[2];\n  float *e = (float *)(scratch + 0);" in large.text
 
 
 def test_text_is_the_same_every_time() -> None:
@@ -194,9 +192,7 @@ def test_a_mask_of_equal_lanes_is_one_condition() -> None:
     place = at(param(2, F, 8), 0)
     value = UOp(Ops.LOAD, F.vec(8), (place, broadcast(test, 8)))
     target = at(param(0, F, 8), 0)
-    text = source_of(
-        UOp(Ops.STORE, dtypes.void, (target, value, broadcast(test, 8)))
-    ).text
+    text = source_of(UOp(Ops.STORE, dtypes.void, (target, value, broadcast(test, 8)))).text
     assert "_where_" not in text and "(p1_v0 ? *(const f32x8 *)&p2[0]" in text
     lanes = load_from(at(param(1, dtypes.bool, 8), 0), 8)
     value = UOp(Ops.LOAD, F.vec(8), (place, lanes))
@@ -229,13 +225,7 @@ def test_constant_text(value: Const, dtype: DType, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "spelling"),
-    [
-        ("r_4_4", "r_4_4"),
-        ("4x", "k4x"),
-        ("for", "for_"),
-        ('a "b"\n', "a__b__"),
-        ("", "k"),
-    ],
+    [("r_4_4", "r_4_4"), ("4x", "k4x"), ("for", "for_"), ('a "b"\n', "a__b__"), ("", "k")],
 )
 def test_names_are_identifiers(name: str, spelling: str) -> None:
     assert identifier(name, RESERVED) == spelling

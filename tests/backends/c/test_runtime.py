@@ -114,9 +114,7 @@ def test_cast_is_the_same_as_llvms(source: DType) -> None:
     _same_on_both([(result, Ops.CAST, [source], data, n) for result, n in widths])
 
 
-def _same_on_both(
-    jobs: list[tuple[DType, Ops, list[DType], list[Array], int]],
-) -> None:
+def _same_on_both(jobs: list[tuple[DType, Ops, list[DType], list[Array], int]]) -> None:
     """Compare kernels, each with its number of lanes; the C compiler is called once."""
     kernels = {}
     for device in ("C", "LLVM"):
@@ -129,9 +127,7 @@ def _same_on_both(
     for (result, op, sources, data, _), c, llvm in zip(
         jobs, kernels["C"], kernels["LLVM"], strict=True
     ):
-        actual, want = (
-            run(s, poisoned(data[0].size, result), *data) for s in (c, llvm)
-        )
+        actual, want = (run(s, poisoned(data[0].size, result), *data) for s in (c, llvm))
         what = f"{op.name} {sources} -> {result}\n{c.text}"
         np.testing.assert_array_equal(actual, want, what)
         if result.is_float:
@@ -154,9 +150,7 @@ def test_lanes_combine_in_the_same_order(op: Ops) -> None:
             with Context(DEV="LLVM"):
                 want = source_of(statement)
             with np.errstate(all="ignore"):
-                jobs.append(
-                    (source_of(statement), want, data.astype(dtype.numpy), dtype)
-                )
+                jobs.append((source_of(statement), want, data.astype(dtype.numpy), dtype))
     compile_many([job[0] for job in jobs])
     for c, llvm, data, dtype in jobs:
         actual, want = (run(s, poisoned(1, dtype), data).tobytes() for s in (c, llvm))
@@ -202,11 +196,7 @@ def test_without_a_compiler_the_source_can_be_read() -> None:
     )
     env = {**os.environ, "PATH": "", "CC": "", "DEV": "LLVM"}
     process = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
     )
     assert "* 3.0f" in process.stdout, process.stderr
 
@@ -291,9 +281,7 @@ def _fake(folder: Path, name: str) -> str:
     return str(path)
 
 
-def test_cc_of_the_environment_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cc_of_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gcc = _fake(tmp_path, "gcc")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
@@ -322,16 +310,12 @@ def test_tcc_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert c_compiler is not None and c_compiler.command == (clang,)
 
 
-def test_ziglang_is_the_last_resort(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ziglang_is_the_last_resort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ziglang")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     c_compiler = find_compiler()
-    assert (
-        c_compiler is not None and c_compiler.is_zig and c_compiler.command[-1] == "cc"
-    )
+    assert c_compiler is not None and c_compiler.is_zig and c_compiler.command[-1] == "cc"
     source = elementwise(Ops.MAX, F, [F, F], 16, 8)
     data = np.arange(16, dtype=np.float32)
     data[3] = np.nan
@@ -339,9 +323,7 @@ def test_ziglang_is_the_last_resort(
     np.testing.assert_array_equal(actual, np.maximum(data, data[::-1]))
 
 
-def test_a_compiler_that_is_no_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", _fake(tmp_path, "cc"))
     with pytest.raises(CompileError, match="left nothing"):
         CProgram(dataclasses.replace(add(), text="// nothing\n"))(

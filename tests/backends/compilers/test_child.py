@@ -15,12 +15,7 @@ import pytest
 
 from tests.support import PATIENCE_S, ROOT, eventually
 from tests.tools.processes import is_alive
-from workbench.backends.compilers.child import (
-    LIMIT_S,
-    MEMORY_GIB,
-    CompilerProcess,
-    run_compiler,
-)
+from workbench.backends.compilers.child import LIMIT_S, MEMORY_GIB, CompilerProcess, run_compiler
 from workbench.base import function_process
 from workbench.base.child_process import ChildProcess
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
@@ -126,18 +121,14 @@ def test_one_that_does_not_start_is_no_error_of_the_text(
         process.call(30, double, 4)
     assert silent.value.because == "it said nothing, and ended with status 1"
     monkeypatch.undo()
-    monkeypatch.setattr(
-        function_process, "COMMAND", ("-m", "workbench_that_is_missing")
-    )
+    monkeypatch.setattr(function_process, "COMMAND", ("-m", "workbench_that_is_missing"))
     with pytest.raises(DeviceError, match="does not start") as missing:
         process.call(30, double, 4)
     assert "No module named workbench_that_is_missing" in missing.value.because
     assert "python -P -m workbench_that_is_missing" in missing.value.hint
 
 
-def test_it_imports_the_package_from_where_this_process_does(
-    tmp_path: Path,
-) -> None:
+def test_it_imports_the_package_from_where_this_process_does(tmp_path: Path) -> None:
     """Where that is a path that only this process has."""
     script = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
@@ -166,9 +157,7 @@ print(in_child(os.getpid) != os.getpid())
         ("SIGFPE", "it said nothing, and ended by SIGFPE", "other opts"),
     ],
 )
-def test_what_a_signal_says(
-    name: str, because: str, hint: str, process: CompilerProcess
-) -> None:
+def test_what_a_signal_says(name: str, because: str, hint: str, process: CompilerProcess) -> None:
     with pytest.raises(CompileError) as error:
         process.call(30, end_by, name)
     assert because in error.value.because and hint in error.value.hint
@@ -255,11 +244,7 @@ def test_a_text_may_have_words_of_memory(tmp_path: Path) -> None:
     """Compilers quote it, say what it asks them to say, and what they warn of is no end."""
     script, quoted = tmp_path / "compiler", "    4 | x = ; // out of memory"
     said = "k.c:4:2: error: #error out of memory"
-    for line, status in (
-        (quoted, 1),
-        (said, 1),
-        ("warning: out of memory is a word", 0),
-    ):
+    for line, status in ((quoted, 1), (said, 1), ("warning: out of memory is a word", 0)):
         script.write_text(f"#!/bin/sh\necho '{line}' >&2\nexit {status}\n")
         script.chmod(0o700)
         assert run_compiler("c", [str(script)], 30).returncode == status

@@ -35,9 +35,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_rocm_is_first_and_a_clang_without_the_machine_is_passed_over(
-    alone: Path,
-) -> None:
+def test_rocm_is_first_and_a_clang_without_the_machine_is_passed_over(alone: Path) -> None:
     on_path = script(alone / "bin" / "clang", TARGETS.format("amdgcn"))
     own = alone / "rocm" / "llvm" / "bin" / "clang"
     found = clang_for("amdgcn")
@@ -53,9 +51,7 @@ def test_rocm_is_first_and_a_clang_without_the_machine_is_passed_over(
 
 def test_a_clang_that_does_not_know_the_processor_is_passed_over(alone: Path) -> None:
     """As Debian's clang 16, which knows gfx940 and not gfx942. Processors are listed on stderr."""
-    script(
-        alone / "bin" / "clang", TARGETS.format("amdgcn"), "Available:\n\n\tgfx940\n"
-    )
+    script(alone / "bin" / "clang", TARGETS.format("amdgcn"), "Available:\n\n\tgfx940\n")
     known = clang_for("amdgcn", "gfx940")
     assert known is not None and known == clang_for("amdgcn")
     assert clang_for("amdgcn", "gfx942") is None
@@ -81,9 +77,7 @@ def test_one_that_does_not_start_is_passed_over(alone: Path) -> None:
         ("", "it says nothing", None),
     ],
 )
-def test_the_first_error_of_a_log(
-    log: str, because: str, line: int | None, tmp_path: Path
-) -> None:
+def test_the_first_error_of_a_log(log: str, because: str, line: int | None, tmp_path: Path) -> None:
     compiler = Clang((str(script(tmp_path / "clang", err=log, status=1)),), False)
     with pytest.raises(CompileError) as error:
         compiler.compile("text", {})
@@ -100,9 +94,7 @@ def test_versions_are_told_apart(tmp_path: Path) -> None:
     assert compiler.stamp != before
 
 
-def test_one_that_takes_long_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_takes_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clang_module, "LIMIT_S", 0.1)
     path = script(tmp_path / "clang")
     path.write_text("#!/bin/sh\nexec sleep 60\n")

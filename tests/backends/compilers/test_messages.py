@@ -140,10 +140,7 @@ def test_the_first_error(log: str, error: Message) -> None:
 def test_warnings_and_notes_are_told_apart() -> None:
     kinds = [(m.kind, m.line) for m in messages(CLANG)]
     assert kinds == [("warning", 3), ("error", 4), ("error", 9), ("note", 2)]
-    assert [(m.kind, m.line) for m in messages(NVRTC)] == [
-        ("warning", 3),
-        ("error", 12),
-    ]
+    assert [(m.kind, m.line) for m in messages(NVRTC)] == [("warning", 3), ("error", 12)]
     assert first_error("kernel.cu(3): warning #177-D: x\n") is None
     assert first_error("") is None
     words = "Entry function 'k' uses too much shared data (0x1ab40 bytes, 0xc000 max)"
@@ -198,9 +195,7 @@ def test_what_nobody_edited_is_no_fault_of_the_reader() -> None:
     error = about_line(CompileError("c", "wrong", line=3), SOURCE)
     assert error.because == "wrong; line 3 is a;" and "other opts" in error.hint
     own = Source("k", "C", TEXT, (), is_handwritten=True)
-    assert about_line(CompileError("c", "wrong", line=3), own).hint == (
-        "line 3 written otherwise"
-    )
+    assert about_line(CompileError("c", "wrong", line=3), own).hint == ("line 3 written otherwise")
     kept = about_line(CompileError("c", "wrong", hint="do that", line=3), SOURCE)
     assert kept.hint == "do that"
 

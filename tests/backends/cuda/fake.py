@@ -159,9 +159,7 @@ def core(gpu: FakeGpu) -> ModuleType:
         LaunchConfig=lambda grid, block, shmem_size=0: SimpleNamespace(
             grid=grid, block=block, shmem_size=shmem_size
         ),
-        EventOptions=lambda timing_enabled: SimpleNamespace(
-            timing_enabled=timing_enabled
-        ),
+        EventOptions=lambda timing_enabled: SimpleNamespace(timing_enabled=timing_enabled),
         launch=launch,
     )
 
@@ -205,14 +203,9 @@ def bindings(gpu: FakeGpu, real: Any) -> ModuleType:
     }  # fmt: skip
     if real is not None:
         functions = {n: fits(f, real, n) for n, f in functions.items()}
-    attributes = SimpleNamespace(
-        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=SHARED_ATTRIBUTE
-    )
+    attributes = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=SHARED_ATTRIBUTE)
     return module_of(
-        "cuda.bindings.driver",
-        CUdevice=int,
-        CUfunction_attribute=attributes,
-        **functions,
+        "cuda.bindings.driver", CUdevice=int, CUfunction_attribute=attributes, **functions
     )
 
 

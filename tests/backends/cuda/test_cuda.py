@@ -65,9 +65,7 @@ def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
     assert CudaDriver.current().arch == "sm_90"
 
 
-def test_a_launch_gives_tiles_that_are_too_large_for_arrays_their_memory(
-    gpu: FakeGpu,
-) -> None:
+def test_a_launch_gives_tiles_that_are_too_large_for_arrays_their_memory(gpu: FakeGpu) -> None:
     """Products of halves through 55 kB; the driver refuses more than a kernel allows."""
     dice = np.random.default_rng(0)
     a, b = (dice.integers(-3, 4, (128, 128)).astype(np.float16) for _ in range(2))
@@ -131,6 +129,4 @@ def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:
 
 
 def test_a_fault_names_the_kernel_and_what_to_do(gpu: FakeGpu) -> None:
-    check_a_fault_takes_the_gpu(
-        NAME, gpu, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
-    )
+    check_a_fault_takes_the_gpu(NAME, gpu, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")

@@ -28,9 +28,7 @@ def test_the_greater_of_two_floats_is_one_instruction() -> None:
     assert "max.NaN.f32" in text and "__CUDA_ARCH__ >= 800" in text
 
 
-@pytest.mark.parametrize(
-    "values", [[1.0, 2.0], [np.nan, 1.0], [1.0, np.nan], [-np.inf, -1.0]]
-)
+@pytest.mark.parametrize("values", [[1.0, 2.0], [np.nan, 1.0], [1.0, np.nan], [-np.inf, -1.0]])
 def test_it_is_numpys(values: list[float]) -> None:
     x = Tensor(np.array(values, np.float32), device=H100)
     np.testing.assert_array_equal(x.max().numpy(), np.max(np.array(values, np.float32)))

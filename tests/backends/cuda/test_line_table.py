@@ -61,9 +61,7 @@ def elf(line_program: bytes, *more: int) -> bytes:
     data, headers = bytes(64), b""
     for name, content in sections:
         at = names.index(name + b"\0")
-        headers += struct.pack(
-            "<IIQQQQIIQQ", at, 0, 0, 0, len(data), len(content), 0, 0, 0, 0
-        )
+        headers += struct.pack("<IIQQQQIIQQ", at, 0, 0, 0, len(data), len(content), 0, 0, 0, 0)
         data += content
     start = struct.pack("<Q", len(data))
     counts = struct.pack("<HHH", 64, len(sections), len(sections) - 1)

@@ -19,11 +19,7 @@ pytestmark = pytest.mark.skipif(
     TOOLS is None or not TOOLS.nvdisasm,
     reason=f"NVRTC and nvdisasm are not here: {nvrtc.how_to_get()}",
 )
-STAGED = [
-    Opt(OptOps.UPCAST, "g0", 2),
-    Opt(OptOps.STAGE, "r0", 1),
-    Opt(OptOps.STAGE, "r0", 2),
-]
+STAGED = [Opt(OptOps.UPCAST, "g0", 2), Opt(OptOps.STAGE, "r0", 1), Opt(OptOps.STAGE, "r0", 2)]
 
 
 @pytest.mark.parametrize("opts", [[], STAGED], ids=["global", "shared"])

@@ -10,9 +10,7 @@ import pytest
 from workbench.backends.cuda import nvrtc
 
 
-def test_its_builtins_are_loaded_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_builtins_are_loaded_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of CUDA 13.0 name no folder: without this it opens them by their name alone."""
     builtins, library = "libnvrtc-builtins.so.13.0", "libnvrtc.so.13"
     for name in (builtins, "libnvrtc-builtins.alt.so.13.0", library):

@@ -70,11 +70,7 @@ def test_life_ranges_are_read() -> None:
     ("log", "because", "line"),
     [
         ('kernel.cu(12): error: identifier "x" is undefined\n  x\n', "identifier", 12),
-        (
-            "ptxas error   : Entry function 'k' uses too much shared data (0xd000)",
-            "shared",
-            None,
-        ),
+        ("ptxas error   : Entry function 'k' uses too much shared data (0xd000)", "shared", None),
         (
             "ptxas info    : Used 9 registers\n\0ptxas error   : Entry function 'k' uses too"
             " much shared data (0x1ab40 bytes, 0xc000 max)",
@@ -112,9 +108,7 @@ def test_sass_has_the_lines_of_the_source() -> None:
     assert code.use.registers and code.use.registers <= 255 and not code.use.spill_bytes
     lines = compiled.source.split("\n")
     stores = [x for x in code.lines if x.text.strip().startswith("STG")]
-    assert stores and all(
-        "p0[" in lines[x.source_line - 1] for x in stores if x.source_line
-    )
+    assert stores and all("p0[" in lines[x.source_line - 1] for x in stores if x.source_line)
     assert all(x.source_line for x in stores)
     multiply = [x for x in code.lines if re.match(r"\s+FFMA", x.text)]
     assert len(multiply) >= 1
@@ -122,9 +116,7 @@ def test_sass_has_the_lines_of_the_source() -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize(
-    "text", ["", "__device__ float half(float x) { return x / 2; }"]
-)
+@pytest.mark.parametrize("text", ["", "__device__ float half(float x) { return x / 2; }"])
 def test_a_text_without_a_kernel_is_refused(text: str) -> None:
     assert sass.compile_to_sass(text, "sm_90").kernels == ()
     source = program(kernel()).source
@@ -158,11 +150,7 @@ def test_a_helpers_instructions_have_the_line_of_its_call() -> None:
     compiled = kernel().compile("CUDA:H100")
     code, lines = compiled.machine_code, compiled.source.split("\n")
     assert code is not None
-    numbers = {
-        x.source_line
-        for x in code.lines
-        if x.text.strip().startswith(("FSETP", "FMNMX"))
-    }
+    numbers = {x.source_line for x in code.lines if x.text.strip().startswith(("FSETP", "FMNMX"))}
     assert numbers and all(n and "p0[" in lines[n - 1] for n in numbers)
 
 
@@ -183,18 +171,13 @@ def test_an_error_names_the_line_and_the_operation() -> None:
         _edited(broken)
     number = 1 + next(i for i, x in enumerate(broken.split("\n")) if "q1" in x)
     assert error.value.line == number
-    assert (
-        '"q1" is undefined' in error.value.because
-        and "the code of" in error.value.because
-    )
+    assert '"q1" is undefined' in error.value.because and "the code of" in error.value.because
 
 
 @needs_nvrtc
 def test_too_much_shared_memory_is_refused_with_the_numbers() -> None:
     text = program(kernel()).source.text
-    large = (
-        "__shared__ float too_large[20000]; too_large[blockIdx.x] = 1; __syncthreads();"
-    )
+    large = "__shared__ float too_large[20000]; too_large[blockIdx.x] = 1; __syncthreads();"
     large += " float acc0 = too_large[blockIdx.y];"
     with pytest.raises(CompileError, match="shared data"):
         _edited(text.replace("float acc0 = 0.0f;", large))

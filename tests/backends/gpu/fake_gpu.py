@@ -72,9 +72,7 @@ class FakeKernel:
     gpu: FakeGpu
     source: Source
 
-    def run(
-        self, grid: Sequence[int], group: Sequence[int], places: Sequence[int]
-    ) -> None:
+    def run(self, grid: Sequence[int], group: Sequence[int], places: Sequence[int]) -> None:
         """Run with these groups, work-items of a group, and addresses of buffers."""
         launch, left = self.source.launch, iter(places)
         assert tuple(grid) == (*reversed(launch.grid), 1, 1, 1)[:3]

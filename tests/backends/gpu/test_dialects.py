@@ -107,9 +107,7 @@ def test_a_tiled_product(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_vectors_are_loaded_and_stored_whole(name: str) -> None:
-    kernel = (
-        explore(ones(64) * 2 + ones(64)).kernels[-1].apply(Opt(OptOps.UPCAST, "g0", 4))
-    )
+    kernel = explore(ones(64) * 2 + ones(64)).kernels[-1].apply(Opt(OptOps.UPCAST, "g0", 4))
     text = text_of(kernel.ast, DIALECTS[name]())
     if name == "WGSL":
         assert "p1[g0*4 + 3] * 2.0f" in text, "it has no pointers"
@@ -226,7 +224,5 @@ def test_what_a_signed_type_does_not_define_is_unsigned(name: str) -> None:
         assert "acc0 += " in text(values["sum"]) and "u32(" not in text(values["x + x"])
         return
     cast = re.compile(r"\((?:uint|unsigned int)\)")
-    assert [key for key, value in values.items() if cast.search(text(value))] == [
-        *values
-    ]
+    assert [key for key, value in values.items() if cast.search(text(value))] == [*values]
     assert not cast.search(text(narrow * 3 + narrow)), "it is known to fit"

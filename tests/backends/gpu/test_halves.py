@@ -84,9 +84,7 @@ def test_each_language_has_its_types(name: str, kind: str, lanes: int) -> None:
 def test_what_is_rounded_on_the_way_is_rounded(name: str) -> None:
     """x * 2 is a float16 before x is added."""
     x = Tensor.empty(64, dtype=dtypes.float16)
-    text = text_of(
-        explore(x * 2 + x).kernels[-1].ast, LANGUAGES[name](), conversions=BOTH
-    )
+    text = text_of(explore(x * 2 + x).kernels[-1].ast, LANGUAGES[name](), conversions=BOTH)
     rounded = {
         "CUDA": "__half2float(__float2half(v0 * 2.0f)) + v0",
         "HIP": "(float)(_Float16)(v0 * 2.0f) + v0",
@@ -98,14 +96,9 @@ def test_what_is_rounded_on_the_way_is_rounded(name: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_constants_and_bits(name: str) -> None:
-    x, words = (
-        Tensor.empty(8, dtype=dtypes.float16),
-        Tensor.empty(8, dtype=dtypes.int16),
-    )
+    x, words = (Tensor.empty(8, dtype=dtypes.float16), Tensor.empty(8, dtype=dtypes.int16))
     for value in (x.bitcast(dtypes.int16), words.bitcast(dtypes.float16)):
-        assert text_of(
-            explore(value).kernels[-1].ast, LANGUAGES[name](), conversions=BOTH
-        )
+        assert text_of(explore(value).kernels[-1].ast, LANGUAGES[name](), conversions=BOTH)
     filled = Tensor.full((8,), float("-inf"), dtype=dtypes.float16).contiguous()
     text = text_of(explore(filled).kernels[-1].ast, LANGUAGES[name](), conversions=BOTH)
     assert ("(0xff800000)" if name in ("CUDA", "HIP") else "-INFINITY") in text, text
@@ -135,9 +128,7 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] = 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("dtype", BOTH, ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_each_machine_computes_what_numpy_does(
-    name: str, dtype: DType, machine: str
-) -> None:
+def test_each_machine_computes_what_numpy_does(name: str, dtype: DType, machine: str) -> None:
     """In the emulator, at sizes that no vector and no tile divides."""
     ours, theirs = CASES[name]
     draws = np.random.default_rng(3).normal(size=(13, 37)).astype(dtype.numpy)
@@ -163,11 +154,7 @@ def test_opencl_keeps_the_bits_of_what_it_copies() -> None:
     """Its drivers may make another NaN of a NaN where they convert it."""
     x = Tensor.empty(64, 32, dtype=dtypes.float16)
     target = Device["OPENCL:Iris Xe"].target
-    as_read = {
-        "computed": x * 2,
-        "copied": x.T.contiguous(),
-        "bits": x.bitcast(dtypes.int16),
-    }
+    as_read = {"computed": x * 2, "copied": x.T.contiguous(), "bits": x.bitcast(dtypes.int16)}
     for name, value in as_read.items():
         built = stages(explore(value).kernels[-1].ast, target, "linear")
         text = render(OpenCLC(), built.lowered, built.linear, target, built.tree).text

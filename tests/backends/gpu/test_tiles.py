@@ -53,9 +53,7 @@ def text_of(
 
 
 @pytest.mark.parametrize(("core", "dialect"), CASES, ids=str)
-def test_each_tile_is_an_instruction(
-    core: TensorCore, dialect: Callable[[], Dialect]
-) -> None:
+def test_each_tile_is_an_instruction(core: TensorCore, dialect: Callable[[], Dialect]) -> None:
     text = text_of(core, dialect)
     assert text.count(core.instruction) == 1, "in one function before the kernel"
     name = f"wmma_{core.shape}_{core.operand.name}("

@@ -14,13 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.backends.gpu.fake_gpu import (
-    WRONG_WORD,
-    FakeGpu,
-    FakeKernel,
-    IllegalAddress,
-    module_of,
-)
+from tests.backends.gpu.fake_gpu import WRONG_WORD, FakeGpu, FakeKernel, IllegalAddress, module_of
 
 
 class HipStatus(IntEnum):
@@ -195,9 +189,7 @@ class FakeRtc:
         assert isinstance(src, bytes) and isinstance(name, bytes) and numHeaders == 0
         return 0, FakeProgram(src)
 
-    def CompileProgram(
-        self, prog: FakeProgram, numOptions: int, options: list[bytes]
-    ) -> Any:
+    def CompileProgram(self, prog: FakeProgram, numOptions: int, options: list[bytes]) -> Any:
         assert len(options) == numOptions and b"--offload-arch=gfx942" in options
         line = self.gpu.wrong_line(prog.text.decode())
         if line is None:

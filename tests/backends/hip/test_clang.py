@@ -58,16 +58,10 @@ def test_machine_code_has_the_lines_of_the_text(clang: Clang) -> None:
     assert code.isa == "AMDGCN for gfx942" and code.compiler.startswith("clang ")
     assert code.use.registers and code.use.shared_bytes and not code.use.spill_bytes
     of = {
-        word: [
-            lines[(x.source_line or 0) - 1]
-            for x in code.lines
-            if x.text.split()[0] == word
-        ]
+        word: [lines[(x.source_line or 0) - 1] for x in code.lines if x.text.split()[0] == word]
         for word in ("s_barrier", "ds_write_b128", "v_mfma_f32_16x16x4_f32", "s_endpgm")
     }
-    assert of["s_barrier"] and {x.strip() for x in of["s_barrier"]} == {
-        "__syncthreads();"
-    }
+    assert of["s_barrier"] and {x.strip() for x in of["s_barrier"]} == {"__syncthreads();"}
     assert of["ds_write_b128"] and all("float4 *)&" in x for x in of["ds_write_b128"])
     assert of["v_mfma_f32_16x16x4_f32"] and all(
         "= wmma_16x16x4" in x for x in of["v_mfma_f32_16x16x4_f32"]
@@ -101,9 +95,7 @@ TEXT = """extern "C" __global__ void k(float *a, const float *b, double *c) {
         ("make_float4(1, 2, 3, 4).z", "ds_write"),
     ],
 )  # fmt: skip
-def test_words_of_the_language_are_known(
-    value: str, instruction: str, clang: Clang
-) -> None:
+def test_words_of_the_language_are_known(value: str, instruction: str, clang: Clang) -> None:
     """As the header of ROCm has them; what it lacks as well is an error at its line."""
     text = TEXT % value
     if not instruction:
@@ -113,11 +105,7 @@ def test_words_of_the_language_are_known(
         return
     for arch in ("gfx942", "gfx1100"):
         code = compile_text(clang, text, arch)
-        found = [
-            x
-            for x in code.lines
-            if instruction in x.text.replace("ds_store", "ds_write")
-        ]
+        found = [x for x in code.lines if instruction in x.text.replace("ds_store", "ds_write")]
         assert found, code.text
         assert 4 in {x.source_line for x in found}
 
@@ -127,9 +115,7 @@ def test_a_text_without_a_kernel_has_none(clang: Clang) -> None:
         assert compile_text(clang, text, "gfx942").kernels == ()
 
 
-def test_without_clang_a_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_clang_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hip_compile, "clang_for", lambda machine, processor="": None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)

@@ -114,8 +114,7 @@ def test_graphs_that_nobody_has_are_given_back(gpu: FakeGpu) -> None:
     graph = Device[NAME].graph([launch])
     assert graph is not None
     outs = [
-        Buffer.of(NAME, dtypes.float32, np.zeros(8, np.float32))
-        for _ in range(KEPT_GRAPHS + 3)
+        Buffer.of(NAME, dtypes.float32, np.zeros(8, np.float32)) for _ in range(KEPT_GRAPHS + 3)
     ]
     for out in outs:
         launch.move(0, out)

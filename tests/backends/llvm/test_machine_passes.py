@@ -53,10 +53,7 @@ def test_passes_are_read_from_what_llvm_prints() -> None:
     assert source.lines == ["define void @f(ptr %a) #0 {", "entry:", "  ret void", "}"]
     assert first.name == "some-isel" and first.title == "Some Selection"
     assert first.lines == ["bb.0.entry:", "  %1 = COPY $rdi", "  RET"]
-    assert last.name == "A Pass Without a Name" and last.lines == [
-        "bb.0.entry:",
-        "  RET",
-    ]
+    assert last.name == "A Pass Without a Name" and last.lines == ["bb.0.entry:", "  RET"]
     assert machine_passes.passes_of("") == []
 
 

@@ -127,10 +127,7 @@ def test_remainder_of_all_quotients(dtype: DType, lanes: int) -> None:
     top = np.full(16, info.max) * (1 - rng.random(16)), info.tiny * rng.random(16)
     a, b = np.concatenate([some, np.array(top).astype(dtype.numpy)], axis=1)
     kernel = elementwise(Ops.FMOD, dtype, [dtype] * 2, a.size, lanes)
-    actual, want = (
-        run(kernel, poisoned(a.size, dtype), a, b),
-        OPS[Ops.FMOD].python(a, b),
-    )  # type: ignore[misc]
+    actual, want = (run(kernel, poisoned(a.size, dtype), a, b), OPS[Ops.FMOD].python(a, b))  # type: ignore[misc]
     np.testing.assert_array_equal(actual, want)
     numbers = want == want
     assert (np.signbit(actual) == np.signbit(want))[numbers].all()
@@ -186,9 +183,7 @@ def test_bitcast(source: DType, result: DType) -> None:
     assert actual.tobytes() == data.view(result.numpy).tobytes()
 
 
-@pytest.mark.parametrize(
-    "op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN], ids=lambda o: o.name
-)
+@pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN], ids=lambda o: o.name)
 @pytest.mark.parametrize("lanes", [2, 3, 5, 8, 12, 24, 32])
 def test_lanes_combine(op: Ops, lanes: int) -> None:
     for dtype in (dtypes.float32, dtypes.int32, dtypes.uint8, dtypes.bool):
@@ -228,9 +223,7 @@ def test_stack_broadcast_extract_and_lanes() -> None:
 
 @pytest.mark.parametrize("result", INTEGERS, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("source", FLOATS, ids=lambda dtype: dtype.name)
-def test_a_vector_of_floats_becomes_integers_whole(
-    source: DType, result: DType
-) -> None:
+def test_a_vector_of_floats_becomes_integers_whole(source: DType, result: DType) -> None:
     """LLVM takes its own saturating conversion apart into lanes."""
     cast = elementwise(Ops.CAST, result, [source], 64, 8)
     if Device.DEFAULT == "LLVM":
@@ -304,7 +297,5 @@ def test_scalar_constants_widen_beside_vectors() -> None:
     value = UOp(Ops.WHERE, doubled.dtype, (small, doubled, UOp.const(dtypes.int32, -1)))
     out = store(at(param(0, dtypes.int32, 16), index), value)
     data = np.arange(16, dtype=np.int32)
-    actual = run(
-        source_of(begin(over), out, end(over)), poisoned(16, dtypes.int32), data
-    )
+    actual = run(source_of(begin(over), out, end(over)), poisoned(16, dtypes.int32), data)
     np.testing.assert_array_equal(actual, np.where(data < 5, 2 * data, -1))

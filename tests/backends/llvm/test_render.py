@@ -113,12 +113,8 @@ def test_vector_add(lanes: int) -> None:
 
 def test_slices_together_are_the_whole() -> None:
     over, index = each(40, 4)
-    value = load_from(at(param(1, F, 40), index), 4) + load_from(
-        at(param(1, F, 40), index), 4
-    )
-    source = source_of(
-        begin(over, "chunked"), store(at(param(0, F, 40), index), value), end(over)
-    )
+    value = load_from(at(param(1, F, 40), index), 4) + load_from(at(param(1, F, 40), index), 4)
+    source = source_of(begin(over, "chunked"), store(at(param(0, F, 40), index), value), end(over))
     program = load(source)
     data = np.arange(40, dtype=np.float32)
     buffers = [buffer_of(poisoned(40)), buffer_of(data)]
@@ -135,11 +131,7 @@ def test_registers_of_nested_loops() -> None:
     ni, nj, nk = 3, 4, 5
     i, j = axis("g0", ni), axis("r0", nj, AxisType.REDUCE)
     k = axis("r1", nk, AxisType.REDUCE)
-    outer, inner, steps = (
-        register("a", F),
-        register("b", F),
-        register("n", dtypes.int32),
-    )
+    outer, inner, steps = (register("a", F), register("b", F), register("n", dtypes.int32))
     x = load_from(at(param(1, F, ni * nj * nk), i * (nj * nk) + j * nk + k))
     zero, one = UOp.const(F, 0.0), UOp.const(dtypes.int32, 1)
     source = source_of(
@@ -159,11 +151,7 @@ def test_registers_of_nested_loops() -> None:
         end(i),
     )
     data = np.arange(ni * nj * nk, dtype=np.float32).reshape(ni, nj, nk)
-    buffers = [
-        buffer_of(poisoned(ni)),
-        buffer_of(data),
-        Buffer("LLVM", dtypes.int32, ni),
-    ]
+    buffers = [buffer_of(poisoned(ni)), buffer_of(data), Buffer("LLVM", dtypes.int32, ni)]
     load(source).bind(buffers)()
     np.testing.assert_array_equal(buffers[0].array, (data.sum(2) ** 2).sum(1))
     if is_c(source):
@@ -226,10 +214,7 @@ def test_scratch_on_the_stack_and_from_the_pool(stack_bytes: int) -> None:
 def test_scratch_is_aligned_where_that_can_be_proved() -> None:
     over = axis("g0", 4)
     storage = scratch("kept", F, 64)
-    even, odd = (
-        load_from(at(storage, over * 16 + 8), 8),
-        load_from(at(storage, over * 3), 8),
-    )
+    even, odd = (load_from(at(storage, over * 16 + 8), 8), load_from(at(storage, over * 3), 8))
     source = source_of(
         store(at(storage, 0), UOp.const(F, 1.0)),
         begin(over),
@@ -267,24 +252,18 @@ needs_mprotect = pytest.mark.skipif(os.name != "posix", reason="mprotect is POSI
 
 
 @needs_mprotect
-@pytest.mark.parametrize(
-    "dtype", [F, dtypes.float64, dtypes.int8, dtypes.bool], ids=str
-)
+@pytest.mark.parametrize("dtype", [F, dtypes.float64, dtypes.int8, dtypes.bool], ids=str)
 @pytest.mark.parametrize("size", [1, 5, 13])
 def test_masked_lanes_touch_no_memory(fence: Array, dtype: DType, size: int) -> None:
     """out[i] = in[i - 3] where that is inside, eight lanes at a time, beside a fence."""
     lanes, shift, total = 8, -3, 24
     over, index = each(total, lanes)
-    numbers = broadcast(index, lanes) + constant_lanes(
-        dtypes.index, *range(shift, lanes + shift)
-    )
+    numbers = broadcast(index, lanes) + constant_lanes(dtypes.index, *range(shift, lanes + shift))
     bound = UOp.const(dtypes.index.vec(lanes), size)
     inside = (UOp.const(bound.dtype, -1) < numbers) & (numbers < bound)
     value = load_from(at(param(1, dtype, size), index + shift), lanes, inside)
     source = source_of(
-        begin(over, "chunked"),
-        store(at(param(0, dtype, total), index), value),
-        end(over),
+        begin(over, "chunked"), store(at(param(0, dtype, total), index), value), end(over)
     )
     assert is_c(source) or "masked.load" in source.text
     for end_of_page in (False, True):
@@ -326,9 +305,7 @@ def test_bool_memory_is_a_byte_that_is_zero_or_one() -> None:
     over, index = each(16, 8)
     x = load_from(at(param(1, dtypes.bool, 16), index), 8)
     flipped = x.alu(Ops.NOT)
-    source = source_of(
-        begin(over), store(at(param(0, dtypes.bool, 16), index), flipped), end(over)
-    )
+    source = source_of(begin(over), store(at(param(0, dtypes.bool, 16), index), flipped), end(over))
     data = np.array([0, 1, 2, 255] * 4, np.uint8).view(np.bool_)
     out = Buffer("LLVM", dtypes.bool, 16)
     operand = Buffer("LLVM", dtypes.bool, 16)
@@ -342,9 +319,7 @@ def test_constant_offsets_share_an_address() -> None:
     x = param(1, F, 32)
     near = [load_from(at(x, index + n)) for n in (0, 1, 2)]
     source = source_of(
-        begin(over),
-        store(at(param(0, F, 8), over), near[0] + near[1] + near[2]),
-        end(over),
+        begin(over), store(at(param(0, F, 8), over), near[0] + near[1] + near[2]), end(over)
     )
     text = source.text
     assert "add i64 %idx0" not in text
@@ -356,9 +331,7 @@ def test_an_address_that_may_be_outside_promises_nothing() -> None:
     over, index = each(8)
     inside = UOp.index(0) < over
     value = load_from(at(param(1, F, 8), index + -1), 1, inside)
-    text = source_of(
-        begin(over), store(at(param(0, F, 8), index), value), end(over)
-    ).text
+    text = source_of(begin(over), store(at(param(0, F, 8), index), value), end(over)).text
     assert "getelementptr float, ptr %p1_at0, i64 -1" in text
 
 

@@ -15,11 +15,7 @@ from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu.code import (
-    compile_ir,
-    gpu_machine_code,
-    gpu_source,
-)
+from workbench.backends.llvm_ir.gpu.code import compile_ir, gpu_machine_code, gpu_source
 from workbench.backends.llvm_ir.gpu.render import render_gpu
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.base.errors import CompileError
@@ -69,9 +65,7 @@ def test_a_tiled_product_with_barriers(threads: str) -> None:
     a, b = (rng.standard_normal((16, 16), dtype=np.float32) for _ in range(2))
     kernel = tiled(Tensor(a, device=threads), Tensor(b, device=threads), 4)
     text = stages(kernel.ast, threads, "source").source.text
-    assert (
-        text.count("call void %wait()") == 2 and text.count("addrspace(3) global") == 2
-    )
+    assert text.count("call void %wait()") == 2 and text.count("addrspace(3) global") == 2
     (actual,) = kernel.run()
     np.testing.assert_allclose(actual, a @ b, rtol=1e-5, atol=1e-5)
 
@@ -103,9 +97,7 @@ def test_lanes_one_by_one_where_there_are_no_masks(dtype: type) -> None:
         unregister(device.name)
 
 
-@pytest.mark.parametrize(
-    "dtype", [np.float32, np.float64, np.int64, np.uint8, np.int16, bool]
-)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8, np.int16, bool])
 def test_lanes_exchange_values(threads: str, dtype: type) -> None:
     """Of each width, in vectors too: words of 32 bits go from thread to thread."""
     values = np.random.default_rng(0).integers(0, 2, (3, 16, 8)).astype(dtype)
@@ -155,15 +147,9 @@ def test_lines_are_those_of_the_source(target: str) -> None:
     built = stages(kernel.ast, MACHINE, "source")
     lines = built.source.text.split("\n")
     code = compiled(kernel, target)
-    words = {
-        "PTX": r"fma\.rn\.f32",
-        "AMDGCN": r"v_(dual_)?fmac?_?",
-        "SPIR-V": ".* fma ",
-    }[target]
+    words = {"PTX": r"fma\.rn\.f32", "AMDGCN": r"v_(dual_)?fmac?_?", "SPIR-V": ".* fma "}[target]
     multiply = [x for x in code.lines if re.match(rf"\s+{words}", x.text)]
-    assert multiply and all(
-        "acc0 = fma" in lines[(x.source_line or 0) - 1] for x in multiply
-    )
+    assert multiply and all("acc0 = fma" in lines[(x.source_line or 0) - 1] for x in multiply)
 
 
 def test_as_a_language_each_line_has_its_nodes() -> None:
@@ -198,12 +184,8 @@ def test_what_is_joined_of_one_line_keeps_it() -> None:
     source = stages(kernel.ast, MACHINE, "source").source
     gpu, arch = TARGETS["PTX"]
     code = gpu_machine_code(gpu, arch, source, Device[MACHINE].target)
-    apart = compile_ir(
-        gpu, arch, render_gpu(gpu, source.linear, Device[MACHINE].target)
-    )
-    with_line = [
-        sum(bool(line.source_line) for line in one.lines) for one in (code, apart)
-    ]
+    apart = compile_ir(gpu, arch, render_gpu(gpu, source.linear, Device[MACHINE].target))
+    with_line = [sum(bool(line.source_line) for line in one.lines) for one in (code, apart)]
     assert [line.text for line in code.lines] == [line.text for line in apart.lines]
     assert with_line[0] > with_line[1]
     texts = source.text.split("\n")

@@ -91,9 +91,7 @@ def test_the_machine_code_has_the_instruction(core: TensorCore) -> None:
     source = source_of(times(core, 2, 2, 4), core, target, *opts)
     code = Device[NAME].compile_for(target, source)
     assert code is not None
-    lines = [
-        x for x in code.lines if re.search(rf"\b[tv]?{core.instruction}\b", x.text)
-    ]
+    lines = [x for x in code.lines if re.search(rf"\b[tv]?{core.instruction}\b", x.text)]
     rows = core.m if core.instruction == "dpbf16ps" else 1
     assert len(lines) == rows * (1 + len(opts))
     assert all(line.source_line for line in lines), "each leads to its line"
@@ -137,10 +135,7 @@ def check(source: Source, shape: Sizes) -> None:
     """Fail unless a program computes A @ B."""
     m, n, k = shape
     dice = np.random.default_rng(sum(shape))
-    a, b = (
-        dice.uniform(-1.5, 1.5, s).astype(dtypes.bfloat16.numpy)
-        for s in ((m, k), (k, n))
-    )
+    a, b = (dice.uniform(-1.5, 1.5, s).astype(dtypes.bfloat16.numpy) for s in ((m, k), (k, n)))
     buffers = [Buffer(NAME, dtypes.float32, m * n)]
     for array in (a, b):
         buffers.append(Buffer(NAME, dtypes.bfloat16, array.size))
@@ -190,9 +185,7 @@ def played(loops: Loops) -> str:
             lines.append(f"  %{operand}_i{place} = add i64 {at}, %{operand}_m{place}")
             at = f"%{operand}_i{place}"
         kind = "float" if operand == "c" else "i16"
-        lines.append(
-            f"  %{operand}_p = getelementptr {kind}, ptr %{operand}_at, i64 {at}"
-        )
+        lines.append(f"  %{operand}_p = getelementptr {kind}, ptr %{operand}_at, i64 {at}")
         lines.append(f"  %{operand}_v = load {kind}, ptr %{operand}_p")
         if operand != "c":
             lines.append(f"  %{operand}_w = zext i16 %{operand}_v to i32")

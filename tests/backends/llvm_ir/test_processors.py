@@ -85,12 +85,8 @@ def test_a_function_that_is_called_is_no_kernel() -> None:
     device = Device["LLVM:Graviton4"]
     kernel = explore(Tensor.empty(8) + 1, device=device.name).kernels[0]
     source = stages(kernel.ast, device.name, upto="source").source
-    plus = (
-        "define float @plus(float %x) {\n  %y = fadd float %x, 1.0\n  ret float %y\n}\n"
-    )
-    text = re.sub(
-        r"fadd .*float (%\w+), 1\.0", r"call float @plus(float \1)", source.text
-    )
+    plus = "define float @plus(float %x) {\n  %y = fadd float %x, 1.0\n  ret float %y\n}\n"
+    text = re.sub(r"fadd .*float (%\w+), 1\.0", r"call float @plus(float \1)", source.text)
     assert text != source.text
     program = device.load(source.edited(plus + text))
     assert program.machine_code.kernels == (source.name,)  # type: ignore[attr-defined]

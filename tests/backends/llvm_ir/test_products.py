@@ -38,9 +38,7 @@ def test_ptx(arch: str, core: TensorCore) -> None:
     assert len(calls) in (2, 8), "for two tiles, and for each step of an unrolled loop"
     assert [len(part.split(",")) for part in calls[0]] == [
         core.c.per_lane,
-        max(1, core.a.per_lane * core.operand.bits // 32)
-        if core.operand.bits < 64
-        else 1,
+        max(1, core.a.per_lane * core.operand.bits // 32) if core.operand.bits < 64 else 1,
     ]
 
 
@@ -48,9 +46,7 @@ def test_ptx(arch: str, core: TensorCore) -> None:
 def test_amdgcn(arch: str, core: TensorCore) -> None:
     text = text_of(core, AMDGCN, arch)
     kind = "wmma" if arch == "gfx1100" else "mfma"
-    assert set(re.findall(r"v_(mfma|wmma)_f32_(\w+x\w+x\d+)", text)) == {
-        (kind, core.shape)
-    }
+    assert set(re.findall(r"v_(mfma|wmma)_f32_(\w+x\w+x\d+)", text)) == {(kind, core.shape)}
 
 
 def test_what_a_machine_lacks_is_refused() -> None:

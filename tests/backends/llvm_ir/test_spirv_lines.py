@@ -15,11 +15,7 @@ from workbench.backends.compilers.child import in_child
 from workbench.backends.device import Device
 from workbench.backends.llvm_ir.gpu.code import compile_ir, gpu_source, read_spirv
 from workbench.backends.llvm_ir.gpu.render import render_gpu
-from workbench.backends.llvm_ir.gpu.spirv_lines import (
-    repeats_ids,
-    with_marks,
-    without_marks,
-)
+from workbench.backends.llvm_ir.gpu.spirv_lines import repeats_ids, with_marks, without_marks
 from workbench.backends.llvm_ir.gpu.targets import SPIRV
 from workbench.pipeline import stages
 
@@ -84,14 +80,10 @@ def test_ids_are_each_of_one_result() -> None:
 
 
 def test_marks_change_no_code() -> None:
-    kernel = explore((Tensor.empty(64, 48) @ Tensor.empty(48, 80)).softmax(1)).kernels[
-        0
-    ]
+    kernel = explore((Tensor.empty(64, 48) @ Tensor.empty(48, 80)).softmax(1)).kernels[0]
     linear = stages(kernel.ast, MACHINE, "linear").linear
     ir = render_gpu(SPIRV, linear, Device[MACHINE].target).text
-    plain, marked = (
-        in_child(llvm.assembly_of, text, ISA) for text in (ir, with_marks(ir).text)
-    )
+    plain, marked = (in_child(llvm.assembly_of, text, ISA) for text in (ir, with_marks(ir).text))
     assert "UserSemantic" in marked
     kinds = [
         [m[2] for line in text.split("\n") if (m := _ROW.match(line))]

@@ -78,9 +78,7 @@ class ThreadsDevice(DeviceInfo):
         sizes = replace(common_gpu(self.name), group_items=16, warp_lanes=4)
         return replace(sizes, grid_limits=(1 << 12,) * 3, shuffle_dtypes=SHUFFLE_ALL)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return render_gpu(self.gpu, linear, self.target)
 
     def load(self, source: Source) -> ThreadsProgram:
@@ -131,21 +129,13 @@ class ThreadsLaunch:
         i32 = ctypes.c_int32
         callback = ctypes.CFUNCTYPE(None)(stop)
         exchanges = ctypes.CFUNCTYPE(i32, ctypes.c_void_p, i32, i32)(exchange)
-        functions = [
-            ctypes.cast(f, ctypes.c_void_p).value for f in (callback, exchanges)
-        ]
+        functions = [ctypes.cast(f, ctypes.c_void_p).value for f in (callback, exchanges)]
         kinds = [ctypes.c_void_p] * (len(pointers) + 3)
         function = ctypes.CFUNCTYPE(None, *kinds)(self.program.code.address)
         for place in product(*map(range, grid_size(source.launch))):
-            numbers = [
-                (ctypes.c_int32 * 6)(*place, *item)
-                for item in product(*map(range, group))
-            ]
+            numbers = [(ctypes.c_int32 * 6)(*place, *item) for item in product(*map(range, group))]
             _together(
-                [
-                    _call(function, [*pointers, ctypes.addressof(n), *functions])
-                    for n in numbers
-                ]
+                [_call(function, [*pointers, ctypes.addressof(n), *functions]) for n in numbers]
             )
 
     def move(self, slot: int, buffer: Buffer) -> None:
@@ -173,15 +163,10 @@ def host_text(source: Source) -> str:
     lines = []
     for line in source.text.split("\n"):
         if line.startswith("define "):
-            line = line.replace(
-                ") #0", ", ptr %numbers, ptr %wait, ptr %exchange) #0", 1
-            )
+            line = line.replace(") #0", ", ptr %numbers, ptr %wait, ptr %exchange) #0", 1)
             line = line.replace("(, ", "(")
         if "getelementptr (i32, ptr %numbers" in line:
-            pad, name = (
-                line[: len(line) - len(line.lstrip())],
-                line.split(" = ")[0].strip(),
-            )
+            pad, name = (line[: len(line) - len(line.lstrip())], line.split(" = ")[0].strip())
             place = line.rpartition("i64 ")[2].rstrip(")")
             step = f"{name}.at = getelementptr i32, ptr %numbers, i64 {place}"
             lines.append(pad + step)

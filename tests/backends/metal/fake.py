@@ -73,14 +73,10 @@ class FakeEncoder:
     def setComputePipelineState_(self, state: FakeState) -> None:
         self.state = state
 
-    def setBuffer_offset_atIndex_(
-        self, buffer: FakeBuffer, offset: int, index: int
-    ) -> None:
+    def setBuffer_offset_atIndex_(self, buffer: FakeBuffer, offset: int, index: int) -> None:
         self.places[index] = buffer.address + offset
 
-    def dispatchThreadgroups_threadsPerThreadgroup_(
-        self, grid: FakeSize, group: FakeSize
-    ) -> None:
+    def dispatchThreadgroups_threadsPerThreadgroup_(self, grid: FakeSize, group: FakeSize) -> None:
         places = [self.places[index] for index in range(len(self.places))]
         sizes = [(s.width, s.height, s.depth) for s in (grid, group)]
         self.commands.steps.append((self.state.kernel, *sizes, places))
@@ -160,9 +156,7 @@ class FakeMetal:
         size = -(-size // PLACE) * PLACE
         return FakeBuffer(self.gpu, self.gpu.allocate(size), size)
 
-    def newLibraryWithSource_options_error_(
-        self, text: str, options: Any, error: None
-    ) -> Any:
+    def newLibraryWithSource_options_error_(self, text: str, options: Any, error: None) -> Any:
         assert options.is_fast is False
         line = self.gpu.wrong_line(text)
         if line is not None:
@@ -176,9 +170,7 @@ class FakeMetal:
 
         return SimpleNamespace(newFunctionWithName_=function), None
 
-    def newComputePipelineStateWithFunction_error_(
-        self, function: FakeKernel, error: None
-    ) -> Any:
+    def newComputePipelineStateWithFunction_error_(self, function: FakeKernel, error: None) -> Any:
         return FakeState(function), None
 
 
@@ -208,7 +200,4 @@ def fakes(gpu: FakeGpu) -> dict[str, ModuleType]:
         MTLCompileOptions=FakeOptions,
         MTLSizeMake=FakeSize,
     )
-    return {
-        "Metal": metal,
-        "objc": module_of("objc", autorelease_pool=autorelease_pool),
-    }
+    return {"Metal": metal, "objc": module_of("objc", autorelease_pool=autorelease_pool)}

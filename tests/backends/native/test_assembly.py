@@ -97,15 +97,6 @@ def test_gcc() -> None:
 
 
 def test_loops_are_found_outer_ones_first() -> None:
-    text = [
-        "k:",
-        "  nop",
-        ".L1:",
-        ".L2:",
-        "  inc %a",
-        "  jl .L2",
-        "  jmp .L1",
-        "  jmp .L9",
-    ]
+    text = ["k:", "  nop", ".L1:", ".L2:", "  inc %a", "  jl .L2", "  jmp .L1", "  jmp .L9"]
     lines = [AsmLine(line, None) for line in [*text, ".L9:", "  ret"]]
     assert code_loops(lines) == [range(2, 7), range(3, 6)]

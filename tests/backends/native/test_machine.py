@@ -53,13 +53,9 @@ def test_the_smallest_cache_that_holds_it() -> None:
 def test_features_that_are_turned_off_stand_last() -> None:
     every = "+avx,+avx2,-amx-tile,+avx512f,+vaes,+fma"
     assert features_in_use(every, "") == every
-    assert (
-        features_in_use(every, "avx512") == "+avx,+avx2,-amx-tile,+vaes,+fma,-avx512f"
-    )
+    assert features_in_use(every, "avx512") == "+avx,+avx2,-amx-tile,+vaes,+fma,-avx512f"
     none = "-amx-tile,+vaes,-avx,-avx2,-avx512f,-fma"
-    assert (
-        features_in_use(every, "avx,fma") == features_in_use(every, "avx fma") == none
-    )
+    assert features_in_use(every, "avx,fma") == features_in_use(every, "avx fma") == none
 
 
 OLDER = """
@@ -77,8 +73,7 @@ for device in ("LLVM", *(["C"] if Device.available("C") else [])):
 
 
 @pytest.mark.parametrize(
-    ("without", "vector_bytes", "absent"),
-    [("avx512", 32, "%zmm"), ("avx fma f16c", 16, "%ymm")],
+    ("without", "vector_bytes", "absent"), [("avx512", 32, "%zmm"), ("avx fma f16c", 16, "%ymm")]
 )
 def test_an_older_processor(without: str, vector_bytes: int, absent: str) -> None:
     """Kernels as on a processor without AVX-512, and without AVX: on this one they run, too."""
@@ -88,7 +83,5 @@ def test_an_older_processor(without: str, vector_bytes: int, absent: str) -> Non
     assert run.returncode == 0, run.stderr
     assert absent not in run.stdout and "ret" in run.stdout
     if is_x86():
-        widths = [
-            int(row.split()[0]) for row in run.stdout.splitlines() if row[:1].isdigit()
-        ]
+        widths = [int(row.split()[0]) for row in run.stdout.splitlines() if row[:1].isdigit()]
         assert widths and max(widths) <= vector_bytes

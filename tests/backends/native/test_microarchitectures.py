@@ -29,9 +29,7 @@ ROWS = [
 def test_how_many_are_under_way(row: tuple[str, int, int, int, int]) -> None:
     name, vector_bytes, *counts = row
     fma = multiply_add(name)
-    target = Target(
-        "LLVM", vector_bytes=vector_bytes, fma_cycles=fma.cycles, fma_starts=fma.starts
-    )
+    target = Target("LLVM", vector_bytes=vector_bytes, fma_cycles=fma.cycles, fma_starts=fma.starts)
     widths = (4, 32, vector_bytes)
     assert [target.fmas_in_flight_of(n) for n in widths] == counts
     assert target.fmas_in_flight == counts[-1]
@@ -56,8 +54,6 @@ def test_published_lanes_are_those_of_the_table(name: str) -> None:
 
 
 def test_sets_of_a_cache() -> None:
-    target = Target(
-        "LLVM", caches=(("L1", 48 << 10), ("L2", 1 << 20)), ways=(("L1", 12),)
-    )
+    target = Target("LLVM", caches=(("L1", 48 << 10), ("L2", 1 << 20)), ways=(("L1", 12),))
     assert (target.cache_sets("L1"), target.cache_sets("L2")) == (64, 2048)
     assert target.cache_ways("L2") == 8, "of a common processor"

@@ -142,9 +142,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert object_cache.get(KEY) is None
 
 
-def test_a_cache_that_cannot_be_is_no_error(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "file" / "inside"))
     object_cache.put(KEY, b"code")
@@ -152,9 +150,7 @@ def test_a_cache_that_cannot_be_is_no_error(
 
 
 @pytest.mark.parametrize("failing", ["open", "write", "replace"])
-def test_a_full_disk_is_a_warning(
-    failing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_a_warning(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         fill_disk(broken, failing)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
@@ -214,11 +210,7 @@ def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) 
     (kernel,) = [item.kernel for item in schedule([expression]) if item.kernel]
     text = build(kernel, "LLVM").source.text + "; on two machines\n"
     own = jit.host()
-    for change in (
-        {"cpu": "another"},
-        {"features": "+another"},
-        {"version": "another"},
-    ):
+    for change in ({"cpu": "another"}, {"features": "+another"}, {"version": "another"}):
         other = dataclasses.replace(own, **change)
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr(jit, "host", lambda other=other: other)

@@ -39,9 +39,7 @@ class Job:
         self.code = jit.load_object(jit.compile_object(COUNTER), "count")
         self.numbers: Any = np.zeros(MOST, np.int64)
         self._arguments = ctypes.c_uint64(self.numbers.ctypes.data)
-        self._table = (ctypes.c_uint64 * MOST)(
-            *[ctypes.addressof(self._arguments)] * MOST
-        )
+        self._table = (ctypes.c_uint64 * MOST)(*[ctypes.addressof(self._arguments)] * MOST)
 
     def run(self, workers: ThreadPool, parts: int, steps: int = 1) -> None:
         workers.run(self.code.address, ctypes.addressof(self._table), parts, 0, steps)
@@ -65,9 +63,7 @@ def test_every_part_runs_once(job: Job) -> None:
             time.sleep(pick.uniform(0.0005, 0.004))  # about when workers fall asleep
 
 
-def test_an_interrupt_waits_for_the_job(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_waits_for_the_job(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C right after posting: the parts work on memory of the caller's."""
     workers = ThreadPool()
     post = workers._post
@@ -110,9 +106,7 @@ def test_an_idle_pool_uses_no_core(job: Job) -> None:
     assert len(workers._asleep) == MOST - 1
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here"
-)
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here")
 def test_who_is_woken_is_sent_to_another_core(monkeypatch: pytest.MonkeyPatch) -> None:
     workers, moves = ThreadPool(), []
     monkeypatch.setattr(runtime_pool, "_current_core", lambda: lambda: 2)

@@ -56,9 +56,7 @@ def test_random_programs_compile() -> None:
 def test_it_is_explored_as_it_is_and_costs_what_its_source_does() -> None:
     y = Tensor(X) + 1
     assert explore(y, device="NULL").device == "NULL"
-    kernel, there = (
-        explore(y, device=d).kernels[-1] for d in ("NULL:CUDA:H100", "CUDA:H100")
-    )
+    kernel, there = (explore(y, device=d).kernels[-1] for d in ("NULL:CUDA:H100", "CUDA:H100"))
     assert str(kernel.cost) == str(there.cost) and "not measured" in str(kernel.cost)
     assert str(kernel.bound()) == str(there.bound())
 

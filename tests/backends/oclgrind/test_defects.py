@@ -13,13 +13,7 @@ from tests.emulator.assembly import GPU
 from tests.emulator.defects import DEFECTS, RIGHT, SLOW, Defect, kernel_of
 from tests.emulator.device import Emulated, registered
 from tests.emulator.kernels import Array, Handwritten
-from tests.emulator.test_mutants import (
-    KERNELS,
-    Program,
-    at,
-    right,
-    without,
-)
+from tests.emulator.test_mutants import KERNELS, Program, at, right, without
 from tests.support import LONG, count
 from workbench import emulate
 from workbench.backends.device import Device

@@ -8,11 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.backends.gpu.checks import (
-    check_random_programs,
-    check_tiled_product,
-    tiled_product,
-)
+from tests.backends.gpu.checks import check_random_programs, check_tiled_product, tiled_product
 from tests.backends.oclgrind.support import need_simulator
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
@@ -80,9 +76,7 @@ def test_text_that_is_no_program() -> None:
     built = stages(kernel.ast, NAME, "source")
     with pytest.raises(CompileError, match="undeclared") as error:
         run(kernel, built, built.source.text.replace("l0*8", "lO*8"))
-    line = next(
-        i for i, x in enumerate(built.source.text.split("\n"), 1) if "l0*8" in x
-    )
+    line = next(i for i, x in enumerate(built.source.text.split("\n"), 1) if "l0*8" in x)
     assert error.value.line == line and "the code of" in error.value.because
 
 

@@ -106,9 +106,7 @@ def test_a_text_is_compiled_as_often_as_somebody_asks() -> None:
 
 
 @pytest.mark.usefixtures("no_cache")
-def test_a_compiler_that_does_not_end_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_compiler_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     plus(1.0)  # the process is there
     monkeypatch.setattr(compiling, "LIMIT_S", 0.001)
     with pytest.raises(CompileError, match=r"more than 0\.001 s") as error:
@@ -118,9 +116,7 @@ def test_a_compiler_that_does_not_end_is_an_error(
     np.testing.assert_array_equal(plus(3.5), VALUES + 3.5)
 
 
-def test_a_binary_is_compiled_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_binary_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     np.testing.assert_array_equal(plus(4.5), VALUES + 4.5)
 
@@ -154,6 +150,4 @@ def test_without_binaries_the_driver_compiles_here_and_that_is_said(
     answer = compiling.KernelBinary(binary, "")
     monkeypatch.setattr(runtime, "binary_of", lambda kernel: answer)
     with pytest.warns(RuntimeWarning, match="takes it along where it crashes"):
-        np.testing.assert_array_equal(
-            plus(5.5 + len(binary)), VALUES + 5.5 + len(binary)
-        )
+        np.testing.assert_array_equal(plus(5.5 + len(binary)), VALUES + 5.5 + len(binary))

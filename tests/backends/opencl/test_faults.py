@@ -40,9 +40,7 @@ def with_statement(kernel: Kernel, statement: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def check(
-    worker: Worker, kernel: Kernel, statement: str, limit_s: float | None = None
-) -> Any:
+def check(worker: Worker, kernel: Kernel, statement: str, limit_s: float | None = None) -> Any:
     """Return what the check of a kernel with one more statement says."""
     buffers = kernel.data.buffers(kernel.original, NAME)
     outputs = kernel.original.outputs
@@ -66,9 +64,7 @@ def test_what_it_writes_elsewhere_is_seen(worker: Worker, kernel: Kernel) -> Non
         assert not answer["ok"] and says in answer["text"]
 
 
-def test_a_crash_and_a_loop_without_end_cost_the_kernel(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_a_crash_and_a_loop_without_end_cost_the_kernel(worker: Worker, kernel: Kernel) -> None:
     with pytest.raises(WorkerEnded, match="crashed") as error:
         check(worker, kernel, "*(volatile __global int *)8 = 1;")
     assert "SIGSEGV" in error.value.because
@@ -77,9 +73,7 @@ def test_a_crash_and_a_loop_without_end_cost_the_kernel(
     assert check(worker, kernel, "")["ok"]
 
 
-def test_what_is_typed_is_compiled_and_does_not_run(
-    worker: Worker, kernel: Kernel
-) -> None:
+def test_what_is_typed_is_compiled_and_does_not_run(worker: Worker, kernel: Kernel) -> None:
     task = {"do": "compile", "kernel": with_statement(kernel, "p0[-1 << 28] = 1;")}
     assert worker.ask(task) == {"assembly": [], "code": None}
     row = with_statement(kernel, "int x = ;")

@@ -61,11 +61,7 @@ def test_a_value_behind_a_condition_lives_over_a_barrier() -> None:
     x = Tensor(values, device=NAME)
     high = (Tensor.arange(3, device=NAME) > (x // x)).where(5, 31)
     (kernel,) = explore(high.argmax(0)).kernels
-    opts = (
-        Opt(OptOps.GROUPTOP, "r1", 0),
-        Opt(OptOps.PADTO, "g0", 4),
-        Opt(OptOps.GROUP, "r0", 4),
-    )
+    opts = (Opt(OptOps.GROUPTOP, "r1", 0), Opt(OptOps.PADTO, "g0", 4), Opt(OptOps.GROUP, "r0", 4))
     assert kernel.apply(*opts).check()
 
 
@@ -129,9 +125,7 @@ def test_integers_wrap(dtype: str) -> None:
     x = np.arange(84, dtype=np.uint16).astype(dtype) ^ most
     with Context(DEV=NAME):
         a = Tensor(x)
-        np.testing.assert_array_equal(
-            (a + a).minimum(most).sign().numpy(), -np.ones(84)
-        )
+        np.testing.assert_array_equal((a + a).minimum(most).sign().numpy(), -np.ones(84))
         np.testing.assert_array_equal(((a * 3) < a).numpy(), x * 3 < x)
         np.testing.assert_array_equal(((-a - a) < 0).numpy(), -x - x < 0)
         total = (a * a).sum(dtype=dtype)

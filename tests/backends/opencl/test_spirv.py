@@ -54,9 +54,7 @@ def clang() -> Clang:
         ("(float4)(1.0f, 2.0f, 3.0f, b[i]).w", "OpLoad"),
     ],
 )  # fmt: skip
-def test_words_of_the_language_are_known(
-    value: str, instruction: str, clang: Clang
-) -> None:
+def test_words_of_the_language_are_known(value: str, instruction: str, clang: Clang) -> None:
     code = compile_text(clang, TEXT.replace("VALUE", value))
     found = {x.source_line for x in code.lines if instruction in x.text}
     assert 10 in found, code.text
@@ -69,14 +67,7 @@ def test_lines_are_those_of_the_text(clang: Clang) -> None:
     code = compile_text(clang, TEXT.replace("VALUE", "b[i]"))
     lines = {
         word: [x.source_line for x in code.lines if f"Op{word} " in f"{x.text} "]
-        for word in (
-            "FMul",
-            "ControlBarrier",
-            "Store",
-            "FAdd",
-            "SGreaterThan",
-            "Return",
-        )
+        for word in ("FMul", "ControlBarrier", "Store", "FAdd", "SGreaterThan", "Return")
     }
     assert lines["FMul"] == [2] and lines["ControlBarrier"] == [8]
     assert lines["Store"] == [7, 10] and lines["FAdd"] == [10]
@@ -89,11 +80,7 @@ def test_a_rendered_text_has_its_lines(clang: Clang) -> None:
     source = source_of((Tensor.empty(64, 48) @ Tensor.empty(48, 80)).relu())
     code, lines = compile_source(source, Device[NAME].target), source.text.split("\n")
     texts = {
-        word: {
-            lines[(x.source_line or 0) - 1].strip()
-            for x in code.lines
-            if word in x.text
-        }
+        word: {lines[(x.source_line or 0) - 1].strip() for x in code.lines if word in x.text}
         for word in ("OpControlBarrier", "fma", "OpStore")
     }
     assert texts["OpControlBarrier"] == {"barrier(CLK_LOCAL_MEM_FENCE);"}
@@ -103,14 +90,9 @@ def test_a_rendered_text_has_its_lines(clang: Clang) -> None:
 
 @pytest.mark.parametrize(
     ("value", "because", "line"),
-    [
-        ("nothing", "undeclared identifier 'nothing'", 10),
-        ("tile", "invalid operands", 10),
-    ],
+    [("nothing", "undeclared identifier 'nothing'", 10), ("tile", "invalid operands", 10)],
 )
-def test_an_error_has_its_line(
-    value: str, because: str, line: int, clang: Clang
-) -> None:
+def test_an_error_has_its_line(value: str, because: str, line: int, clang: Clang) -> None:
     with pytest.raises(CompileError, match=because) as error:
         compile_text(clang, TEXT.replace("VALUE", value))
     assert error.value.line == line
@@ -121,9 +103,7 @@ def test_a_text_without_a_kernel_has_none(clang: Clang) -> None:
         assert compile_text(clang, text).kernels == ()
 
 
-def test_without_clang_a_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_clang_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spirv, "clang_for", lambda machine: None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)

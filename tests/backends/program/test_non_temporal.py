@@ -8,16 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.backends.linear import (
-    at,
-    axis,
-    begin,
-    end,
-    load_from,
-    param,
-    program,
-    store,
-)
+from tests.backends.linear import at, axis, begin, end, load_from, param, program, store
 from workbench import Device, Tensor, explore, pipeline
 from workbench.backends.buffer import Buffer
 from workbench.backends.llvm.runtime import load
@@ -43,9 +34,7 @@ def random(*shape: int) -> Tensor:
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of a few kilobytes are too much for the caches of this LLVM device."""
     device = Device["LLVM"]
-    small = replace(
-        device.target, vector_bytes=64, caches=(("L2", L2),), non_temporal_bytes=LAST
-    )
+    small = replace(device.target, vector_bytes=64, caches=(("L2", L2),), non_temporal_bytes=LAST)
     monkeypatch.setitem(vars(device), "target", small)
     monkeypatch.setattr(pipeline, "_programs", Memo())
     yield
@@ -112,9 +101,7 @@ def test_lines_are_written_at_once(name: str) -> None:
 
 def test_how_they_are_written() -> None:
     sum_source = source(random(2048) + random(2048))
-    stores = [
-        s.strip() for s in sum_source.text.splitlines() if s.strip().startswith("store")
-    ]
+    stores = [s.strip() for s in sum_source.text.splitlines() if s.strip().startswith("store")]
     assert stores
     assert all("<16 x float>" in s for s in stores)
     assert all(s.endswith(", align 64, !nontemporal !0") for s in stores)
@@ -129,9 +116,7 @@ def test_how_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("shape", [(64, 1024), (127, 640), (1, 48_000)])
-@pytest.mark.parametrize(
-    "name", ["float64", "int32", "float16", "uint16", "int8", "bool"]
-)
+@pytest.mark.parametrize("name", ["float64", "int32", "float16", "uint16", "int8", "bool"])
 def test_they_are_right(name: str, shape: tuple[int, ...]) -> None:
     dtype, rng = np.dtype(name), np.random.default_rng(1)
     a, b = (rng.integers(0, 2, shape).astype(dtype) for _ in range(2))

@@ -43,9 +43,7 @@ def test_the_end_of_a_padded_row_is_zero(device: str) -> None:
     assert len(re.findall(ZEROS[device], str(text))) == 1
 
 
-@pytest.mark.parametrize(
-    "device", [written(name) for name in ZEROS if name != "WEBGPU"]
-)
+@pytest.mark.parametrize("device", [written(name) for name in ZEROS if name != "WEBGPU"])
 def test_a_row_that_is_filled_is_left_as_it_is(device: str) -> None:
     assert not re.findall(ZEROS[device], str(staged(device).code_for(device)))
 

@@ -189,9 +189,7 @@ def test_storage_is_reached_in_any_order(lanes: int) -> None:
     tree = block(
         loops(
             [g0],
-            loops(
-                [f0, f1], store(at(tile, f0, f1), load(source, g0 * 16 + f0 * 4 + f1))
-            ),
+            loops([f0, f1], store(at(tile, f0, f1), load(source, g0 * 16 + f0 * 4 + f1))),
             loops([l0, l1], store(at(s, l0, l1), backwards)),
             loops([r0], loops([l0, l1], accumulate(at(s, l0, l1), along))),
             loops([l0, l1], store(at(out, g0 * 16 + l0 * 4 + l1), load(s, l0, l1))),
@@ -222,9 +220,7 @@ def test_softmax_row(lanes: int) -> None:
             loops([j], store(at(e, j), (shifted * 1.4426950408889634).alu(Ops.EXP2))),
             store(at(s), UOp.const(F32, 0.0)),
             loops([r1], accumulate(at(s), load(e, r1))),
-            loops(
-                [k], store(at(y, g0 * columns + k), load(e, k).alu(Ops.FDIV, load(s)))
-            ),
+            loops([k], store(at(y, g0 * columns + k), load(e, k).alu(Ops.FDIV, load(s)))),
         )
     )
     data = normal(rows, columns)
@@ -235,8 +231,7 @@ def test_softmax_row(lanes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "want"),
-    [(Ops.ADD, np.sum), (Ops.MUL, np.prod), (Ops.MAX, np.max), (Ops.MIN, np.min)],
+    ("op", "want"), [(Ops.ADD, np.sum), (Ops.MUL, np.prod), (Ops.MAX, np.max), (Ops.MIN, np.min)]
 )
 def test_lanes_are_reduced(op: Ops, want: Any) -> None:
     g0, n0, n1 = g(3, "g0"), n(4, "n0"), n(2, "n1")
@@ -281,9 +276,7 @@ def test_gather_with_an_index_from_memory() -> None:
 
 
 @pytest.mark.parametrize("lanes", PIECES)
-def test_an_index_out_of_bounds_names_kernel_buffer_index_and_position(
-    lanes: int,
-) -> None:
+def test_an_index_out_of_bounds_names_kernel_buffer_index_and_position(lanes: int) -> None:
     g0, u0 = g(4, "g0"), u(3, "u0")
     reads = store(at(param(0, 12), g0 * 3 + u0), load(param(1, 11), g0 * 3 + u0))
     with pytest.raises(WorkbenchError) as caught:
@@ -307,9 +300,7 @@ def test_negative_indexes_and_stores_are_checked_too() -> None:
         run(block(writes), np.zeros(4, np.float32))
     tile = define("tile", 3)
     reaches = loops([r0], loops([g0], store(at(tile, g0), one)))
-    with pytest.raises(
-        WorkbenchError, match="reaches outside tile(.|\n)*where    g0 = 3"
-    ):
+    with pytest.raises(WorkbenchError, match="reaches outside tile(.|\n)*where    g0 = 3"):
         run(block(reaches))
 
 
@@ -356,11 +347,7 @@ def test_deep_expressions_do_not_recurse() -> None:
     for _ in range(5000):
         value = value + 1.0
     out = np.zeros(3, np.float32)
-    run(
-        block(loops([g0], store(at(param(0, 3), g0), value))),
-        out,
-        np.zeros(3, np.float32),
-    )
+    run(block(loops([g0], store(at(param(0, 3), g0), value))), out, np.zeros(3, np.float32))
     np.testing.assert_array_equal(out, 5000)
 
 

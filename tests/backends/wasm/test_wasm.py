@@ -26,8 +26,7 @@ from workbench.pipeline import stages
 NAME = "WASM"
 Array = np.ndarray[Any, Any]
 needs_wasmtime = pytest.mark.skipif(
-    not Device[NAME].is_available,
-    reason=f"wasmtime is not here: {Device[NAME].how_to_get}",
+    not Device[NAME].is_available, reason=f"wasmtime is not here: {Device[NAME].how_to_get}"
 )
 
 
@@ -43,9 +42,7 @@ def test_the_remainder_is_exact(name: str) -> None:
     rng = np.random.default_rng(3)
     exponents = rng.uniform(-30, 30, (2, 4000)) * (4 if name == "float64" else 1)
     a, b = (np.exp2(exponents) * rng.choice([-1, 1], (2, 4000))).astype(name)
-    special = np.array(
-        [0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, 5e-324, 1e-45, 3.0], name
-    )
+    special = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, 5e-324, 1e-45, 3.0], name)
     xs, ys = np.meshgrid(special, special)
     a, b = np.concatenate([a, xs.ravel()]), np.concatenate([b, ys.ravel()])
     actual = Tensor(a, device=NAME).fmod(Tensor(b, device=NAME)).numpy()
@@ -53,9 +50,7 @@ def test_the_remainder_is_exact(name: str) -> None:
         expected = np.fmod(a, b)
     np.testing.assert_array_equal(actual, expected)
     number = ~np.isnan(expected)
-    np.testing.assert_array_equal(
-        np.signbit(actual[number]), np.signbit(expected[number])
-    )
+    np.testing.assert_array_equal(np.signbit(actual[number]), np.signbit(expected[number]))
 
 
 @needs_wasmtime

@@ -31,9 +31,7 @@ def driver() -> None:
 def draws(dtype: DType, seed: int, size: int = 4000) -> Array:
     """Return integers of all sizes, with the low and the high word of some all zeros or ones."""
     rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 1 << 64, size, np.uint64) >> rng.integers(
-        0, 64, size, np.uint64
-    )
+    bits = rng.integers(0, 1 << 64, size, np.uint64) >> rng.integers(0, 64, size, np.uint64)
     low = np.uint64(0xFFFFFFFF)
     bits[::7] &= low
     bits[1::7] |= low
@@ -107,9 +105,7 @@ def test_registers_and_arrays_of_any_opts() -> None:
 
 
 @pytest.mark.usefixtures("driver")
-@pytest.mark.parametrize(
-    "dtype", [np.float32, np.float16, np.int8, np.uint32, np.int64]
-)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint32, np.int64])
 @pytest.mark.parametrize("size", [1, 17, 100, 300])
 def test_sorted(dtype: Any, size: int) -> None:
     values = np.random.default_rng(size).integers(0, 50, (2, size)).astype(dtype)
@@ -128,10 +124,7 @@ def test_a_text_has_the_functions_that_it_calls() -> None:
     assert "divide_64" in names and "mul_64" not in names
     assert {*names} <= long_integers.NAMES <= Wgsl.reserved
     assert long_integers.functions([]) == []
-    assert long_integers.calls("add_64(a, words_of_int32(b))") == {
-        "add_64",
-        "words_of_int32",
-    }
+    assert long_integers.calls("add_64(a, words_of_int32(b))") == {"add_64", "words_of_int32"}
 
 
 @pytest.mark.parametrize("name", sorted(long_integers.NAMES))

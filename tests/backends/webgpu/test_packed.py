@@ -82,17 +82,12 @@ def test_work_items_share_words(dtype: DType, size: int) -> None:
     values = np.resize(codes(dtype)[1:], size)
     kernel: RunnableKernel = explore(on_device(values).flip(0)).kernels[-1]
     plans: list[list[Opt]] = [[]]
-    plans += [
-        [Opt(OptOps.LOCAL, "g0", n)] for n in (2, 5) if size % n == 0 and size > n
-    ]
-    plans += [
-        [Opt(OptOps.UPCAST, "g0", n)] for n in (2, 4) if size % n == 0 and size > n
-    ]
+    plans += [[Opt(OptOps.LOCAL, "g0", n)] for n in (2, 5) if size % n == 0 and size > n]
+    plans += [[Opt(OptOps.UPCAST, "g0", n)] for n in (2, 4) if size % n == 0 and size > n]
     for opts in plans:
         (got,) = kernel.apply(*opts).run()
         np.testing.assert_array_equal(
-            np.asarray(got).view(np.uint8),
-            np.ascontiguousarray(values[::-1]).view(np.uint8),
+            np.asarray(got).view(np.uint8), np.ascontiguousarray(values[::-1]).view(np.uint8)
         )
 
 

@@ -76,9 +76,7 @@ def test_a_time() -> None:
 
 
 def test_an_error_of_the_compiler_names_the_line() -> None:
-    text = (
-        "@compute @workgroup_size(1)\nfn wrong() {\n  let x: f32 = undefined_name;\n}\n"
-    )
+    text = "@compute @workgroup_size(1)\nfn wrong() {\n  let x: f32 = undefined_name;\n}\n"
     source = Source("wrong", "WGSL", text, ())
     with pytest.raises(CompileError) as error:
         Device[NAME].load(source).bind([])

@@ -13,11 +13,7 @@ import pytest
 
 from tests.backends.disk import fill_disk
 from workbench.base.cache import json_files
-from workbench.base.cache.json_files import (
-    read_json,
-    update_json,
-    write_json,
-)
+from workbench.base.cache.json_files import read_json, update_json, write_json
 
 FOLDER = "kept"
 
@@ -36,15 +32,9 @@ def test_what_is_written_comes_back_and_is_the_users_alone(home: Path) -> None:
 
 
 @pytest.mark.parametrize("warning", ["{ damaged", "", "\udcff", "[" * 100_000, "huge"])
-def test_what_is_damaged_is_a_warning_and_written_anew(
-    home: Path, warning: str
-) -> None:
+def test_what_is_damaged_is_a_warning_and_written_anew(home: Path, warning: str) -> None:
     write_json(FOLDER, "a.json", 1)
-    data = (
-        b"1" * (json_files.MOST_BYTES + 1)
-        if warning == "huge"
-        else os.fsencode(warning)
-    )
+    data = b"1" * (json_files.MOST_BYTES + 1) if warning == "huge" else os.fsencode(warning)
     (home / "a.json").write_bytes(data)
     with pytest.warns(RuntimeWarning, match="a.json cannot be read.*going on without"):
         assert read_json(FOLDER, "a.json", int) is None

@@ -11,12 +11,7 @@ from itertools import product
 import pytest
 
 from tests.tools.tensor_cores import BY_ARCH, CORES, PROCESSOR_CORES, core_named
-from workbench.base.tensor_cores.layout import (
-    BitRun,
-    Fragment,
-    is_transposed,
-    row_layout,
-)
+from workbench.base.tensor_cores.layout import BitRun, Fragment, is_transposed, row_layout
 from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore, misfit
 
 Place = Callable[[int, int], tuple[int, int]]
@@ -29,9 +24,7 @@ def test_every_element_is_in_a_lane(core: TensorCore) -> None:
     for tile, fragment in core.fragments.items():
         down, across = TILE_AXES[tile]
         count = Counter(
-            tuple(
-                fragment.position(lane, element).get(axis, 0) for axis in (down, across)
-            )
+            tuple(fragment.position(lane, element).get(axis, 0) for axis in (down, across))
             for lane, element in product(range(core.lanes), range(fragment.per_lane))
         )
         assert count.keys() == {*product(range(sizes[down]), range(sizes[across]))}
@@ -204,10 +197,7 @@ def test_a_position_in_the_docstring() -> None:
 
 def test_runs_are_the_fewest_terms() -> None:
     fragment = Fragment("k1 k2 m0 m1 m2", "k0 m3 k3")
-    assert [*fragment.runs("m")] == [
-        BitRun("m", 0, True, 2, 3),
-        BitRun("m", 3, False, 1, 1),
-    ]
+    assert [*fragment.runs("m")] == [BitRun("m", 0, True, 2, 3), BitRun("m", 3, False, 1, 1)]
     assert [*fragment.runs("k")] == [
         BitRun("k", 1, True, 0, 2),
         BitRun("k", 0, False, 0, 1),
@@ -233,9 +223,7 @@ def test_a_wrong_layout_is_seen() -> None:
     twice = core._replace(a=Fragment("k1 k2 m0 m1 m1", "k0 m3 k3"))
     assert "a has the bits" in misfit(twice)
     assert "lanes" in misfit(core._replace(lanes=64))
-    assert "b has the bits" in misfit(
-        core._replace(b=Fragment("k1 k2 n0 n1 -", "k0 k3"))
-    )
+    assert "b has the bits" in misfit(core._replace(b=Fragment("k1 k2 n0 n1 -", "k0 k3")))
 
 
 def test_rows_become_fragments_as_ldmatrix_does_it() -> None:

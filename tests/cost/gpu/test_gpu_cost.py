@@ -98,9 +98,7 @@ def test_what_is_loaded_and_stored_is_what_the_emulator_moves() -> None:
     assert result.bytes_from["L1"] == pytest.approx(moved, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    "opts", [(), COALESCED[:1], TILE, TILE[:3], (local("g0", 32),)]
-)
+@pytest.mark.parametrize("opts", [(), COALESCED[:1], TILE, TILE[:3], (local("g0", 32),)])
 def test_each_level_moves_no_more_than_the_one_before(opts: tuple[Opt, ...]) -> None:
     result = cost(A @ B, *opts)
     moved = [result.bytes_from[level] for level in ("L1", "L2", "memory")]
@@ -126,22 +124,17 @@ def test_few_groups_leave_units_without_work() -> None:
 
 def test_the_last_turn_counts() -> None:
     """One group more than there are units takes two turns of each unit."""
-    exact, more = (
-        cost(array(groups * 32) * 2, local("g0", 32)) for groups in (132, 133)
-    )
+    exact, more = (cost(array(groups * 32) * 2, local("g0", 32)) for groups in (132, 133))
     assert exact.busy == 1.0 and more.busy == pytest.approx(133 / 264)
     assert more.seconds["arithmetic"] == pytest.approx(2 * exact.seconds["arithmetic"])
 
 
 def test_more_units_are_no_slower() -> None:
     assert H100.hardware is not None
-    half = replace(
-        H100.hardware, units=66, peaks=tuple((k, v / 2) for k, v in H100.hardware.peaks)
-    )
+    half = replace(H100.hardware, units=66, peaks=tuple((k, v / 2) for k, v in H100.hardware.peaks))
     for opts in ((), TILE):
         whole, less = (
-            cost(A @ B, *opts, target=target)
-            for target in (H100, replace(H100, hardware=half))
+            cost(A @ B, *opts, target=target) for target in (H100, replace(H100, hardware=half))
         )
         assert whole.predicted_s <= less.predicted_s
 
@@ -230,9 +223,7 @@ def test_registers_of_a_compiler_are_those_of_a_kernel_and_of_a_search(
     result = kernel.cost
     assert isinstance(result, GpuCost) and not result.estimated
     assert result.occupancy.use.registers == 200
-    (measured,) = ByPrediction(kernel.original, H100)(
-        kernel.ast, [kernel.ast], None, False
-    )
+    (measured,) = ByPrediction(kernel.original, H100)(kernel.ast, [kernel.ast], None, False)
     assert measured.seconds == result.predicted_s
     monkeypatch.setattr(said, "_registers", lambda *_: None)
     assert kernel.cost.estimated  # type: ignore[attr-defined]

@@ -34,9 +34,7 @@ CALCULATED = {
 
 @pytest.mark.parametrize("group", CALCULATED)
 @pytest.mark.parametrize("architecture", TARGETS)
-def test_what_nvidias_calculator_says(
-    group: tuple[int, int, int], architecture: int
-) -> None:
+def test_what_nvidias_calculator_says(group: tuple[int, int, int], architecture: int) -> None:
     groups, *limits = CALCULATED[group][architecture]
     target = Device[TARGETS[architecture]].target
     result = occupancy(target, GroupUse(*group))
@@ -76,9 +74,7 @@ def test_waves_of_another_maker() -> None:
         (GroupUse(4096, 16, 0), "4,096 work-items, and a unit holds 2,048"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_numbers(
-    use: GroupUse, says: str
-) -> None:
+def test_what_does_not_fit_is_refused_with_the_numbers(use: GroupUse, says: str) -> None:
     with pytest.raises(DeviceError, match=f"(?s)too large for CUDA:A100.*{says}"):
         occupancy(Device["CUDA:A100"].target, use)
 

@@ -210,9 +210,7 @@ def test_a_prediction_is_within_a_fifth_of_what_was_measured(
     assert result.predicted_s * 1e6 == pytest.approx(measured_us, rel=0.2)
 
 
-@pytest.mark.parametrize(
-    "machine", ["CUDA:H100", "CUDA:H200", "CUDA:A100", "CUDA:RTX 4090"]
-)
+@pytest.mark.parametrize("machine", ["CUDA:H100", "CUDA:H200", "CUDA:A100", "CUDA:RTX 4090"])
 @pytest.mark.parametrize("kernel", ["fp16 1024", "fp16 2048", "fp16 4096"])
 def test_where_copies_go_on_a_large_product_is_proposed_with_them(
     kernel: str, machine: str

@@ -48,9 +48,7 @@ def cost(size: int, core: int, *opts: Opt, machine: str = "CUDA:H100") -> GpuCos
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_products_of_a_kernel_take_as_long_as_its_peak_lets_them(
-    machine: str,
-) -> None:
+def test_the_products_of_a_kernel_take_as_long_as_its_peak_lets_them(machine: str) -> None:
     target = Device[machine].target
     hardware = target.hardware
     assert hardware is not None
@@ -107,9 +105,7 @@ def test_a_kernel_with_tensor_cores_is_predicted_faster() -> None:
 
 def test_its_operations_are_not_those_of_a_work_item() -> None:
     kernel, _ = apply_opt(
-        product(64, dtypes.float16, dtypes.float32),
-        Opt(OptOps.TC, "g0 g1 r0", "16x8x16"),
-        H100,
+        product(64, dtypes.float16, dtypes.float32), Opt(OptOps.TC, "g0 g1 r0", "16x8x16"), H100
     )
     work = item_work(stages(kernel, H100, upto="linear").linear)
     assert "float32" not in work.operations
@@ -150,9 +146,7 @@ def test_two_matrices_are_read_by_half_of_a_warp() -> None:
         at
         for at, node in enumerate(steps)
         for other in steps
-        if other.op is Ops.EXCHANGE
-        and other.src[0] is node
-        and "-" in other.arg[0].lane
+        if other.op is Ops.EXCHANGE and other.src[0] is node and "-" in other.arg[0].lane
     ]
     assert pairs
     accesses = emulate(kernel).accesses

@@ -15,12 +15,7 @@ from tests.emulator.assembly import GPU
 from tests.emulator.test_mutants import once, without
 from tests.support import count
 from workbench import Kernel, Tensor, dtypes, emulate, explore
-from workbench.emulator.checks.duration import (
-    STEP_S,
-    emulation_s,
-    repeats,
-    rounds_at_once,
-)
+from workbench.emulator.checks.duration import STEP_S, emulation_s, repeats, rounds_at_once
 from workbench.emulator.emulate import _program
 from workbench.emulator.loops.rounds import Rounds
 from workbench.emulator.machine import Machine
@@ -36,15 +31,9 @@ Program = tuple[UOp, ...]
 
 
 def drawn(dice: random.Random, *shape: int) -> Tensor:
-    kind = dice.choice(
-        [dtypes.float32, dtypes.float32, dtypes.float16, dtypes.int32, dtypes.int8]
-    )
+    kind = dice.choice([dtypes.float32, dtypes.float32, dtypes.float16, dtypes.int32, dtypes.int8])
     array = np.random.default_rng(dice.randint(0, 99)).integers(-9, 10, shape)
-    return (
-        Tensor(array.astype(np.float32) / (4 if kind.is_float else 1))
-        .cast(kind)
-        .realize()
-    )
+    return Tensor(array.astype(np.float32) / (4 if kind.is_float else 1)).cast(kind).realize()
 
 
 VALUES: list[Callable[[random.Random], Tensor]] = [
@@ -53,12 +42,8 @@ VALUES: list[Callable[[random.Random], Tensor]] = [
     lambda d: drawn(d, d.randint(1, 4), d.randint(4, 50)).float().softmax(),
     lambda d: drawn(d, d.randint(1, 4), d.randint(4, 50)).float().layernorm(),
     lambda d: drawn(d, 3, d.randint(4, 30)).cumsum(1),
-    lambda d: (lambda k: drawn(d, 5, k) @ drawn(d, k, d.randint(1, 20)))(
-        d.randint(4, 40)
-    ),
-    lambda d: drawn(d, 1, 3, 9, 9).conv2d(
-        drawn(d, 4, 3, 3, 3), padding=d.randint(0, 1)
-    ),
+    lambda d: (lambda k: drawn(d, 5, k) @ drawn(d, k, d.randint(1, 20)))(d.randint(4, 40)),
+    lambda d: drawn(d, 1, 3, 9, 9).conv2d(drawn(d, 4, 3, 3, 3), padding=d.randint(0, 1)),
     lambda d: drawn(d, d.randint(4, 20), d.randint(4, 20)).T.contiguous(),
     lambda d: drawn(d, d.randint(1, 6), d.randint(4, 30)).float().sigmoid().prod(1),
     lambda d: drawn(d, 4, d.randint(4, 30)).argmax(1),
@@ -90,17 +75,13 @@ def broken(linear: Program, dice: random.Random) -> Program:
     return once(without(linear, dice.choice(places)))
 
 
-def run(
-    linear: Program, arrays: Sequence[Array], batches: bool, **how: Any
-) -> tuple[Any, ...]:
+def run(linear: Program, arrays: Sequence[Array], batches: bool, **how: Any) -> tuple[Any, ...]:
     """Return all that a run leaves; of a NaN not its sign, which numpy itself does not keep."""
     memory = [array.copy() for array in arrays]
     machine = Machine(linear, memory, GPU.warp_lanes, batches=batches, **how)
     machine.run()
     totals, counts = machine.totals, machine.memory.counts
-    logs = [
-        (w.items.tolist(), w.positions.tolist()) for w in logs_of(machine, len(memory))
-    ]
+    logs = [(w.items.tolist(), w.positions.tolist()) for w in logs_of(machine, len(memory))]
     contents = [np.where(array == array, array, 0).tobytes() for array in memory]
     return totals, counts, machine.findings.all, logs, contents
 
@@ -142,9 +123,7 @@ def test_planted_defects(defect: defects.Defect) -> None:
     check(program.steps, arrays, fresh=frozenset({0} if is_fresh else ()))
 
 
-def test_long_rows_take_no_longer_than_short_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_long_rows_take_no_longer_than_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """All rounds of a row are a few steps of numpy's."""
     x = Tensor(np.ones((1, 4096), np.float32)).realize()
     kernel = explore(x.softmax()).kernels[-1]

@@ -112,17 +112,12 @@ def test_a_schedule_without_functions_does_without_the_pass() -> None:
 
 def test_a_function_has_no_place_in_a_kernel() -> None:
     with pytest.raises(VerifyError, match="op"):
-        verify(
-            UOp.sink(UOp(Ops.EXP, dtypes.float32, (UOp.const(dtypes.float32, 1.0),))),
-            "kernel",
-        )
+        verify(UOp.sink(UOp(Ops.EXP, dtypes.float32, (UOp.const(dtypes.float32, 1.0),))), "kernel")
 
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
 @pytest.mark.parametrize("rule", FUNCTION_RULES.rules, ids=repr)
-def test_without_its_rule_a_function_is_refused_in_words(
-    rule: Rule, device: str
-) -> None:
+def test_without_its_rule_a_function_is_refused_in_words(rule: Rule, device: str) -> None:
     """The kernel can be looked at, with the op in it; no device compiles it."""
     assert rule.match.ops is not None
     op = rule.match.ops[0]

@@ -38,9 +38,7 @@ def buffers_of(root: UOp) -> list[UOp]:
     return [n for n in root.toposort() if n.op is Ops.BUFFER]
 
 
-def drawn(
-    root: UOp, rng: np.random.Generator, low: float, high: float
-) -> dict[UOp, Array]:
+def drawn(root: UOp, rng: np.random.Generator, low: float, high: float) -> dict[UOp, Array]:
     return {b: rng.uniform(low, high, b.shape) for b in buffers_of(root)}
 
 

@@ -22,10 +22,7 @@ CASES: list[tuple[Function, set[str]]] = [
     (lambda x, y: (x / x + x * y * x).sum(), {"gradient-fdiv"}),
     (lambda x, y: (x.softmax(1) * y).sum(), {"gradient-exp"}),
     (lambda x, y: (x.max(1) + y.prod()).sum(), {"gradient-reduce-max"}),
-    (
-        lambda x, y: x.reshape(1, 1, 4, 4).conv2d(y.reshape(1, 1, 4, 4)).sum(),
-        {"gradient-windows"},
-    ),
+    (lambda x, y: x.reshape(1, 1, 4, 4).conv2d(y.reshape(1, 1, 4, 4)).sum(), {"gradient-windows"}),
     (lambda x, y: (rounded(x) * y).sum(), {"gradient-rounded"}),
     (lambda x, y: (x.square() * y).sum().gradient(x)[0].sum(), {"gradient-add"}),
     (lambda x, y: x.sum() + y.sum() * 0 + x[0, 0], {"gradient-shrink"}),
@@ -38,9 +35,7 @@ def rounded(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
 
 
 @pytest.mark.parametrize(("function", "names"), CASES)
-def test_replayed_the_steps_lead_to_the_gradients(
-    function: Function, names: set[str]
-) -> None:
+def test_replayed_the_steps_lead_to_the_gradients(function: Function, names: set[str]) -> None:
     x, y = (Tensor(np.full((4, 4), n, np.float32)).realize() for n in (1.5, 2))
     result = function(x, y)
     gradients = result.gradient(x, y, materialize_grads=True)
@@ -67,8 +62,7 @@ def test_without_the_rule_of_windows_the_rules_of_ops_are_used() -> None:
     with without(["gradient-windows"]), observe() as without_windows:
         (other,) = loss.gradient(x)
     names = [
-        {m.rule.name for r in w.records for m in r.matches}
-        for w in (watching, without_windows)
+        {m.rule.name for r in w.records for m in r.matches} for w in (watching, without_windows)
     ]
     assert "gradient-windows" in names[0] - names[1] and plain.uop is not other.uop
     np.testing.assert_allclose(plain.numpy(), other.numpy(), rtol=1e-6)

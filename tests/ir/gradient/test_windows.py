@@ -41,7 +41,5 @@ def test_the_rows_are_told() -> None:
     """Without them the sum would be over all copies of the axis."""
     x = Tensor.zeros(2, 10).contiguous()
     node = windows(x.uop, [Window(3, 1, 2, 0, 0)])
-    rows = [
-        r for n in node.toposort() if (r := rows_of(n, lambda n: n.src[0])) is not None
-    ]
+    rows = [r for n in node.toposort() if (r := rows_of(n, lambda n: n.src[0])) is not None]
     assert [(r.length, r.size, r.shift, r.columns) for r in rows] == [(10, 3, 2, 6)]

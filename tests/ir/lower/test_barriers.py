@@ -95,9 +95,7 @@ class Watched:
             positions = filled[depth].position, here[depth].position
             assert positions[0] < positions[1], "a loop that had to be cut was not"
             # the work-items of a group come to it together
-            loop = tuple(
-                p._replace(step=0) if p.is_work_item else p for p in here[:depth]
-            )
+            loop = tuple(p._replace(step=0) if p.is_work_item else p for p in here[:depth])
             self.waits[loop].add(positions)
 
 

@@ -25,9 +25,7 @@ def corners(dtype: DType) -> Array:
         return np.arange(int(dtype.min), int(dtype.max) + 1, dtype=dtype.numpy)
     rng = np.random.default_rng(3)
     near = [v for k in range(9) for v in (k, -k) if dtype.min <= v]
-    edges = [int(dtype.min) + k for k in range(4)] + [
-        int(dtype.max) - k for k in range(4)
-    ]
+    edges = [int(dtype.min) + k for k in range(4)] + [int(dtype.max) - k for k in range(4)]
     wide = rng.integers(dtype.min, dtype.max, 150, dtype=dtype.numpy, endpoint=True)
     some = np.arange(20, 60).astype(dtype.numpy)
     return np.concatenate([np.array(near + edges, dtype.numpy), wide, some])
@@ -55,9 +53,7 @@ def test_guards_that_bounds_leave_out_are_not_missed(op: Ops) -> None:
             x = variable(dtypes.int8, "x", *x_bounds)
             y = variable(dtypes.int8, "y", *y_bounds)
             graph = decomposed(x.alu(op, y))
-            spans = [
-                np.arange(lo, hi + 1, dtype=np.int8) for lo, hi in (x_bounds, y_bounds)
-            ]
+            spans = [np.arange(lo, hi + 1, dtype=np.int8) for lo, hi in (x_bounds, y_bounds)]
             a, b = (v.ravel() for v in np.meshgrid(*spans))
             want = evaluate(x.alu(op, y), {x: a, y: b})
             np.testing.assert_array_equal(evaluate(graph, {x: a, y: b}), want)

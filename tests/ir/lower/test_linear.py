@@ -10,14 +10,7 @@ import pytest
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.tools.compiler import needs_c
 from tests.tools.filecheck import filecheck
-from tests.tools.kernels import (
-    EXAMPLES,
-    LLVM,
-    interpreted,
-    matmul_bias_relu,
-    random_form,
-    run,
-)
+from tests.tools.kernels import EXAMPLES, LLVM, interpreted, matmul_bias_relu, random_form, run
 from workbench import Context, Kernel, Tensor, explore
 from workbench.base.target import Target
 from workbench.ir.lower.lower import lower
@@ -67,9 +60,7 @@ def loads(linear: Program, slot: int) -> list[tuple[tuple[str, ...], UOp]]:
 
 
 def test_golden() -> None:
-    assert (
-        to_text(program(matmul_bias_relu(8, 16, 12).graph, upcast("g1", 8))) == GOLDEN
-    )
+    assert to_text(program(matmul_bias_relu(8, 16, 12).graph, upcast("g1", 8))) == GOLDEN
 
 
 GOLDEN = """\
@@ -145,9 +136,7 @@ def test_vectors_are_cut_to_the_target(vector_bytes: int, width: int) -> None:
 
 
 @pytest.mark.parametrize("lanes, width", [(2, 2), (3, 1), (4, 4), (6, 2), (12, 4)])
-def test_a_vector_is_a_power_of_two_that_divides_the_lanes(
-    lanes: int, width: int
-) -> None:
+def test_a_vector_is_a_power_of_two_that_divides_the_lanes(lanes: int, width: int) -> None:
     graph = matmul_bias_relu(2, 12, 3).graph
     reads = loads(program(graph, upcast("g1", lanes)), 2)
     assert {s.dtype.count for _, s in reads} == {width} and len(reads) == lanes // width
@@ -212,9 +201,7 @@ def test_a_value_stands_in_the_deepest_loop_it_needs() -> None:
     """A row's own element is loaded outside of the loop over columns."""
     g0, g1, r0 = axis("g0", 4), axis("g1", 8), axis("r0", 5)
     row, column = load(param(1, 4), g0), load(param(2, 8), g1)
-    total = reduced(
-        Ops.ADD, load(param(3, 160), (g0 * 8 + g1) * 5 + r0) * (row * column), r0
-    )
+    total = reduced(Ops.ADD, load(param(3, 160), (g0 * 8 + g1) * 5 + r0) * (row * column), r0)
     graph = kernel("g0 g1 r0", (at(param(0, 32), g0 * 8 + g1), total, "g0 g1"))
     linear = program(graph)
     assert [path for path, _ in loads(linear, 1)] == [("g0",)]
@@ -226,9 +213,7 @@ def test_a_value_stands_in_the_deepest_loop_it_needs() -> None:
 
 def test_an_address_is_computed_loop_by_loop() -> None:
     linear = program(EXAMPLES["matmul_bias_relu"].graph)
-    multiplied = {
-        p for p, s in depths(linear) if s.op is Ops.MUL and s.dtype.kind == "index"
-    }
+    multiplied = {p for p, s in depths(linear) if s.op is Ops.MUL and s.dtype.kind == "index"}
     assert ("g0",) in multiplied, "the row's offset is computed once per row"
 
 
@@ -261,10 +246,7 @@ def test_a_dot_product_is_fused_multiply_adds_of_vectors() -> None:
         CHECK-NOT:  EXTRACT
         """,
     )
-    arrays = [
-        np.full(3, np.nan, np.float32),
-        *[np.arange(n, dtype=np.float32) for n in (96, 32)],
-    ]
+    arrays = [np.full(3, np.nan, np.float32), *[np.arange(n, dtype=np.float32) for n in (96, 32)]]
     assert np.array_equal(run(graph, "LLVM", arrays), interpreted(graph, arrays))
 
 
@@ -320,11 +302,7 @@ def test_a_constant_is_added_as_often_as_the_loop_says(device: str) -> None:
     kernel = Kernel.from_text(CONSTANT_SUM)
     assert (kernel.run(device)[0] == 14).all() and kernel.check(device)
     x = Tensor(np.zeros((6, 10), np.float32)).pad(((1, 2), (0, 3))).exp().sum(1)
-    padded = (
-        explore(x)
-        .kernels[0]
-        .apply(Opt(OptOps.PADTO, "g0", 4), Opt(OptOps.UPCAST, "g0", 0))
-    )
+    padded = explore(x).kernels[0].apply(Opt(OptOps.PADTO, "g0", 4), Opt(OptOps.UPCAST, "g0", 0))
     assert (padded.run(device)[0] == 13).all() and padded.check(device)
 
 
@@ -338,10 +316,7 @@ def test_lanes_that_are_all_settled_are_each_counted(device: str) -> None:
         for actual, want in (
             (places >= x.clip(0, 3), np.arange(64) >= numbers.clip(0, 3)),
             (places != (x > 3), np.arange(64) != (numbers > 3)),
-            (
-                (places >= x.clip(0, 3)).where(2, 1),
-                1 + (np.arange(64) >= numbers.clip(0, 3)),
-            ),
+            ((places >= x.clip(0, 3)).where(2, 1), 1 + (np.arange(64) >= numbers.clip(0, 3))),
             (x.clip(0, 3).pad((64, 0)) + 1, np.pad(numbers.clip(0, 3), (64, 0)) + 1),
         ):
             np.testing.assert_array_equal(actual.cumsum(0).numpy(), np.cumsum(want))

@@ -28,15 +28,7 @@ from workbench.ir.verify.verify import verify
 F16, BF16, F32 = dtypes.float16, dtypes.bfloat16, dtypes.float32
 SMALL = (F16, BF16, *dtypes.fp8s)
 SOFTWARE = Target("LLVM")
-UNCOMPUTED = (
-    Ops.PARAM,
-    Ops.DEFINE,
-    Ops.INDEX,
-    Ops.LOAD,
-    Ops.CAST,
-    Ops.BITCAST,
-    Ops.CONST,
-)
+UNCOMPUTED = (Ops.PARAM, Ops.DEFINE, Ops.INDEX, Ops.LOAD, Ops.CAST, Ops.BITCAST, Ops.CONST)
 SIZE = 64
 
 
@@ -90,9 +82,7 @@ def samples(dtype: DType) -> dict[str, UOp]:
 
 def arrays(graph: UOp) -> list[np.ndarray]:  # type: ignore[type-arg]
     rng = np.random.default_rng(0)
-    params = sorted(
-        (n for n in graph.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg
-    )
+    params = sorted((n for n in graph.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg)
     values = [np.zeros(params[0].arg[1], params[0].dtype.numpy)]
     for p in params[1:]:
         values.append((rng.standard_normal(p.arg[1]) * 100).astype(p.dtype.numpy))
@@ -130,12 +120,7 @@ def test_every_rule_fires_and_has_a_doc() -> None:
         for graph in samples(dtype).values():
             with observe() as watching:
                 lower(graph, SOFTWARE)
-            matches = [
-                m
-                for r in watching.records
-                if r.name == "low-precision"
-                for m in r.matches
-            ]
+            matches = [m for r in watching.records if r.name == "low-precision" for m in r.matches]
             fired |= {str(match.rule.name) for match in matches}
     assert fired == {rule.name for rule in ALL_LOW_PRECISION_RULES.rules}
     assert all(rule.doc for rule in ALL_LOW_PRECISION_RULES.rules)

@@ -51,9 +51,7 @@ def check(example: Example, form: Form, seed: int) -> None:
         except WorkbenchError as error:
             pytest.fail(f"{device}: {error}\n{form.reproducer(seed)}")
         error = np.abs(actual - expected)
-        if not np.allclose(
-            actual, expected, rtol=1e-5, atol=1e-5
-        ):  # NaN left over is a failure
+        if not np.allclose(actual, expected, rtol=1e-5, atol=1e-5):  # NaN left over is a failure
             pytest.fail(f"{device} is off by {error.max()}\n{form.reproducer(seed)}")
 
 

@@ -9,14 +9,7 @@ import pytest
 
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.tools.filecheck import filecheck
-from tests.tools.kernels import (
-    EXAMPLES,
-    LLVM,
-    interpreted,
-    reordered,
-    run,
-    tiled_matmul,
-)
+from tests.tools.kernels import EXAMPLES, LLVM, interpreted, reordered, run, tiled_matmul
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.lower.statement_tree import build_tree
@@ -302,10 +295,7 @@ def test_a_tile_is_not_hoisted_out_of_a_loop_it_does_not_depend_on() -> None:
     """Rule 2: As depends on g0 and r0, not on g1, which stands between them."""
     text = tree(EXAMPLES["tiled_matmul"].graph)
     outer = text.index("for g1 in 3")
-    assert (
-        text.index("As[a_f0, a_f1] =") > outer
-        and "As = DEFINE scratch float32[4][4]" in text
-    )
+    assert text.index("As[a_f0, a_f1] =") > outer and "As = DEFINE scratch float32[4][4]" in text
 
 
 def test_a_row_that_waits_for_all_rows_becomes_an_array() -> None:
@@ -347,9 +337,7 @@ def test_a_reduction_that_reads_another_one_waits_for_its_loop_to_end() -> None:
     g0, r0 = axis("g0", 4), axis("r0", 8)
     x = load(param(1, 32), g0 * 8 + r0)
     apart = x + -(reduced(Ops.ADD, x, r0) * 0.125)
-    graph = kernel(
-        "g0 r0", (at(param(0, 4), g0), reduced(Ops.ADD, apart * apart, r0), "g0")
-    )
+    graph = kernel("g0 r0", (at(param(0, 4), g0), reduced(Ops.ADD, apart * apart, r0), "g0"))
     assert tree(graph).count("for r0 in 8") == 2
     arrays = [np.full(4, np.nan, np.float32), np.arange(32, dtype=np.float32)]
     expected = np.full(4, 42.0)
@@ -372,9 +360,7 @@ def test_too_large_an_array_names_the_loops_that_were_split() -> None:
 
 
 def test_too_large_a_stage_is_refused() -> None:
-    with pytest.raises(
-        CompileError, match="(?s)e is an array of 64 bytes.*smaller tile"
-    ):
+    with pytest.raises(CompileError, match="(?s)e is an array of 64 bytes.*smaller tile"):
         build_tree(EXAMPLES["softmax"].graph, Target("LLVM", scratch_bytes=63))
 
 

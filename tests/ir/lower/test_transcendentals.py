@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ir.lower.graphs import (
-    FLOATS,
-    Array,
-    decomposed,
-    evaluate,
-    fused_multiply_add,
-    variable,
-)
+from tests.ir.lower.graphs import FLOATS, Array, decomposed, evaluate, fused_multiply_add, variable
 from tests.support import count
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.math.argument_reduction import two_over_pi
@@ -25,17 +18,9 @@ from workbench.ir.node.ops import Ops
 
 EXACT = {Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.COS: np.cos}
 # With one rounding in an FMA, as devices do it, and with two.
-ULPS = {
-    Ops.EXP2: (1.0, 2.0),
-    Ops.LOG2: (1.0, 2.01),
-    Ops.SIN: (1.3, 1.75),
-    Ops.COS: (1.3, 1.75),
-}
+ULPS = {Ops.EXP2: (1.0, 2.0), Ops.LOG2: (1.0, 2.01), Ops.SIN: (1.3, 1.75), Ops.COS: (1.3, 1.75)}
 # The floats that come closest to a multiple of pi/2. Source: Muller et al. 2018.
-CLOSEST = {
-    dtypes.float32: 16367173 * 2.0**72,
-    dtypes.float64: 6381956970095103 * 2.0**797,
-}
+CLOSEST = {dtypes.float32: 16367173 * 2.0**72, dtypes.float64: 6381956970095103 * 2.0**797}
 
 
 def ulps(actual: Array, want: Array) -> float:
@@ -85,8 +70,7 @@ def sin_samples(dtype: DType) -> dict[str, Array]:
     either = rng.choice([-1.0, 1.0], n)
     greatest = 2.0 ** np.arange(info.minexp, info.maxexp)
     return {
-        "all magnitudes": either
-        * rng.integers(0, last, n, dtype=uint).view(dtype.numpy),
+        "all magnitudes": either * rng.integers(0, last, n, dtype=uint).view(dtype.numpy),
         "one turn": rng.uniform(-7, 7, n),
         "many turns": rng.uniform(-1e6, 1e6, n),
         "around the seam": rng.uniform(0.78, 0.79, n),
@@ -108,11 +92,7 @@ SAMPLES = {
 # float64 with one rounding would need something wider to compute in.
 @pytest.mark.parametrize(
     ("dtype", "fma"),
-    [
-        (dtypes.float32, None),
-        (dtypes.float32, fused_multiply_add),
-        (dtypes.float64, None),
-    ],
+    [(dtypes.float32, None), (dtypes.float32, fused_multiply_add), (dtypes.float64, None)],
     ids=["float32", "float32 fused", "float64"],
 )
 @pytest.mark.parametrize("op", EXACT)
@@ -149,9 +129,7 @@ def test_transcendentals_at_the_edges(dtype: DType) -> None:
             want = exact(values.astype(np.longdouble)).astype(dtype.numpy)
         actual = evaluate(decomposed(x.alu(op)), {x: values})
         np.testing.assert_array_equal(actual, want)
-        np.testing.assert_array_equal(
-            np.signbit(actual)[want == 0], np.signbit(want)[want == 0]
-        )
+        np.testing.assert_array_equal(np.signbit(actual)[want == 0], np.signbit(want)[want == 0])
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -45,21 +45,9 @@ def test_other_casts() -> None:
     b = buffer(1, 3, dtype=dtypes.int32)
     values = {b: np.array([-1, 0, 300], np.int32)}
     assert interpret_tensor(b.cast(dtypes.uint8), values).tolist() == [255, 0, 44]
-    assert interpret_tensor(b.cast(dtypes.uint64), values).tolist() == [
-        2**64 - 1,
-        0,
-        300,
-    ]
+    assert interpret_tensor(b.cast(dtypes.uint64), values).tolist() == [2**64 - 1, 0, 300]
     assert interpret_tensor(b.cast(dtypes.bool), values).tolist() == [True, False, True]
-    assert interpret_tensor(b.cast(dtypes.bool).cast(F), values).tolist() == [
-        1.0,
-        0.0,
-        1.0,
-    ]
+    assert interpret_tensor(b.cast(dtypes.bool).cast(F), values).tolist() == [1.0, 0.0, 1.0]
     floats_ = b.cast(F) * math.nan
     assert interpret_tensor(floats_.cast(dtypes.bool), values).tolist() == [True] * 3
-    assert interpret_tensor(b.bitcast(dtypes.uint32), values).tolist() == [
-        2**32 - 1,
-        0,
-        300,
-    ]
+    assert interpret_tensor(b.bitcast(dtypes.uint32), values).tolist() == [2**32 - 1, 0, 300]

@@ -11,9 +11,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.closeness import LONG_STEPS, are_close, errors, tolerance
 
 
-@pytest.mark.parametrize(
-    "dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]
-)
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64])
 def test_rounding_is_equal_and_more_is_not(dtype: DType) -> None:
     expected = np.array([1.0, -100.0, 0.0], dtype.numpy)
     limit = 100 * tolerance(dtype)
@@ -70,7 +68,4 @@ CLOSE: list[tuple[Any, Any, str, bool]] = [
 def test_what_counts_as_the_same_answer(
     expected: Any, actual: Any, dtype: str, close: bool
 ) -> None:
-    assert (
-        are_close(np.array(actual, dtype), np.array(expected, dtype), LONG_STEPS)
-        is close
-    )
+    assert are_close(np.array(actual, dtype), np.array(expected, dtype), LONG_STEPS) is close

@@ -11,11 +11,7 @@ from tests.ir import samples
 from tests.ir.samples import F, at, axis, buffer, floats, kernel, param, reduced, tensor
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning.interpret import (
-    interpret_kernel,
-    interpret_tensor,
-    interpret_tensors,
-)
+from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor, interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -42,9 +38,7 @@ def test_iota_and_constants() -> None:
     iota = UOp(Ops.IOTA, dtypes.int32, (), 4)
     np.testing.assert_array_equal(interpret_tensor(iota * 3 + 1, {}), [1, 4, 7, 10])
     spread = tensor(Ops.EXPAND, UOp.const(F, 0.1), (2, 2))
-    np.testing.assert_array_equal(
-        interpret_tensor(spread, {}), np.full((2, 2), np.float32(0.1))
-    )
+    np.testing.assert_array_equal(interpret_tensor(spread, {}), np.full((2, 2), np.float32(0.1)))
 
 
 IDENTITY = {
@@ -64,36 +58,24 @@ def test_an_empty_reduction_gives_the_identity(op: Ops, dtype: DType) -> None:
     assert actual.tolist() == [[want, want]]
     r0 = axis("r0", 0)
     k = kernel(
-        "r0",
-        (
-            at(param(0, 1, dtype), UOp.index(0)),
-            reduced(op, UOp.const(dtype, 1), r0),
-            "",
-        ),
+        "r0", (at(param(0, 1, dtype), UOp.index(0)), reduced(op, UOp.const(dtype, 1), r0), "")
     )
     assert interpret_kernel(k, [np.zeros(1, dtype.numpy)])[0].tolist() == [want]
 
 
 def test_reductions_wrap_or_are_logical() -> None:
     small, truth = buffer(1, 3, dtype=dtypes.uint8), buffer(2, 3, dtype=dtypes.bool)
-    values = {
-        small: np.array([200, 100, 3], np.uint8),
-        truth: np.array([True, True, False]),
-    }
+    values = {small: np.array([200, 100, 3], np.uint8), truth: np.array([True, True, False])}
     for op, b, want in (
         (Ops.ADD, small, 47), (Ops.MUL, small, 96), (Ops.ADD, truth, True), (Ops.MUL, truth, False),
     ):  # fmt: skip
-        assert interpret_tensor(
-            tensor(Ops.REDUCE_AXIS, b, (op, (0,))), values
-        ).tolist() == [want]
+        assert interpret_tensor(tensor(Ops.REDUCE_AXIS, b, (op, (0,))), values).tolist() == [want]
 
 
 def test_max_keeps_nan() -> None:
     b = buffer(1, 2)
     values = {b: np.array([math.nan, 1.0], np.float32)}
-    assert math.isnan(
-        interpret_tensor(tensor(Ops.REDUCE_AXIS, b, (Ops.MAX, (0,))), values)[0]
-    )
+    assert math.isnan(interpret_tensor(tensor(Ops.REDUCE_AXIS, b, (Ops.MAX, (0,))), values)[0])
     assert math.isnan(interpret_tensor(b.alu(Ops.MAX, b.like(9)), values)[0])
 
 

@@ -32,9 +32,7 @@ def test_matmul_with_bias_and_relu() -> None:
 
 def test_staged_kernels() -> None:
     a, b = floats(8, 8), floats(8, 8)
-    actual = interpret_kernel(
-        samples.tiled_matmul(), [np.zeros((8, 8), np.float32), a, b]
-    )
+    actual = interpret_kernel(samples.tiled_matmul(), [np.zeros((8, 8), np.float32), a, b])
     np.testing.assert_allclose(actual[0], a @ b, rtol=1e-5, atol=1e-6)
     x = floats(3, 7)
     e = np.exp2(x - x.max(1, keepdims=True))
@@ -44,16 +42,12 @@ def test_staged_kernels() -> None:
 
 def test_a_guarded_index_reads_zero_and_writes_nothing() -> None:
     x = floats(9)
-    actual = interpret_kernel(
-        samples.padded_sum(9), [np.full(9, np.nan, np.float32), x]
-    )
+    actual = interpret_kernel(samples.padded_sum(9), [np.full(9, np.nan, np.float32), x])
     padded = np.pad(x, 1)
     np.testing.assert_allclose(
         actual[0], padded[:-2] + padded[1:-1] + padded[2:], rtol=1e-5, atol=1e-6
     )
-    nothing = kernel(
-        "g0", (at(param(0, 0), gated(axis("g0", 2), axis("g0", 2) < 0)), F_ONE, "g0")
-    )
+    nothing = kernel("g0", (at(param(0, 0), gated(axis("g0", 2), axis("g0", 2) < 0)), F_ONE, "g0"))
     assert interpret_kernel(nothing, [floats(0)])[0].size == 0
 
 
@@ -73,9 +67,7 @@ def test_an_index_out_of_range_is_named() -> None:
     g0, r0 = axis("g0", 4), axis("r0", 4)
     beyond = kernel("g0", (at(param(0, 4), g0), load(param(1, 4), g0 + 1), "g0"))
     below = kernel("g0", (at(param(0, 4), g0 - 1), F_ONE, "g0"))
-    wrong_gate = kernel(
-        "g0", (at(param(0, 4), g0), load(param(1, 4), gated(g0 + 1, g0 < 9)), "g0")
-    )
+    wrong_gate = kernel("g0", (at(param(0, 4), g0), load(param(1, 4), gated(g0 + 1, g0 < 9)), "g0"))
     staged = stage("t", (3,), load(param(1, 4), r0), r0)
     filled = kernel("g0 r0", (at(param(0, 4), g0), at(staged, g0.like(0)), "g0"))
     for k, words in (
@@ -101,20 +93,14 @@ def test_two_reductions_in_turn() -> None:
     x = param(1, 12)
     mean = reduced(Ops.ADD, load(x, g0 * 4 + r0), r0) * 0.25
     apart = load(x, g0 * 4 + r1) + -mean
-    k = kernel(
-        "g0 r0 r1", (at(param(0, 3), g0), reduced(Ops.ADD, apart * apart, r1), "g0")
-    )
+    k = kernel("g0 r0 r1", (at(param(0, 3), g0), reduced(Ops.ADD, apart * apart, r1), "g0"))
     a = floats(3, 4)
-    np.testing.assert_allclose(
-        interpret_kernel(k, [floats(3), a])[0], a.var(1) * 4, rtol=1e-5
-    )
+    np.testing.assert_allclose(interpret_kernel(k, [floats(3), a])[0], a.var(1) * 4, rtol=1e-5)
 
 
 def test_several_outputs_and_order_between_stores() -> None:
     g0, g1 = axis("g0", 4), axis("g1", 4)
-    first = kernel("g0", (at(param(0, 4), g0), load(param(2, 4), g0) * 2.0, "g0")).src[
-        0
-    ]
+    first = kernel("g0", (at(param(0, 4), g0), load(param(2, 4), g0) * 2.0, "g0")).src[0]
     after = UOp(Ops.AFTER, F, (param(0, 4), first))
     second = kernel("g1", (at(param(1, 4), g1), load(after, g1 * -1 + 3), "g1")).src[0]
     k = UOp.sink(first, second, arg=KernelInfo("two", ("g0", "g1")))
@@ -144,9 +130,7 @@ def kernels(draw: st.DrawFn) -> UOp:
     def value(ranges: list[UOp], depth: int) -> UOp:
         kind = draw(
             st.sampled_from(
-                ["load", "gate", "sum", "reduce", "stage"]
-                if depth
-                else ["load", "gate"]
+                ["load", "gate", "sum", "reduce", "stage"] if depth else ["load", "gate"]
             )
         )
         if kind == "load":
@@ -202,14 +186,10 @@ def step_by_step(node: UOp, env: dict[UOp, int], x: list[int]) -> Any:
         place = below(node.src[0].src[1])
         return 0 if place is None else x[place]
     if node.op is Ops.REDUCE:
-        start = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: -(2**31), Ops.MIN: 2**31 - 1}[
-            node.arg
-        ]
+        start = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: -(2**31), Ops.MIN: 2**31 - 1}[node.arg]
         for i in range(node.src[1].extent):
             start = wrap(
-                PYTHON[node.arg](
-                    start, step_by_step(node.src[0], env | {node.src[1]: i}, x)
-                )
+                PYTHON[node.arg](start, step_by_step(node.src[0], env | {node.src[1]: i}, x))
             )
         return start
     if node.op is Ops.INDEX:
@@ -221,9 +201,7 @@ def step_by_step(node: UOp, env: dict[UOp, int], x: list[int]) -> Any:
 
 
 @given(
-    kernels(),
-    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=12, max_size=12),
-    st.booleans(),
+    kernels(), st.lists(st.integers(-(2**31), 2**31 - 1), min_size=12, max_size=12), st.booleans()
 )
 def test_any_kernel_means_what_its_loops_do(k: UOp, x: list[int], small: bool) -> None:
     store, g0, g1 = k.src[0].src

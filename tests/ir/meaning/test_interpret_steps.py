@@ -15,22 +15,16 @@ from workbench.ir.node.ops import Ops
 
 
 @pytest.mark.parametrize("name", samples.KERNELS)
-def test_windows_do_not_change_the_answer(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_do_not_change_the_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     k = samples.KERNELS[name]
     params = {p.arg[0]: p for p in k.toposort() if p.op is Ops.PARAM}
     arrays = [floats(params[slot].arg[1]) for slot in sorted(params)]
     whole = interpret_kernel(k, arrays, widen=True)
     monkeypatch.setattr(interpret_steps, "ELEMENTS_AT_ONCE", 5)
-    np.testing.assert_allclose(
-        interpret_kernel(k, arrays, widen=True)[0], whole[0], rtol=1e-12
-    )
+    np.testing.assert_allclose(interpret_kernel(k, arrays, widen=True)[0], whole[0], rtol=1e-12)
 
 
-def test_a_range_that_a_stage_closes_too_is_not_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_range_that_a_stage_closes_too_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     g0 = axis("g0", 9)
     turned = at(stage("t", (9,), load(param(1, 9), g0), g0), g0 * -1 + 8)
     k = kernel("g0", (at(param(0, 9), g0), turned, "g0"))
@@ -43,9 +37,7 @@ def test_a_big_product_is_never_held_whole() -> None:
     n = 512
     a, b = floats(n, n), floats(n, n)
     actual = interpret_kernel(
-        samples.matmul(n, n, n),
-        [floats(n * n), a, b, np.zeros(n, np.float32)],
-        widen=True,
+        samples.matmul(n, n, n), [floats(n * n), a, b, np.zeros(n, np.float32)], widen=True
     )
     want = np.maximum(a.astype(float) @ b.astype(float), 0)
     np.testing.assert_allclose(actual[0].reshape(n, n), want, rtol=1e-10, atol=1e-10)
@@ -71,9 +63,7 @@ def test_a_big_reduction_comes_in_windows() -> None:
     k = kernel("g0 r0", (at(param(0, 64), g0), reduced(Ops.ADD, value, r0), "g0"))
     x = np.arange(1 << 16, dtype=np.float32) % 70
     want = [np.maximum(x, i).sum(dtype=float) for i in range(64)]
-    np.testing.assert_allclose(
-        interpret_kernel(k, [floats(64), x], widen=True)[0], want
-    )
+    np.testing.assert_allclose(interpret_kernel(k, [floats(64), x], widen=True)[0], want)
 
 
 def test_deep_kernels_do_not_recurse() -> None:

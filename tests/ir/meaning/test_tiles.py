@@ -86,17 +86,11 @@ def test_who_has_an_element() -> None:
 @pytest.mark.parametrize(
     ("core", "tile", "words"),
     [
-        (
-            "16x8x16",
-            "a",
-            'try      lane_map(Device["H100"].target.tensor_cores[0], "a")',
-        ),
+        ("16x8x16", "a", 'try      lane_map(Device["H100"].target.tensor_cores[0], "a")'),
         (CORES[0], "d", "because  a tensor core has a, b, c"),
     ],
 )
-def test_what_has_no_lane_map_is_refused(
-    core: TensorCore, tile: str, words: str
-) -> None:
+def test_what_has_no_lane_map_is_refused(core: TensorCore, tile: str, words: str) -> None:
     with pytest.raises(WorkbenchError) as error:
         lane_map(core, tile)
     assert words in str(error.value)

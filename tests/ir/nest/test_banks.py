@@ -126,9 +126,7 @@ def passes(access: TileAccess, shape: Sequence[int], nbytes: int) -> int:
     return max(sum(w % BANKS == bank for w in words) for bank in range(BANKS))
 
 
-def longest(
-    accesses: Sequence[TileAccess], shape: tuple[int, ...], nbytes: int
-) -> tuple[int, ...]:
+def longest(accesses: Sequence[TileAccess], shape: tuple[int, ...], nbytes: int) -> tuple[int, ...]:
     """Return the shape of a tile's memory, by trying each."""
     lanes = math.lcm(*[access.lanes for access in accesses])
     last = len(shape) - (2 if lanes > 1 and shape[-1] == lanes else 1)
@@ -140,9 +138,7 @@ def longest(
                 if math.prod(longer[n:]) % lanes == 0:
                     shapes.append(longer)
     costs = [sum(passes(a, each, nbytes) for a in accesses) for each in shapes]
-    return min(
-        zip(costs, map(math.prod, shapes), shapes, strict=True), key=lambda c: c[:2]
-    )[2]
+    return min(zip(costs, map(math.prod, shapes), shapes, strict=True), key=lambda c: c[:2])[2]
 
 
 def enumerated(at: Sequence[UOp], items: Sequence[UOp]) -> tuple[tuple[int, ...], ...]:
@@ -151,9 +147,7 @@ def enumerated(at: Sequence[UOp], items: Sequence[UOp]) -> tuple[tuple[int, ...]
     values = index_values(indexes, items, 1 << 20, others_stand=True)
     extents = [axis.extent for axis in items]
     assert values is not None
-    return tuple(
-        tuple(np.broadcast_to(v, extents).reshape(-1)[:BANKS].tolist()) for v in values
-    )
+    return tuple(tuple(np.broadcast_to(v, extents).reshape(-1)[:BANKS].tolist()) for v in values)
 
 
 def drawn_kernels(seed: int, machine: str) -> Iterator[UOp]:
@@ -162,34 +156,17 @@ def drawn_kernels(seed: int, machine: str) -> Iterator[UOp]:
     kind = dice.choice([dtypes.float32, dtypes.float16, dtypes.int8])
     m, n, k = (dice.choice([16, 24, 33, 64, 100]) for _ in range(3))
     a, b = Tensor.empty(m, k, dtype=kind), Tensor.empty(k, n, dtype=kind)
-    values = [
-        a @ b,
-        a.T.contiguous() @ b.T if m == n else a.T.contiguous(),
-        a.softmax(),
-        a.sum(0),
-    ]
+    values = [a @ b, a.T.contiguous() @ b.T if m == n else a.T.contiguous(), a.softmax(), a.sum(0)]
     kernel = explore(dice.choice(values)).kernels[-1].ast
-    for op in (
-        OptOps.UPCAST,
-        OptOps.LOCAL,
-        OptOps.LOCAL,
-        None,
-        OptOps.STAGE,
-        OptOps.STAGE,
-        None,
-    ):
+    for op in (OptOps.UPCAST, OptOps.LOCAL, OptOps.LOCAL, None, OptOps.STAGE, OptOps.STAGE, None):
         offers = [o for o in legal_opts(kernel, target) if op in (None, o.op)]
-        changed = (
-            apply_if_legal(kernel, dice.choice(offers), target) if offers else None
-        )
+        changed = apply_if_legal(kernel, dice.choice(offers), target) if offers else None
         kernel = kernel if changed is None else changed
         yield kernel
 
 
 @pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X"])
-def test_rows_are_as_long_as_by_trying_each(
-    machine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_as_long_as_by_trying_each(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = set()
     padded = storage.padded
 
@@ -217,9 +194,7 @@ def test_first_work_items_are_those_of_the_indexes() -> None:
     """Of sums of axes by their factors, of quotients and remainders by evaluation."""
     for seed in range(100 + count(900)):
         dice = random.Random(seed)
-        extents = [
-            dice.choice([1, 2, 3, 4, 8, 16, 33]) for _ in range(dice.randint(1, 3))
-        ]
+        extents = [dice.choice([1, 2, 3, 4, 8, 16, 33]) for _ in range(dice.randint(1, 3))]
         items = [UOp.range(n, f"l{i}", AxisType.LOCAL) for i, n in enumerate(extents)]
         loop = UOp.range(7, "r0", AxisType.REDUCE)
         index = UOp.index(dice.randint(0, 5))
@@ -238,6 +213,4 @@ def test_what_a_kernel_takes_is_bounded_without_longer_rows() -> None:
         for kernel in drawn_kernels(seed, "CUDA:H100"):
             for nbytes in (512, 2048, 8192, 1 << 15):
                 target = replace(GPU, shared_bytes=nbytes)
-                assert excess(kernel, target) == plan_storage(kernel, target).excess(
-                    target
-                )
+                assert excess(kernel, target) == plan_storage(kernel, target).excess(target)

@@ -91,9 +91,7 @@ def forms() -> list[tuple[str, Kernel]]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=names)
-def test_counts_are_what_the_program_does(
-    form: tuple[Callable[[], Tensor], list[Opt]],
-) -> None:
+def test_counts_are_what_the_program_does(form: tuple[Callable[[], Tensor], list[Opt]]) -> None:
     kernel = explore(form[0]()).kernels[-1]
     for chosen in (kernel.apply(*form[1]), kernel.optimized()):
         buffers = kernel.data.buffers(kernel.original, "LLVM")

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest import footprint
-from workbench.ir.nest.footprint import (
-    Runs,
-    Touched,
-    count_sums,
-    runs,
-    strides,
-    touched,
-)
+from workbench.ir.nest.footprint import Runs, Touched, count_sums, runs, strides, touched
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
@@ -108,9 +101,7 @@ def test_a_gate_that_rows_share_with_a_window_leaves_whole_rows() -> None:
 def test_what_depends_on_data_is_bounded() -> None:
     inner = range_("g0", 8)
     param = UOp(Ops.PARAM, dtypes.int32, (), (1, 8))
-    loaded = UOp(
-        Ops.LOAD, dtypes.int32, (UOp(Ops.INDEX, dtypes.int32, (param, inner)),)
-    )
+    loaded = UOp(Ops.LOAD, dtypes.int32, (UOp(Ops.INDEX, dtypes.int32, (param, inner)),))
     index = loaded.cast(dtypes.index)
     assert touched([index], {inner}, 1000) == Touched(8, exact=False)
     assert strides([index], inner) is None
@@ -123,9 +114,7 @@ def test_runs_say_what_a_cache_holds() -> None:
     assert runs([matrix], {row}, 16) == (Runs(64, 1, 512),)
     assert runs([matrix], {row, column}, 16) == (Runs(64, 48, 512),)
     assert runs([row * 48 + column], {row, column}, 16) == (Runs(1, 64 * 48, 0),)
-    assert runs([column * 3], {column}, 16) == (Runs(1, 1 + 3 * 47, 0),), (
-        "gaps in lines"
-    )
+    assert runs([column * 3], {column}, 16) == (Runs(1, 1 + 3 * 47, 0),), "gaps in lines"
 
 
 def test_neighbours_are_one_run_and_strangers_are_two() -> None:

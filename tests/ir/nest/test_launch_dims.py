@@ -93,9 +93,7 @@ def test_a_dimension_of_a_group_has_a_limit_of_its_own() -> None:
     """A group of CUDA has at most 64 work-items along z (CUDA C++ Programming Guide, "Technical
     Specifications per Compute Capability")."""
     x = Tensor(np.ones((128, 2, 2), np.float32)).realize()
-    kernel = kernel_of(
-        x + Tensor(np.ones((128, 2), np.float32)).realize().reshape(128, 1, 2)
-    )
+    kernel = kernel_of(x + Tensor(np.ones((128, 2), np.float32)).realize().reshape(128, 1, 2))
     there = kernel.on("CUDA:H100").kernel
     for size, is_legal in ((64, True), (128, False)):
         group = there.apply(Opt(OptOps.LOCAL, "g0", size), Opt(OptOps.LOCAL, "g1", 2))
@@ -109,7 +107,5 @@ def test_a_group_too_large_is_written_for_no_device() -> None:
     """Opts of a processor are not asked of the device whose code is read."""
     kernel = kernel_of(Tensor(np.ones(8192, np.float32)).realize() + 1)
     large = kernel.apply(Opt(OptOps.LOCAL, "g0", 4096))
-    with pytest.raises(
-        CompileError, match="4,096 work-items, and 1,024 fit on CUDA:H100"
-    ):
+    with pytest.raises(CompileError, match="4,096 work-items, and 1,024 fit on CUDA:H100"):
         large.code_for("CUDA:H100")

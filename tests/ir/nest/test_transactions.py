@@ -11,9 +11,7 @@ from workbench.ir.nest.transactions import bank_passes, sectors, words_at_once
 def test_random_accesses() -> None:
     dice = np.random.default_rng(4)
     for _ in range(count(3000)):
-        lanes, nbytes = (
-            int(dice.choice(n)) for n in ((16, 32, 64), (1, 2, 4, 8, 12, 16, 64))
-        )
+        lanes, nbytes = (int(dice.choice(n)) for n in ((16, 32, 64), (1, 2, 4, 8, 12, 16, 64)))
         shape = int(dice.integers(1, 4)), lanes
         first = dice.integers(0, dice.choice([20, 3000]), shape) * nbytes
         active = dice.random(shape) < dice.choice([0.2, 0.9, 1])

@@ -18,17 +18,7 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp, gated
 
-INTEGER = [
-    Ops.ADD,
-    Ops.MUL,
-    Ops.IDIV,
-    Ops.MOD,
-    Ops.MAX,
-    Ops.MIN,
-    Ops.AND,
-    Ops.OR,
-    Ops.XOR,
-]
+INTEGER = [Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR]
 INTEGER += [Ops.SHL, Ops.SHR]
 LOGIC = [Ops.AND, Ops.OR, Ops.XOR]
 
@@ -94,27 +84,18 @@ def expressions(draw: st.DrawFn, dtype: DType | None = None, depth: int = 4) -> 
         sides = draw(st.sampled_from(DTYPES))
         parts = [draw(expressions(sides, depth - 1)) for _ in range(2)]
         return parts[0].alu(draw(st.sampled_from(sorted(COMPARE, key=str))), parts[1])
-    kind = draw(
-        st.sampled_from(
-            ["leaf", "binary", "binary", "binary", "unary", "where", "cast"]
-        )
-    )
+    kind = draw(st.sampled_from(["leaf", "binary", "binary", "binary", "unary", "where", "cast"]))
     if depth <= 0 or kind == "leaf":
         if draw(st.booleans()):
             return draw(st.sampled_from(RANGES)).cast(dtype)
         small, any_ = st.integers(-9, 9), st.integers(int(dtype.min), int(dtype.max))
         return UOp.const(dtype, draw(st.one_of(small, small, any_)))
     if kind == "unary":
-        return draw(expressions(dtype, depth - 1)).alu(
-            draw(st.sampled_from([Ops.NEG, Ops.NOT]))
-        )
+        return draw(expressions(dtype, depth - 1)).alu(draw(st.sampled_from([Ops.NEG, Ops.NOT])))
     if kind == "cast":
         source = draw(st.sampled_from([*DTYPES, dtypes.bool]))
         return draw(expressions(source, depth - 1)).cast(dtype)
-    left, right = (
-        draw(expressions(dtype, depth - 1)),
-        draw(expressions(dtype, depth - 1)),
-    )
+    left, right = (draw(expressions(dtype, depth - 1)), draw(expressions(dtype, depth - 1)))
     if kind == "where":
         return draw(expressions(dtypes.bool, depth - 1)).where(left, right)
     return left.alu(draw(st.sampled_from(INTEGER)), right)
@@ -130,10 +111,7 @@ def test_bounds_hold_every_value(node: UOp) -> None:
 
 @given(expressions(dtypes.index, 3))
 def test_reach_is_within_bounds_and_holds_every_value(node: UOp) -> None:
-    steps = [
-        dict(zip(RANGES, s, strict=True))
-        for s in product(*[range(r.extent) for r in RANGES])
-    ]
+    steps = [dict(zip(RANGES, s, strict=True)) for s in product(*[range(r.extent) for r in RANGES])]
     values = [evaluate(node, s) for s in steps]
     least, greatest = exact_range(node)
     if max(map(abs, values)) < 1 << 40 and max(map(abs, (least, greatest))) < 1 << 40:
@@ -185,9 +163,7 @@ def test_bounds_are_this_good(node: UOp) -> None:
     assert node.bounds == EXACT[node] and (node.vmin, node.vmax) == node.bounds
 
 
-BINARY = sorted(
-    (op for op, row in OPS.items() if row.python and row.arity == 2), key=str
-)
+BINARY = sorted((op for op, row in OPS.items() if row.python and row.arity == 2), key=str)
 NEAR = (0, 1, 7, 8)
 
 
@@ -205,8 +181,7 @@ def test_bounds_of_an_op_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
     inputs = sorted(n for n in ends if low <= n <= high)
     between = [(a, b) for a in inputs for b in inputs if a <= b]
     left, right = [
-        {(a, b): UOp(Ops.VAR, dtype, (), (name, a, b)) for a, b in between}
-        for name in "xy"
+        {(a, b): UOp(Ops.VAR, dtype, (), (name, a, b)) for a, b in between} for name in "xy"
     ]
     result = dtypes.bool if op in COMPARE else dtype
     for x, y in product(left.items(), right.items()):
@@ -224,9 +199,7 @@ UNARY = [Ops.NEG, Ops.NOT, Ops.CAST]
 
 @pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8], ids=str)
 @pytest.mark.parametrize("op", UNARY, ids=str)
-def test_bounds_of_an_op_on_one_number_hold_all_of_its_values(
-    op: Ops, dtype: DType
-) -> None:
+def test_bounds_of_an_op_on_one_number_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
     low, high = int(dtype.min), int(dtype.max)
     results = [dtypes.bool, *DTYPES, dtypes.float32] if op is Ops.CAST else [dtype]
     for first, result in product(range(low, high + 1), results):
@@ -235,7 +208,5 @@ def test_bounds_of_an_op_on_one_number_hold_all_of_its_values(
             numbers = np.arange(first, last + 1).astype(dtype.numpy)
             node = UOp(op, result, (x,))
             meaning = OPS[op].python
-            outputs = (
-                meaning(numbers) if meaning else cast_array(numbers, dtype, result)
-            )
+            outputs = meaning(numbers) if meaning else cast_array(numbers, dtype, result)
             assert node.vmin <= outputs.min() and outputs.max() <= node.vmax

@@ -17,15 +17,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.node import ops
-from workbench.ir.node.ops import (
-    CASTS,
-    COMPARE,
-    ELEMENTWISE,
-    MOVEMENT,
-    OPS,
-    REDUCTIONS,
-    Ops,
-)
+from workbench.ir.node.ops import CASTS, COMPARE, ELEMENTWISE, MOVEMENT, OPS, REDUCTIONS, Ops
 
 INTEGERS = [
     dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index,
@@ -73,31 +65,8 @@ UNARY: dict[Ops, Callable[[int], int]] = {Ops.NEG: lambda a: -a, Ops.NOT: lambda
 
 def corners(dtype: DType) -> list[int]:
     low, high, half = int(dtype.min), int(dtype.max), dtype.bits // 2
-    near = {
-        low,
-        low + 1,
-        low // 2,
-        high,
-        high - 1,
-        high // 2,
-        0,
-        1,
-        2,
-        3,
-        7,
-        dtype.bits - 1,
-    }
-    near |= {
-        -1,
-        -2,
-        -3,
-        -7,
-        -dtype.bits,
-        dtype.bits,
-        dtype.bits + 1,
-        1 << half,
-        (1 << half) - 1,
-    }
+    near = {low, low + 1, low // 2, high, high - 1, high // 2, 0, 1, 2, 3, 7, dtype.bits - 1}
+    near |= {-1, -2, -3, -7, -dtype.bits, dtype.bits, dtype.bits + 1, 1 << half, (1 << half) - 1}
     return sorted(v for v in near if low <= v <= high)
 
 
@@ -114,9 +83,7 @@ def test_integers_mean_what_pythons_do(op: Ops, dtype: DType) -> None:
     expected = [want(*pair, dtype) for pair in pairs]
     if op not in COMPARE:
         expected = [wrap(int(v), dtype) for v in expected]
-    assert dict(zip(pairs, actual.tolist(), strict=True)) == dict(
-        zip(pairs, expected, strict=True)
-    )
+    assert dict(zip(pairs, actual.tolist(), strict=True)) == dict(zip(pairs, expected, strict=True))
     singles = [meaning(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True)]
     assert [np.asarray(s).tolist() for s in singles] == expected  # also without axes
 
@@ -143,16 +110,7 @@ def test_bools() -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_floats(kind: type) -> None:
     x = np.array([0.0, -0.0, 1.0, -2.5, 1e30, math.inf, -math.inf, math.nan], kind)
-    for op in (
-        Ops.NEG,
-        Ops.EXP2,
-        Ops.LOG2,
-        Ops.SIN,
-        Ops.COS,
-        Ops.SQRT,
-        Ops.RECIP,
-        Ops.TRUNC,
-    ):
+    for op in (Ops.NEG, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.SQRT, Ops.RECIP, Ops.TRUNC):
         meaning = OPS[op].python
         assert meaning is not None and meaning(x).dtype == kind
     assert OPS[Ops.RECIP].python(x)[:2].tolist() == [math.inf, -math.inf]  # type: ignore[misc]
@@ -170,10 +128,7 @@ def test_the_table_is_complete() -> None:
     for op, row in OPS.items():
         assert set(row.levels) <= set("tkln") and row.doc, op
         assert row.levels or op is Ops.GRADIENT
-    assert (
-        ELEMENTWISE >= COMPARE | CASTS | REDUCTIONS.keys()
-        and not ELEMENTWISE & MOVEMENT
-    )
+    assert ELEMENTWISE >= COMPARE | CASTS | REDUCTIONS.keys() and not ELEMENTWISE & MOVEMENT
     assert {op for op in ELEMENTWISE if OPS[op].arity not in (1, 2, 3)} == set()
 
 
@@ -222,9 +177,7 @@ def has_table(path: Path) -> bool:
 def test_no_other_table_repeats_a_column() -> None:
     """A fact that several places need is a column; a new table says here what else it is."""
     package = Path(ops.__file__).parents[2]
-    tables = {
-        str(p.relative_to(package)) for p in package.rglob("*.py") if has_table(p)
-    }
+    tables = {str(p.relative_to(package)) for p in package.rglob("*.py") if has_table(p)}
     assert tables - {"ir/node/ops.py"} == set(OTHER_TABLES)
 
 
@@ -233,13 +186,9 @@ def test_an_elementwise_op_is_known_everywhere(op: Ops) -> None:
     """Its row fills the columns; each renderer writes it, or lowering takes it apart."""
     row = OPS[op]
     assert row.word and row.cost >= 0 and row.slots >= 0
-    assert (row.arity == 2) >= bool(row.symbol) and bool(row.symbol) == bool(
-        row.precedence
-    )
+    assert (row.arity == 2) >= bool(row.symbol) and bool(row.symbol) == bool(row.precedence)
     assert (op in REDUCTIONS) <= row.is_commutative
-    decomposed = FUNCTIONS | {
-        o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()
-    }
+    decomposed = FUNCTIONS | {o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()}
     assert op in instructions.SUPPORTED | decomposed
     assert op in {*operators.INFIX, *operators.SPECIAL, Ops.FMOD} | decomposed
 

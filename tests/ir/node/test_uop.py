@@ -39,9 +39,7 @@ def test_constants_are_told_apart_by_their_bits() -> None:
     assert UOp.const(F, 1) is UOp.const(F, 1.0) and type(UOp.const(F, 1).arg) is float
     assert UOp.const(F, 0.1) is UOp.const(F, 0.1 + 1e-12)  # one float32
     assert UOp.const(dtypes.int8, 300) is UOp.const(dtypes.int8, 44)
-    assert (
-        UOp.const(dtypes.bool, 1).arg is True and UOp.const(dtypes.int32, True).arg == 1
-    )
+    assert UOp.const(dtypes.bool, 1).arg is True and UOp.const(dtypes.int32, True).arg == 1
     lanes = [UOp(Ops.LANES, F.vec(2), (), (v, math.nan)) for v in (0.0, -0.0, 0.0)]
     assert lanes[0] is not lanes[1] and lanes[0] is lanes[2]
 
@@ -96,15 +94,9 @@ def test_nodes_that_nobody_holds_die() -> None:
 def test_twenty_thousand_deep() -> None:
     deep = chain(DEEP)
     g0 = axis("g0", 10)
-    assert deep.shape == () and deep.bounds == (
-        DEEP // 2,
-        DEEP // 2 + 9 * (DEEP // 2 + 1),
-    )
+    assert deep.shape == () and deep.bounds == (DEEP // 2, DEEP // 2 + 9 * (DEEP // 2 + 1))
     assert deep.ranges == {g0} and len(deep.toposort()) == DEEP + 4 - 1
-    assert (
-        deep.substitute({g0: UOp.index(2)}).bounds
-        == (DEEP // 2 + 2 * (DEEP // 2 + 1),) * 2
-    )
+    assert deep.substitute({g0: UOp.index(2)}).bounds == (DEEP // 2 + 2 * (DEEP // 2 + 1),) * 2
     watch = weakref.ref(deep.src[0].src[0])
     del deep
     gc.collect()
@@ -160,9 +152,7 @@ def test_gates() -> None:
 def test_leaves_of_several_roots() -> None:
     sinks = list(samples.KERNELS.values())
     params = list(leaves(sinks, Ops.PARAM))
-    assert len(params) == len(set(params)) and set(params) >= set(
-        leaves(sinks[:1], Ops.PARAM)
-    )
+    assert len(params) == len(set(params)) and set(params) >= set(leaves(sinks[:1], Ops.PARAM))
 
 
 def test_operators_are_the_ops_that_people_mean() -> None:

@@ -18,12 +18,7 @@ from workbench.ir.verify.verify import verify
 
 
 def test_splitting_an_axis_leaves_every_other_name() -> None:
-    for op, name in (
-        ("UPCAST", "g1"),
-        ("SPLIT", "g0"),
-        ("LOCAL", "g1"),
-        ("UNROLL", "r0"),
-    ):
+    for op, name in (("UPCAST", "g1"), ("SPLIT", "g0"), ("LOCAL", "g1"), ("UNROLL", "r0")):
         before, after = sizes(MATMUL), sizes(apply(MATMUL, opt(op, name, 4)))
         fresh = set(after) - set(before)
         assert len(fresh) == 1 and after[fresh.pop()] == 4
@@ -32,9 +27,7 @@ def test_splitting_an_axis_leaves_every_other_name() -> None:
 
 
 def test_the_inner_part_is_named_anew_each_time() -> None:
-    graph = apply(
-        MATMUL, opt("UPCAST", "g1", 2), opt("UPCAST", "g1", 2), opt("UPCAST", "g0", 4)
-    )
+    graph = apply(MATMUL, opt("UPCAST", "g1", 2), opt("UPCAST", "g1", 2), opt("UPCAST", "g0", 4))
     assert sizes(graph) == {"g0": 2, "g1": 4, "r0": 12, "u0": 2, "u1": 2, "u2": 4}
 
 
@@ -73,9 +66,7 @@ def test_a_loop_that_leaves_the_outside_is_a_loop_and_becomes_global_again() -> 
         ("SPLIT", 0, "g0"), ("SPLIT", 2, "r0"),
     ],
 )  # fmt: skip
-def test_an_integer_counts_the_axes_that_the_op_applies_to(
-    op: str, place: int, name: str
-) -> None:
+def test_an_integer_counts_the_axes_that_the_op_applies_to(op: str, place: int, name: str) -> None:
     after, named = apply_opt(MATMUL, opt(op, place, 4), LLVM)
     assert named == opt(op, name, 4)
     assert after is apply(MATMUL, named)
@@ -93,9 +84,7 @@ def test_an_integer_counts_the_axes_that_the_op_applies_to(
         (opt("STAGE", 1, 1), opt("STAGE", "g1", 1)),
     ],
 )  # fmt: skip
-def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(
-    number: Opt, named: Opt
-) -> None:
+def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(number: Opt, named: Opt) -> None:
     assert apply_opt(MATMUL, number, LLVM) == apply_opt(MATMUL, named, LLVM)
     assert resolve(MATMUL, number) == named
 
@@ -103,12 +92,7 @@ def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(
 def test_integers_skip_what_has_no_place_in_the_loop_order() -> None:
     graph = apply(MATMUL, opt("UPCAST", "g0", 2), opt("ORDER", "r0", "g0"))
     # listed by kind first: g0 g1 r0 u0, whatever the order of the loops
-    assert [resolve(graph, opt("SWAP", n, 0)).axis for n in range(4)] == [
-        "g0",
-        "g1",
-        "r0",
-        3,
-    ]
+    assert [resolve(graph, opt("SWAP", n, 0)).axis for n in range(4)] == ["g0", "g1", "r0", 3]
 
 
 def test_unroll_counts_from_the_first_reduction_also_after_splits() -> None:
@@ -119,11 +103,7 @@ def test_unroll_counts_from_the_first_reduction_also_after_splits() -> None:
 
 def test_upcast_counts_work_items_too() -> None:
     graph = apply(MATMUL, opt("LOCAL", "g0", 4))
-    assert [resolve(graph, opt("UPCAST", n, 2)).axis for n in range(3)] == [
-        "g0",
-        "g1",
-        "l0",
-    ]
+    assert [resolve(graph, opt("UPCAST", n, 2)).axis for n in range(3)] == ["g0", "g1", "l0"]
 
 
 def test_every_input_has_a_name_for_its_tile() -> None:
@@ -155,9 +135,7 @@ def test_every_input_has_a_name_for_its_tile() -> None:
         (opt("UNROLL", 0, 0), "Opt(OptOps.UNROLL, 0, 0)", "UNROLL(0, 0)"),
     ],
 )
-def test_an_opt_prints_as_python_that_makes_it(
-    value: Opt, code: str, short: str
-) -> None:
+def test_an_opt_prints_as_python_that_makes_it(value: Opt, code: str, short: str) -> None:
     assert repr(value) == code and str(value) == short
     assert eval(code, {"Opt": Opt, "OptOps": OptOps}) == value
     assert hash(value) == hash(eval(code, {"Opt": Opt, "OptOps": OptOps}))

@@ -19,14 +19,7 @@ from workbench.ir.nest.recompute import recompute_rows
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import (
-    actions,
-    apply_if_legal,
-    apply_opt,
-    legal_opts,
-    legality,
-    why_not,
-)
+from workbench.ir.opt.apply import actions, apply_if_legal, apply_opt, legal_opts, legality, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
 WORK_ITEMS = {AxisType.LOCAL, AxisType.GROUP_REDUCE}
@@ -36,9 +29,7 @@ def allocated(graph: UOp) -> int:
     """Return the bytes of scratch that the statement tree of a kernel defines."""
     defines = [n for n in build_tree(graph, LLVM).toposort() if n.op is Ops.DEFINE]
     return sum(
-        n.dtype.itemsize * math.prod(n.arg.shape)
-        for n in defines
-        if n.arg.space == "scratch"
+        n.dtype.itemsize * math.prod(n.arg.shape) for n in defines if n.arg.space == "scratch"
     )
 
 

@@ -33,10 +33,7 @@ def shown(module: str) -> list[Opt]:
     """Return the opts that the docstring of a module shows: `NAME(..):` on lines of their own."""
     doc = inspect.getdoc(sys.modules[module]) or ""
     lines = re.findall(r"^([A-Z]+)\((.*)\):$", doc, re.MULTILINE)
-    return [
-        opt(name, *ast.literal_eval(f"({args},)" if args else "()"))
-        for name, args in lines
-    ]
+    return [opt(name, *ast.literal_eval(f"({args},)" if args else "()")) for name, args in lines]
 
 
 def statements(graph: UOp) -> list[str]:

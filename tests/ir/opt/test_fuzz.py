@@ -62,9 +62,7 @@ def sum_of_two(sizes: tuple[int, int, int]) -> Example:
     rows, columns, planes = sizes
     g0, r0, r1 = axis("g0", columns), axis("r0", rows), axis("r1", planes)
     x = load(param(1, rows * columns * planes), (r0 * columns + g0) * planes + r1)
-    graph = kernel(
-        "g0 r0 r1", (at(param(0, columns), g0), reduced(Ops.ADD, x, r0, r1), "g0")
-    )
+    graph = kernel("g0 r0 r1", (at(param(0, columns), g0), reduced(Ops.ADD, x, r0, r1), "g0"))
     return Example("sum_of_two", graph, lambda x: x.reshape(sizes).sum((0, 2)))
 
 
@@ -103,9 +101,7 @@ def drawn(graph: UOp, dice: random.Random, sensible: list[Opt]) -> Opt:
     if op is OptOps.NOLOCALS and way < 0.9:
         return Opt(op)
     if way < 0.8:
-        other = (
-            dice.choice(axes) if op.name in ("ORDER", "SWAP") else dice.randint(-1, 20)
-        )
+        other = dice.choice(axes) if op.name in ("ORDER", "SWAP") else dice.randint(-1, 20)
         return Opt(op, dice.choice([*axes, 0, 1, 2]), other)
     return Opt(op, dice.choice([*axes, *STRANGE]), dice.choice([*axes, *STRANGE]))
 
@@ -119,9 +115,7 @@ def outcome(graph: UOp, opt: Opt, device: str) -> UOp | None:
         assert why_not(graph, named, target) is None, "and by name it is legal too"
         assert apply_opt(graph, named, target) == (candidate, named)
         return candidate
-    assert refusal.because and refusal.hint, (
-        f"{opt} is refused without a word: {refusal}"
-    )
+    assert refusal.because and refusal.hint, f"{opt} is refused without a word: {refusal}"
     with pytest.raises(KernelOptError) as caught:
         apply_opt(graph, opt, target)
     error = caught.value
@@ -161,9 +155,7 @@ def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
     assert legal >= max(1, pairs // 20), "too few were legal to mean anything"
 
 
-def computes(
-    graph: UOp, expected: Array, arrays: list[Array], device: str, number: int
-) -> None:
+def computes(graph: UOp, expected: Array, arrays: list[Array], device: str, number: int) -> None:
     """Fail unless the kernel computes `wanted`: run on its device now and then, else
     interpreted."""
     on_device = number % RUN_ON[device] == 0
@@ -178,9 +170,7 @@ def test_walks_come_by_what_is_hard() -> None:
     """Legal draws of each op but GPUs'; padded reductions and fills; blocks turned in registers."""
     dice, ops = random.Random(2), set[str]()
     padded = {"REDUCE", "FILL", "GROUP_REDUCE", "LOCAL"}
-    hard = {op.name for op in OptOps} - {"TC", "PIPELINE"} | {
-        f"PADTO of {k}" for k in padded
-    }
+    hard = {op.name for op in OptOps} - {"TC", "PIPELINE"} | {f"PADTO of {k}" for k in padded}
     hard.add("SHUFFLE")
     for name in [*reversed(FUZZED)] * 10:  # odd ones first
         ops |= walked(FUZZED[name].graph, dice)

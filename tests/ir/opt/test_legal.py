@@ -24,9 +24,7 @@ def test_legal_opts_apply_and_give_different_kernels(name: str) -> None:
         assert len(set(variants)) == len(variants) and graph not in variants
         for each in variants:
             verify(each, "kernel")
-        legal = [
-            each for each in actions(graph, LLVM) if why_not(graph, each, LLVM) is None
-        ]
+        legal = [each for each in actions(graph, LLVM) if why_not(graph, each, LLVM) is None]
         assert {apply(graph, each) for each in legal} == set(variants)
 
 

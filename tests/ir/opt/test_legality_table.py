@@ -30,14 +30,7 @@ import pytest
 
 from tests.ir.opt.support import apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.tools.kernels import (
-    EXAMPLES,
-    LLVM,
-    PYTHON,
-    Example,
-    interpreted,
-    matmul_bias_relu,
-)
+from tests.tools.kernels import EXAMPLES, LLVM, PYTHON, Example, interpreted, matmul_bias_relu
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
@@ -52,9 +45,7 @@ def reduction(name: str, op: Ops, rows: int, columns: int) -> Example:
     x = load(param(1, rows * columns), g0 * columns + r0).alu(Ops.EXP2)
     graph = kernel("g0 r0", (at(param(0, rows), g0), reduced(op, x, r0), "g0"))
     by = {Ops.ADD: "sum", Ops.MAX: "max"}[op]
-    return Example(
-        name, graph, lambda x: getattr(2 ** x.reshape(rows, columns), by)(axis=1)
-    )
+    return Example(name, graph, lambda x: getattr(2 ** x.reshape(rows, columns), by)(axis=1))
 
 
 MATMUL = EXAMPLES["matmul_bias_relu"]  # g0=8 g1=16 r0=12
@@ -245,9 +236,7 @@ def test_the_rule_holds(row: Row) -> None:
         return
     assert refusal is None, refusal
     variant, by_name = apply_opt(graph, row.opts[-1], row.target)
-    assert (
-        " ".join(f"{name}={size}" for name, size in sizes(variant).items()) == row.axes
-    )
+    assert " ".join(f"{name}={size}" for name, size in sizes(variant).items()) == row.axes
     verify(variant, "kernel")
     arrays = row.example.arrays()
     expected: Any = pytest.approx(row.example.wanted(arrays), rel=1e-4, abs=1e-5)

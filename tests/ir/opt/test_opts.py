@@ -247,10 +247,7 @@ def test_every_op_is_tested_and_has_a_caption() -> None:
     shown_elsewhere = {each.op.name for module in MODULES for each in shown(module)}
     assert named | shown_elsewhere == {op.name for op in OptOps} - REFUSED_EVERYWHERE
     for op in OptOps:
-        filecheck(
-            op.caption,
-            f"CHECK: {op.name} on a processor: {{{{.+}}}}. On a GPU: {{{{.+}}}}.",
-        )
+        filecheck(op.caption, f"CHECK: {op.name} on a processor: {{{{.+}}}}. On a GPU: {{{{.+}}}}.")
 
 
 def test_order_undoes_order_and_swap_undoes_swap() -> None:
@@ -262,9 +259,7 @@ def test_a_sum_in_an_index_stays_one_sum_where_its_axis_is_padded() -> None:
     """As an index that is clamped it would be another, in memory of the same name."""
     n = 5
     keys, values, table = np.array([2, 0, 1, 4, 3]), np.arange(n), np.arange(n) * 10.0
-    found = (Tensor(keys).reshape(n, 1) == Tensor.arange(n)).where(
-        Tensor(values).reshape(n, 1), 0
-    )
+    found = (Tensor(keys).reshape(n, 1) == Tensor.arange(n)).where(Tensor(values).reshape(n, 1), 0)
     places = found.sum(0)
     y = (Tensor(table.astype(np.float32))[places] + places).max(0)
     kernel = explore(y, device="CUDA:H100").kernels[-1]
@@ -278,9 +273,7 @@ def test_a_sum_in_an_index_stays_one_sum_where_its_axis_is_padded() -> None:
 
 
 def test_without_work_groups_the_program_here_is_the_same() -> None:
-    plain, without = (
-        lower(graph, LLVM) for graph in (MATMUL, apply(MATMUL, opt("NOLOCALS")))
-    )
+    plain, without = (lower(graph, LLVM) for graph in (MATMUL, apply(MATMUL, opt("NOLOCALS"))))
     assert without[0].src == plain[0].src and without[1][1:] == plain[1][1:]
     sources = [Device["LLVM"].render(*variant).text for variant in (plain, without)]
     assert sources[0] == sources[1]

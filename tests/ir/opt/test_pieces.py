@@ -37,11 +37,7 @@ def turned() -> Tensor:
 MADE: dict[str, tuple[Callable[[], Tensor], tuple[Opt, ...]]] = {
     "8 pieces of 100": (
         lambda: joined((6, 100), 8, 1),
-        (
-            Opt(OptOps.SPLIT, "g1", 100),
-            Opt(OptOps.UPCAST, "g1", 8),
-            Opt(OptOps.UPCAST, "g2", 4),
-        ),
+        (Opt(OptOps.SPLIT, "g1", 100), Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g2", 4)),
     ),
     "channels": (
         lambda: joined((2, 6, 64), 2, 1),
@@ -49,11 +45,7 @@ MADE: dict[str, tuple[Callable[[], Tensor], tuple[Opt, ...]]] = {
     ),
     "100 and 200": (
         lambda: tensor(6, 100).cat(tensor(6, 200), dim=1),
-        (
-            Opt(OptOps.SPLIT, "g1", 100),
-            Opt(OptOps.UPCAST, "g1", 3),
-            Opt(OptOps.UPCAST, "g2", 4),
-        ),
+        (Opt(OptOps.SPLIT, "g1", 100), Opt(OptOps.UPCAST, "g1", 3), Opt(OptOps.UPCAST, "g2", 4)),
     ),
     "stacked": (
         lambda: tensor(6, 32).stack(tensor(6, 32, seed=1), dim=1),
@@ -61,24 +53,13 @@ MADE: dict[str, tuple[Callable[[], Tensor], tuple[Opt, ...]]] = {
     ),
     "padded": (
         lambda: tensor(6, 64).pad(((0, 0), (32, 32))),
-        (
-            Opt(OptOps.SPLIT, "g1", 32),
-            Opt(OptOps.UPCAST, "g1", 4),
-            Opt(OptOps.UPCAST, "g2", 16),
-        ),
+        (Opt(OptOps.SPLIT, "g1", 32), Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UPCAST, "g2", 16)),
     ),
     "halves turned": (
         turned,
-        (
-            Opt(OptOps.SPLIT, "g1", 32),
-            Opt(OptOps.UPCAST, "g1", 2),
-            Opt(OptOps.UPCAST, "g2", 16),
-        ),
+        (Opt(OptOps.SPLIT, "g1", 32), Opt(OptOps.UPCAST, "g1", 2), Opt(OptOps.UPCAST, "g2", 16)),
     ),
-    "63 and 64 have no pieces": (
-        lambda: tensor(6, 63).cat(tensor(6, 64), dim=1),
-        (),
-    ),
+    "63 and 64 have no pieces": (lambda: tensor(6, 63).cat(tensor(6, 64), dim=1), ()),
     "17 are too many": (lambda: joined((6, 64), 17, 1), ()),
 }
 

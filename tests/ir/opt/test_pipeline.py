@@ -63,10 +63,7 @@ def test_the_same_numbers(shape: tuple[int, int, int], buffers: int) -> None:
 
 
 def test_one_barrier_a_step() -> None:
-    plain, ahead = (
-        product(16, 8, 32, TILE),
-        product(16, 8, 32, [*TILE, opt("PIPELINE", "r0", 3)]),
-    )
+    plain, ahead = (product(16, 8, 32, TILE), product(16, 8, 32, [*TILE, opt("PIPELINE", "r0", 3)]))
     groups, steps = 2 * 2, 8
     assert barriers(plain, GPU) == groups * 2 * steps // 2
     assert barriers(ahead, GPU) == groups * (steps + 2)
@@ -77,12 +74,8 @@ def test_fills_come_before_the_loop_and_after_what_it_computes() -> None:
         opt("LOCAL", "g0", 8), opt("SPLIT", "r0", 4), opt("ORDER", "r0", "l0"),
         opt("STAGE", "r0", 1),
     ]  # fmt: skip
-    graph = apply(
-        sum_of_columns(24, 8).graph, *opts, opt("PIPELINE", "r0", 3), target=GPU
-    )
-    lines = [
-        line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()
-    ]
+    graph = apply(sum_of_columns(24, 8).graph, *opts, opt("PIPELINE", "r0", 3), target=GPU)
+    lines = [line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()]
     begin = lines.index("for r0_first in 2 (fill) {")
     assert [line for line in lines[begin:] if line != "}"][:-2] == [
         "for r0_first in 2 (fill) {", "barrier", "for a_r1 in 4 (fill) {",
@@ -98,9 +91,7 @@ def test_fills_come_before_the_loop_and_after_what_it_computes() -> None:
 def test_each_step_of_the_computation_copies_a_part() -> None:
     graph = product(16, 8, 32, [*TILE[:5], opt("ORDER", "r1", "l0"), *TILE[5:]])
     graph = apply(graph, opt("PIPELINE", "r0", 2), target=GPU)
-    lines = [
-        line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()
-    ]
+    lines = [line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()]
     inside = lines[lines.index("for r1 in 4 (reduce) {") :]
     assert "for a_l0 in 1 (fill) {" not in inside
     assert sum("where r0 < 7" in line for line in inside) == 2
@@ -116,11 +107,7 @@ def test_each_step_of_the_computation_copies_a_part() -> None:
         (TILE, ("r0", 1), "is 2 to 8, not 1"),
         (TILE, ("r0", 99), "is 2 to 8, not 99"),
         ([*TILE, opt("PIPELINE", "r0", 2)], ("r0", 3), "have 2 buffers already"),
-        (
-            [opt("LOCAL", "g0", 4), opt("STAGE", "g1", 2)],
-            ("g1", 2),
-            "does more than fill tiles",
-        ),
+        ([opt("LOCAL", "g0", 4), opt("STAGE", "g1", 2)], ("g1", 2), "does more than fill tiles"),
     ],
 )
 def test_refused(opts: list[Opt], each: tuple[str, int], because: str) -> None:
@@ -138,10 +125,7 @@ def test_refused_on_a_processor() -> None:
 def test_too_much_shared_memory() -> None:
     wide = [opt("UPCAST", "g0", 8), opt("LOCAL", "g0", 16), *TILE[2:]]
     graph = product(
-        128,
-        16,
-        512,
-        [o if o.op.name != "SPLIT" else opt("SPLIT", "r0", 16) for o in wide],
+        128, 16, 512, [o if o.op.name != "SPLIT" else opt("SPLIT", "r0", 16) for o in wide]
     )
     assert why_not(graph, opt("PIPELINE", "r0", 2), GPU) is None
     refusal = why_not(graph, opt("PIPELINE", "r0", 4), GPU)

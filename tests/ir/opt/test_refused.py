@@ -12,10 +12,7 @@ from tests.tools.kernels import EXAMPLES, LLVM, matmul_bias_relu
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import (
-    apply_opt,
-    why_not,
-)
+from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.opt import Opt
 from workbench.ir.text.printer import to_text
 
@@ -29,12 +26,7 @@ SAME = EXAMPLES["gram"].graph
 TWICE = apply(SAME, opt("STAGE", "g1", 1))
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
-    (
-        MATMUL,
-        opt("UPCAST", "g1", 5),
-        "16 elements, and 5 does not divide 16",
-        "2, 4, 8, 16",
-    ),
+    (MATMUL, opt("UPCAST", "g1", 5), "16 elements, and 5 does not divide 16", "2, 4, 8, 16"),
     (MATMUL, opt("UPCAST", "g1", 32), "32 does not divide 16", 'UPCAST("g1", 16)'),
     (MATMUL, opt("UPCAST", "g1", 1), "an amount of 1 splits nothing", "2 or more"),
     (MATMUL, opt("UPCAST", "g1", -4), "an amount of -4 splits nothing", "2 or more"),
@@ -54,24 +46,9 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("UPCAST", -1, 4), "no axis -1", "g0 (8), g1 (16)"),
     (MATMUL, opt("UPCAST", True, 4), "no axis True", "g0 (8), g1 (16)"),
     (MATMUL, opt("UPCAST", 1.0, 4), "no axis 1.0", "g0 (8), g1 (16)"),
-    (
-        MATMUL,
-        opt("UPCAST", "r0", 4),
-        "applies to output axes, and r0 is REDUCE",
-        "g0 (8), g1",
-    ),
-    (
-        MATMUL,
-        opt("LOCAL", "r0", 4),
-        "applies to output axes, and r0 is REDUCE",
-        "g0 (8), g1",
-    ),
-    (
-        MATMUL,
-        opt("UNROLL", "g0", 4),
-        "applies to reduce axes, and g0 is GLOBAL",
-        "r0 (12)",
-    ),
+    (MATMUL, opt("UPCAST", "r0", 4), "applies to output axes, and r0 is REDUCE", "g0 (8), g1"),
+    (MATMUL, opt("LOCAL", "r0", 4), "applies to output axes, and r0 is REDUCE", "g0 (8), g1"),
+    (MATMUL, opt("UNROLL", "g0", 4), "applies to reduce axes, and g0 is GLOBAL", "r0 (12)"),
     (MATMUL, opt("UNROLL", "r0", 5), "5 does not divide 12", "2, 3, 4, 6, 12"),
     (MATMUL, opt("UNROLL", 1, 4), "no axis 1", "r0 (12)"),
     (MATMUL, opt("SPLIT", "r0", 12), "leaves no outer loop", 'SPLIT("r0", 6)'),
@@ -106,24 +83,9 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("STAGE", "g0", [1]), "does not load input [1]", "1, 2, 3"),
     (SAME, opt("STAGE", "r0", 1), "2 different indexes", "another loop"),
     (TWICE, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
-    (
-        THREADED,
-        opt("ORDER", "g0", "t0"),
-        "t0 is spread over threads",
-        "stays outermost",
-    ),
-    (
-        THREADED,
-        opt("THREAD", "g1", 2),
-        "t0 is spread over 2 threads already",
-        "one THREAD",
-    ),
-    (
-        THREADED,
-        opt("SPLIT", "t0", 2),
-        "SPLIT applies to loop axes, and t0 is THREAD",
-        "g0",
-    ),
+    (THREADED, opt("ORDER", "g0", "t0"), "t0 is spread over threads", "stays outermost"),
+    (THREADED, opt("THREAD", "g1", 2), "t0 is spread over 2 threads already", "one THREAD"),
+    (THREADED, opt("SPLIT", "t0", 2), "SPLIT applies to loop axes, and t0 is THREAD", "g0"),
     (MATMUL, opt("THREAD", "r0", 2), "applies to global output axes", "g0 (8)"),
     (MATMUL, opt("THREAD", "g1", 5), "5 does not divide 16", "THREAD"),
     (MATMUL, opt("GROUP", "g1", 4), "applies to reduce axes", "r0 (12)"),
@@ -156,9 +118,7 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL]
-)
+@pytest.mark.parametrize("graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL])
 def test_what_is_illegal_says_why_and_what_would_be_legal(
     graph: UOp, wrong: Any, because: str, hint: str
 ) -> None:
@@ -174,9 +134,7 @@ def test_what_is_illegal_says_why_and_what_would_be_legal(
     "op", ["UPCAST", "UNROLL", "LOCAL", "THREAD", "GROUP", "GROUPTOP", "SPLIT"]
 )
 @pytest.mark.parametrize("amount", [-(2**63), -1, 1, 5, 7, 13, 10**30])
-def test_no_split_is_by_nothing_or_by_what_does_not_divide(
-    op: str, amount: int
-) -> None:
+def test_no_split_is_by_nothing_or_by_what_does_not_divide(op: str, amount: int) -> None:
     name = "r0" if op in ("UNROLL", "GROUP", "GROUPTOP") else "g1"
     refusal = why_not(MATMUL, opt(op, name, amount), LLVM)
     words = "splits nothing" if amount < 2 else "does not divide"

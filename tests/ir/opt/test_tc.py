@@ -80,9 +80,7 @@ def test_the_kernel_means_the_same_on_any_device() -> None:
     ids=str,
 )  # fmt: skip
 def test_dtypes(dtype: Any, out: Any, tile: str) -> None:
-    assert tiles(matmul(64, 64, 64, dtype, out), AMPERE) == [
-        f'TC("g0 g1 r0", "{tile}")'
-    ]
+    assert tiles(matmul(64, 64, 64, dtype, out), AMPERE) == [f'TC("g0 g1 r0", "{tile}")']
 
 
 def test_a_tile_that_rounds_is_chosen_by_name_alone() -> None:
@@ -120,10 +118,7 @@ def test_padding_is_of_level_2(grown: int) -> None:
 
 
 def test_nine_choices_of_a_convolution() -> None:
-    x, w = (
-        Tensor.empty(16, 16, 18, 18, dtype=F16),
-        Tensor.empty(16, 16, 3, 3, dtype=F16),
-    )
+    x, w = (Tensor.empty(16, 16, 18, 18, dtype=F16), Tensor.empty(16, 16, 3, 3, dtype=F16))
     graph = of(x.conv2d(w))
     names = [f"{m} g1 {k}" for m in ("g0", "g2", "g3") for k in ("r0", "r1", "r2")]
     refusals = [why_not(graph, Opt(TC, i, 2), AMPERE) for i in range(9)]

@@ -27,9 +27,7 @@ from workbench.ir.rules.movement import MOVEMENT_RULES, TENSOR_RULES
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.schedule import examples as schedule
 
-WIDE = Leaves(
-    test_values.leaf, test_values.number, (F, dtypes.int32, dtypes.bool, dtypes.index)
-)
+WIDE = Leaves(test_values.leaf, test_values.number, (F, dtypes.int32, dtypes.bool, dtypes.index))
 DTYPES = (dtypes.float16, dtypes.bfloat16, F, dtypes.int32, dtypes.bool)
 g, h = axis("g0", 4), axis("g1", 5)
 
@@ -129,9 +127,7 @@ def test_the_first_part_that_fails_is_marked(
     assert not explanation.fires and explanation.because == because
     assert explanation.text[explanation.start : explanation.end] == marked
     lines = str(explanation).split("\n")
-    assert lines[1].index("^") == explanation.start and lines[1].count("^") == len(
-        marked
-    )
+    assert lines[1].index("^") == explanation.start and lines[1].count("^") == len(marked)
     assert lines[2] == f"does not fire: {because}"
 
 
@@ -159,7 +155,5 @@ def test_in_a_set_an_earlier_row_comes_first_and_the_set_may_refuse() -> None:
 
 def test_a_rule_that_fires_says_what_becomes_of_the_node() -> None:
     explanation = explain(Rule("r", x + 0, x), g + 0)
-    assert (
-        explanation.fires and explanation.after is g and explanation.bound == {"x": g}
-    )
+    assert explanation.fires and explanation.after is g and explanation.bound == {"x": g}
     assert str(explanation).endswith("\nfires: g0 + 0 becomes g0")

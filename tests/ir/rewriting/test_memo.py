@@ -63,9 +63,7 @@ def test_threads_have_one_value() -> None:
         both.wait()  # both make one, and neither waits for the other
         return object()
 
-    threads = [
-        Thread(target=lambda: results.append(memo.value("k", made))) for _ in range(2)
-    ]
+    threads = [Thread(target=lambda: results.append(memo.value("k", made))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -83,9 +81,7 @@ def test_a_forked_child_adds_entries_while_a_thread_of_the_parent_does() -> None
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def test_realize_and_optimized_share_the_default_opts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_realize_and_optimized_share_the_default_opts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(default_opts, "_memo", Memo())
     decide, decided = default_opts._decide, []
 

@@ -69,10 +69,7 @@ def test_args_and_source_counts() -> None:
     assert bound(pattern, total, "n") is total
     assert bound(pattern, total.replace(arg=Ops.MAX), "n") is None
     assert bound(pattern, total.replace(src=(value,)), "n") is None
-    assert (
-        bound(Pat(Ops.REDUCE, None, name="n"), total.replace(src=(value,)), "n")
-        is not None
-    )
+    assert bound(Pat(Ops.REDUCE, None, name="n"), total.replace(src=(value,)), "n") is not None
 
 
 def test_where_decides() -> None:
@@ -113,9 +110,7 @@ def test_what_no_pattern_can_mean_is_refused_in_words() -> None:
     for function in (var, const):
         with pytest.raises(DTypeError, match="name does not take 3"):
             function(3)  # type: ignore[arg-type]
-    with pytest.raises(
-        WorkbenchError, match="the right side of a rule has y"
-    ) as caught:
+    with pytest.raises(WorkbenchError, match="the right side of a rule has y") as caught:
         compile_rule(x + x, y * 2, None)
     assert caught.value.because == "its left side names x"
 

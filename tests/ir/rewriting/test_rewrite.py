@@ -34,17 +34,8 @@ FOLD = RuleSet(
         Rule("add-add", (x + c) + d, lambda x, c, d: x + (c.arg + d.arg)),
         Rule("same", op(Ops.MAX, x, x), x),
         Rule("distribute", (x + c) * d, lambda x, c, d: x * d + c.arg * d.arg),
-        Rule(
-            "split-big",
-            x * c,
-            lambda x, c: x * 2 * (c.arg // 2),
-            where=lambda c: is_big(c),
-        ),
-        Rule(
-            "max-of-sum",
-            op(Ops.MAX, x + c, y),
-            lambda x, c, y: (x + 0).alu(Ops.MAX, y) + c,
-        ),
+        Rule("split-big", x * c, lambda x, c: x * 2 * (c.arg // 2), where=lambda c: is_big(c)),
+        Rule("max-of-sum", op(Ops.MAX, x + c, y), lambda x, c, y: (x + 0).alu(Ops.MAX, y) + c),
     ],
 )
 
@@ -94,10 +85,7 @@ def test_a_bounded_observer_counts_what_it_drops() -> None:
     with observe(limit=1) as observation:
         rewrite((g + 0) * (h + 0), FOLD)
         rewrite(g + 0, FOLD)
-    assert [(len(r.matches), r.dropped) for r in observation.records] == [
-        (1, 1),
-        (0, 1),
-    ]
+    assert [(len(r.matches), r.dropped) for r in observation.records] == [(1, 1), (0, 1)]
 
 
 def test_limit_stops_after_that_many_matches() -> None:
@@ -136,12 +124,7 @@ def test_no_rule_fires_where_its_set_came_to_rest(name: str) -> None:
     """It might, if it looked at anything but the node and what is below it."""
     for seed in range(count(20)):
         state = random_form(EXAMPLES[name], seed, 3).graph
-        for rules in (
-            KERNEL_RULES,
-            SIMPLIFY,
-            ALL_LOW_PRECISION_RULES,
-            DECOMPOSE_RULES,
-        ):
+        for rules in (KERNEL_RULES, SIMPLIFY, ALL_LOW_PRECISION_RULES, DECOMPOSE_RULES):
             state = rewrite(state, rules)
             again = RuleSet("again", rules.rules, rules.keep)
             assert rewrite(state, again) is state
@@ -151,10 +134,7 @@ def test_without_switches_rules_off() -> None:
     assert rewrite((g + 0) * 1, FOLD.without("add-zero")) is g + 0
     with pytest.raises(WorkbenchError, match="no rule add-nothing"):
         FOLD.without("add-nothing")
-    assert [r.name for r in FOLD.without("same", "mul-one").rules][:2] == [
-        "add-zero",
-        "mul-zero",
-    ]
+    assert [r.name for r in FOLD.without("same", "mul-one").rules][:2] == ["add-zero", "mul-zero"]
 
 
 def test_rules_have_names_of_their_own() -> None:
@@ -165,14 +145,8 @@ def test_rules_have_names_of_their_own() -> None:
 
 
 def test_rules_print_as_rows() -> None:
-    assert (
-        str(FOLD.rules[0]) == "add-zero: (x + 0) -> x"
-        and repr(FOLD.rules[0]) == "add-zero"
-    )
-    assert (
-        "where <lambda>" in str(FOLD.rules[6])
-        and FOLD.rules[2].doc == "exact types only"
-    )
+    assert str(FOLD.rules[0]) == "add-zero: (x + 0) -> x" and repr(FOLD.rules[0]) == "add-zero"
+    assert "where <lambda>" in str(FOLD.rules[6]) and FOLD.rules[2].doc == "exact types only"
 
 
 def test_earlier_rows_win() -> None:
@@ -204,17 +178,12 @@ def chain_of(*ops: str) -> list[Rule]:
     """Rules that turn one op into the next, and the last into the first."""
     pairs = zip(ops, (*ops[1:], ops[0]), strict=True)
     return [
-        Rule(f"{a.lower()}-to-{b.lower()}", op(Ops[a], x, y), op(Ops[b], x, y))
-        for a, b in pairs
+        Rule(f"{a.lower()}-to-{b.lower()}", op(Ops[a], x, y), op(Ops[b], x, y)) for a, b in pairs
     ]
 
 
-@pytest.mark.parametrize(
-    "rules", [[TO_SUM, TO_PRODUCT], chain_of("MAX", "ADD", "MUL"), [CONTAINS]]
-)
-def test_a_cycle_is_found_at_its_second_visit_with_all_its_rules(
-    rules: list[Rule],
-) -> None:
+@pytest.mark.parametrize("rules", [[TO_SUM, TO_PRODUCT], chain_of("MAX", "ADD", "MUL"), [CONTAINS]])
+def test_a_cycle_is_found_at_its_second_visit_with_all_its_rules(rules: list[Rule]) -> None:
     node = (-g).alu(Ops.MAX, h) * 2
     with observe() as observation, pytest.raises(EndlessRewrite) as caught:
         rewrite(node, RuleSet("endless", rules))
@@ -224,10 +193,7 @@ def test_a_cycle_is_found_at_its_second_visit_with_all_its_rules(
 
 
 def test_ever_new_nodes_end_soon() -> None:
-    with (
-        observe() as observation,
-        pytest.raises(EndlessRewrite, match="grows made ever new nodes"),
-    ):
+    with observe() as observation, pytest.raises(EndlessRewrite, match="grows made ever new nodes"):
         rewrite(-g, RuleSet("endless", [GROWS]))
     assert len(observation.records[0].matches) <= MOST_PENDING + 1
 
@@ -238,11 +204,7 @@ RECREATES = RuleSet(
         Rule("unwrap", op(Ops.MAX, x, y), lambda x, y: x + y),
         Rule("rewrap", op(Ops.XOR, x, y), lambda x, y: x.alu(Ops.MAX, y)),
         Rule("fold", (x + c), lambda x: x, where=lambda c: c.arg == 7),
-        Rule(
-            "again",
-            op(Ops.MIN, x, y),
-            lambda x, y: (x + 7).alu(Ops.XOR, y).alu(Ops.AND, x + 7),
-        ),
+        Rule("again", op(Ops.MIN, x, y), lambda x, y: (x + 7).alu(Ops.XOR, y).alu(Ops.AND, x + 7)),
     ],
 )
 
@@ -286,22 +248,15 @@ def test_a_set_may_mend_what_rules_make() -> None:
         return after.cast(before.dtype)
 
     to_bool = Rule("to-bool", op(Ops.NOT, x), lambda x: x < 0)
-    assert rewrite(g.alu(Ops.NOT), RuleSet("keep", [to_bool], mend)) is (g < 0).cast(
-        dtypes.index
-    )
+    assert rewrite(g.alu(Ops.NOT), RuleSet("keep", [to_bool], mend)) is (g < 0).cast(dtypes.index)
 
 
 @pytest.mark.parametrize(
-    ("value", "hint"),
-    [(3, "UOp.const(node.dtype, 3)"), ("x", "None for a node"), ((), "None")],
+    ("value", "hint"), [(3, "UOp.const(node.dtype, 3)"), ("x", "None for a node"), ((), "None")]
 )
 @pytest.mark.parametrize("keep", [None, lambda before, after: after.cast(before.dtype)])
-def test_a_rule_that_returns_no_node_is_named(
-    value: object, hint: str, keep: Any
-) -> None:
+def test_a_rule_that_returns_no_node_is_named(value: object, hint: str, keep: Any) -> None:
     wrong = Rule("number-for-node", var("x", "index") + 1, lambda x: value)  # type: ignore[arg-type, return-value]
-    with pytest.raises(
-        WorkbenchError, match="rule number-for-node.* returned no node"
-    ) as caught:
+    with pytest.raises(WorkbenchError, match="rule number-for-node.* returned no node") as caught:
         rewrite(axis("g0", 4) + 1, RuleSet("wrong", [wrong], keep))
     assert hint in caught.value.hint

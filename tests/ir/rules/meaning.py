@@ -21,9 +21,7 @@ POINTS = 64
 HERE = axis("g0", POINTS)
 
 
-def evaluate(
-    root: UOp, leaves: Mapping[UOp, Array], axes: tuple[UOp, ...] = ()
-) -> Array:
+def evaluate(root: UOp, leaves: Mapping[UOp, Array], axes: tuple[UOp, ...] = ()) -> Array:
     """Return the values of `root`, with a dimension per axis; `leaves` has those of loads."""
     values = dict(leaves)
     for node in root.toposort(lambda n: n not in leaves):
@@ -58,15 +56,9 @@ def interpreted(before: UOp, after: UOp) -> list[Array]:
     return [_at_every_point(v, flat, open_ranges, arrays) for v in (before, after)]
 
 
-def _at_every_point(
-    value: UOp, flat: UOp, open_ranges: list[UOp], arrays: list[Array]
-) -> Array:
+def _at_every_point(value: UOp, flat: UOp, open_ranges: list[UOp], arrays: list[Array]) -> Array:
     target = at(param(0, arrays[0].size, value.dtype), flat)
-    end = UOp(
-        Ops.END,
-        dtypes.void,
-        (UOp(Ops.STORE, dtypes.void, (target, value)), *open_ranges),
-    )
+    end = UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (target, value)), *open_ranges))
     order = [n.axis_name for n in end.toposort() if n.op is Ops.RANGE]
     sink = UOp.sink(end, arg=KernelInfo("k", tuple(order)))
     return interpret_kernel(sink, arrays)[0]
@@ -107,14 +99,7 @@ def integers(dtype: DType, generator: np.random.Generator) -> Array:
 def floats(dtype: DType, generator: np.random.Generator) -> Array:
     info = np.finfo(dtype.numpy)
     edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, info.max, -info.max]
-    edges += [
-        info.tiny,
-        info.smallest_subnormal,
-        -info.smallest_subnormal,
-        1e9,
-        -1e9,
-        2.0**31,
-    ]
+    edges += [info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 1e9, -1e9, 2.0**31]
     rest = generator.standard_normal(POINTS - len(edges)) * 10
     with np.errstate(over="ignore"):  # what a small type has no place for is infinite
         return np.concatenate([edges, rest]).astype(dtype.numpy)

@@ -79,11 +79,7 @@ def _condition(pick: random.Random) -> UOp:
     sides = (left, right) if pick.random() < 0.5 else (right, left)
     op = pick.choice((Ops.CMPEQ, Ops.CMPEQ, Ops.CMPLT, Ops.CMPLE))
     condition = sides[0].alu(op, sides[1])
-    return (
-        condition.alu(Ops.NOT)
-        if op is not Ops.CMPEQ and pick.random() < 0.3
-        else condition
-    )
+    return condition.alu(Ops.NOT) if op is not Ops.CMPEQ and pick.random() < 0.3 else condition
 
 
 def _case(seed: int) -> UOp:
@@ -154,8 +150,6 @@ def test_an_index_that_is_loaded_at_the_position_has_the_gate_as_well() -> None:
     inside = (UOp.index(-1) < second) & (second < LENGTH)
     column = load(param(1, LENGTH), gated(second, inside))
     value = picked(equals(CHOICE, r0.cast(I32)), column)
-    after = kinds(
-        rewrite(kernel("g0 r0", (at(param(0, ROWS), g0), value, "g0")), KERNEL_RULES)
-    )
+    after = kinds(rewrite(kernel("g0 r0", (at(param(0, ROWS), g0), value, "g0")), KERNEL_RULES))
     assert after.arg.order == ("g0",)
     verify(after, "kernel")

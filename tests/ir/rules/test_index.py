@@ -64,10 +64,7 @@ def test_a_product_over_a_range_it_does_not_depend_on_is_a_power() -> None:
     after = rewrite(value, SIMPLIFY)
     assert r not in after.toposort()
     x = load(param(1, 2), g0)
-    assert evaluate(after, {x: [[3.0], [-2.0]]}, (g0, g1)).tolist() == [
-        [243.0] * 3,
-        [-32.0] * 3,
-    ]  # type: ignore[dict-item]
+    assert evaluate(after, {x: [[3.0], [-2.0]]}, (g0, g1)).tolist() == [[243.0] * 3, [-32.0] * 3]  # type: ignore[dict-item]
 
 
 def test_splits_come_apart_and_back_together() -> None:
@@ -91,11 +88,7 @@ def test_splits_come_apart_and_back_together() -> None:
 
 def index(pick: random.Random, depth: int) -> UOp:
     if depth == 0 or pick.random() < 0.15:
-        return (
-            pick.choice(AXES)
-            if pick.random() < 0.8
-            else UOp.index(pick.randint(-6, 12))
-        )
+        return pick.choice(AXES) if pick.random() < 0.8 else UOp.index(pick.randint(-6, 12))
     form, left = pick.random(), index(pick, depth - 1)
     if form < 0.45:
         return left + index(pick, depth - 1)
@@ -130,9 +123,7 @@ def condition(pick: random.Random, depth: int) -> UOp:
         return left & right if form < 0.3 else left | right
     left, right = index(pick, depth), index(pick, 1)
     if form < 0.5:
-        return (
-            condition(pick, max(1, depth - 1)).alu(Ops.NOT) if depth > 1 else left < 3
-        )
+        return condition(pick, max(1, depth - 1)).alu(Ops.NOT) if depth > 1 else left < 3
     if form < 0.6:
         return left.alu(pick.choice((Ops.CMPEQ, Ops.CMPNE)), right)
     if form < 0.7:
@@ -152,9 +143,7 @@ def cost(root: UOp) -> int:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_expressions_keep_their_value_at_every_point_and_do_not_grow(
-    block: int,
-) -> None:
+def test_expressions_keep_their_value_at_every_point_and_do_not_grow(block: int) -> None:
     for seed in range(block, count(20_000), 4):
         pick = random.Random(seed)
         root = condition(pick, 3) if seed % 3 == 0 else index(pick, 4)
@@ -166,17 +155,12 @@ def test_expressions_keep_their_value_at_every_point_and_do_not_grow(
         assert same(values(root), values(after)), said()
         assert rewrite(after, SIMPLIFY) is after, f"not at rest: {said()}"
         for match in rewrites:
-            assert same(values(match.before), values(match.after)), (
-                f"{match.rule}, {said()}"
-            )
+            assert same(values(match.before), values(match.after)), f"{match.rule}, {said()}"
         # (4*i + 6) % 8 is 4*((i + 1) % 2) + 2, and (2*i + j + 7) // 2 is i + (j + 1) // 2 + 3:
         # smaller numbers may cost one addition
         rests = sum(m.rule.name in ("mod-common-factor", "div-terms") for m in rewrites)
         assert cost(after) <= cost(root) + rests, said()
-        divisions = [
-            sum(v.op in (Ops.IDIV, Ops.MOD) for v in e.toposort())
-            for e in (root, after)
-        ]
+        divisions = [sum(v.op in (Ops.IDIV, Ops.MOD) for v in e.toposort()) for e in (root, after)]
         assert divisions[1] <= divisions[0], said()
 
 
@@ -185,9 +169,7 @@ def test_bounds_hold_before_and_after() -> None:
         root = index(random.Random(seed), 4)
         for node in (root, rewrite(root, SIMPLIFY)):
             numbers = values(node)
-            assert node.vmin <= numbers.min() and numbers.max() <= node.vmax, (
-                f"seed {seed}"
-            )
+            assert node.vmin <= numbers.min() and numbers.max() <= node.vmax, f"seed {seed}"
 
 
 def test_a_simplified_kernel_loads_the_same_elements() -> None:
@@ -227,6 +209,4 @@ def test_random_expressions_fire_the_arithmetic_rules() -> None:
 
 def test_every_rule_prints() -> None:
     for rule in INDEX_RULES.rules:
-        assert re.fullmatch(
-            rf"{rule.name}: .+ -> .+", str(rule)
-        ) and " at 0x" not in str(rule)
+        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)

@@ -91,9 +91,7 @@ def graphs_with_loads(rule: Rule) -> Iterator[tuple[UOp, UOp]]:
 
 def has_negative(root: UOp) -> bool:
     """Whether a constant that is not added is negative: a factor, a divisor, a limit."""
-    parts = [
-        n for n in root.toposort() if n.op in (Ops.MUL, Ops.IDIV, Ops.MOD, *COMPARE)
-    ]
+    parts = [n for n in root.toposort() if n.op in (Ops.MUL, Ops.IDIV, Ops.MOD, *COMPARE)]
     sources = {s for n in parts for s in n.src}
     return any(s.op is Ops.CONST and s.dtype.is_int and s.arg < 0 for s in sources)
 
@@ -102,14 +100,8 @@ def has_negative(root: UOp) -> bool:
 def test_both_sides_of_a_rule_agree_at_every_point(rule: Rule) -> None:
     """A rule that the dice do not reach fails: it needs a line in OF_MEMORY."""
     with_loads = rule.name in OF_MEMORY
-    pairs = list(
-        graphs_with_loads(rule) if with_loads else instances(rule, LEAVES, count(2_000))
-    )
+    pairs = list(graphs_with_loads(rule) if with_loads else instances(rule, LEAVES, count(2_000)))
     assert with_loads or any(map(has_negative, [before for before, _ in pairs]))
     for before, after in pairs:
-        sides = (
-            interpreted(before, after)
-            if with_loads
-            else [values(before), values(after)]
-        )
+        sides = interpreted(before, after) if with_loads else [values(before), values(after)]
         assert same(*sides), f"{to_expr(before)}\n-> {to_expr(after)}"

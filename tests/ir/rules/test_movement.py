@@ -66,9 +66,7 @@ STAYS = {
     "a pad of a constant is not constant": tensor(Ops.PAD, filled(2, 3), ((1, 0),)),
     "a permutation of equal sizes": tensor(Ops.PERMUTE, buffer(3, 4, 4), (1, 0)),
     "a flip": tensor(Ops.FLIP, x, (0,)),
-    "a shrink that keeps the size of another axis": tensor(
-        Ops.SHRINK, x, ((1, 3), (0, 4))
-    ),
+    "a shrink that keeps the size of another axis": tensor(Ops.SHRINK, x, ((1, 3), (0, 4))),
     "half of a flip undone": tensor(Ops.FLIP, tensor(Ops.FLIP, x, (0, 1)), (0,)),
     "a transposed value as a row": tensor(Ops.RESHAPE, transposed, (1, 12)),
     "a row of a value, repeated": tensor(Ops.EXPAND, rows(1, 2), (3, 4)),
@@ -77,8 +75,7 @@ STAYS = {
     "pieces with a gap": after(rows(0, 1), rows(2, 3)),
     "pieces of two values": after(rows(0, 2), rows(2, 3, buffer(7, 3, 4))),
     "pieces of other columns": after(
-        rows(0, 2, buffer(8, 3, 5)),
-        tensor(Ops.SHRINK, buffer(8, 3, 5), ((2, 3), (1, 5))),
+        rows(0, 2, buffer(8, 3, 5)), tensor(Ops.SHRINK, buffer(8, 3, 5), ((2, 3), (1, 5)))
     ),
     "a computed value made contiguous": tensor(Ops.CONTIGUOUS, x + 1.0, None),
     "a reduction": reduced(Ops.ADD, x, 0),
@@ -101,9 +98,7 @@ def test_shapes_are_kept_where_a_constant_takes_the_place_of_a_tensor() -> None:
 
 
 def test_a_chain_of_constants_leaves_nothing_to_run() -> None:
-    node = reduced(
-        Ops.ADD, tensor(Ops.PERMUTE, filled(2, 3, 4) * 3.0 + 1.0, (1, 0)), 0, 1
-    )
+    node = reduced(Ops.ADD, tensor(Ops.PERMUTE, filled(2, 3, 4) * 3.0 + 1.0, (1, 0)), 0, 1)
     assert rewrite(node, TENSOR_RULES) is filled(84, 1, 1)
 
 
@@ -120,6 +115,4 @@ def test_the_tensor_rules_are_the_value_rules_and_these() -> None:
 
 def test_every_rule_prints() -> None:
     for rule in MOVEMENT_RULES.rules:
-        assert re.fullmatch(
-            rf"{rule.name}: .+ -> .+", str(rule)
-        ) and " at 0x" not in str(rule)
+        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)

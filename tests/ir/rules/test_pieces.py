@@ -27,9 +27,7 @@ def padded(node: UOp, pick: random.Random) -> UOp:
 def chosen(node: UOp, other: UOp, pick: random.Random) -> UOp:
     """Return `node` in a box or around it, and `other` elsewhere."""
     lows = [pick.randrange(n) for n in node.shape]
-    sides = [
-        (lo, pick.randrange(n - lo)) for lo, n in zip(lows, node.shape, strict=True)
-    ]
+    sides = [(lo, pick.randrange(n - lo)) for lo, n in zip(lows, node.shape, strict=True)]
     sizes = [n - lo - hi for (lo, hi), n in zip(sides, node.shape, strict=True)]
     inside = filled(pick.random() < 0.8, *sizes, dtype=dtypes.bool)
     condition = tensor(Ops.PAD, inside, tuple(sides))

@@ -84,20 +84,7 @@ BINARY = {
     "bool": (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN),
 }  # fmt: skip
 CONSTANTS = {
-    "float": (
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        2.0,
-        0.5,
-        -8.0,
-        3.0,
-        math.inf,
-        -math.inf,
-        math.nan,
-        1e30,
-    ),
+    "float": (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -8.0, 3.0, math.inf, -math.inf, math.nan, 1e30),
     "int": (0, 1, -1, 2, 3, 7, 8, 31, 100, 2**31 - 1, -(2**31)),
     "bool": (True, False),
 }
@@ -122,9 +109,7 @@ def expression(pick: random.Random, dtype: DType, depth: int) -> UOp:
         return UOp(Ops.CAST, dtype, (more(pick.choice(list(VALUES))),))
     if form < 0.6 and dtype.is_bool:
         other = pick.choice(list(VALUES))
-        return more(other).alu(
-            pick.choice(sorted(COMPARE, key=lambda o: o.value)), more(other)
-        )
+        return more(other).alu(pick.choice(sorted(COMPARE, key=lambda o: o.value)), more(other))
     first = more()
     second = first if pick.random() < 0.15 else more()
     return first.alu(pick.choice(BINARY[kind]), second)
@@ -203,7 +188,5 @@ def test_constants_fold_as_the_op_table_says() -> None:
 
 def test_every_rule_prints() -> None:
     for rule in VALUE_RULES.rules:
-        assert re.fullmatch(
-            rf"{rule.name}: .+ -> .+", str(rule)
-        ) and " at 0x" not in str(rule)
+        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)
         assert repr(rule) == rule.name

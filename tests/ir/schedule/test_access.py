@@ -21,10 +21,7 @@ def test_what_a_pad_adds_is_zero_whatever_the_function_gives_for_zero() -> None:
             (lambda t: t.reciprocal(), lambda n: 1 / n),
             (lambda t: t < 0.5, lambda n: n < 0.5),
             (lambda t: t + 1, lambda n: n + 1),
-            (
-                lambda t: t.exp2().sum(1, keepdim=True),
-                lambda n: np.exp2(n).sum(1, keepdims=True),
-            ),
+            (lambda t: t.exp2().sum(1, keepdim=True), lambda n: np.exp2(n).sum(1, keepdims=True)),
         ):
             x, n = make(Tensor(a)), oracle(a)
             agrees(x.pad(((1, 2), (0, 1))), np.pad(n, ((1, 2), (0, 1))))
@@ -43,9 +40,7 @@ def test_exp2_shrunk_then_padded() -> None:
 
 def test_a_sum_over_padding_counts_nothing() -> None:
     a = numbers(4, 5)
-    agrees(
-        Tensor(a).exp().pad(((2, 3), (1, 1))).sum(), np.exp(a).sum().reshape(()), 1e-3
-    )
+    agrees(Tensor(a).exp().pad(((2, 3), (1, 1))).sum(), np.exp(a).sum().reshape(()), 1e-3)
     longer = np.pad(a, ((0, 2), (0, 0)))
     agrees((Tensor(a).pad(((0, 2), (0, 0))) + 1).prod(0), (longer + 1).prod(0))
     agrees(Tensor(-np.abs(a)).pad(((1, 0), (0, 0))).max(0), np.zeros(5, np.float32))
@@ -91,9 +86,7 @@ def _reshaped(x: Tensor, n: Array, pick: random.Random) -> tuple[Tensor, Array]:
 def test_chains_of_movement_against_numpy(block: int) -> None:
     for seed in range(block, count(800), 4):
         pick = random.Random(seed)
-        shape = tuple(
-            pick.choice((1, 2, 3, 4, 6, 8)) for _ in range(pick.randint(1, 3))
-        )
+        shape = tuple(pick.choice((1, 2, 3, 4, 6, 8)) for _ in range(pick.randint(1, 3)))
         n = np.arange(1, np.prod(shape) + 1, dtype=np.int32).reshape(shape)
         x, story = Tensor(n), [f"arange{shape}"]
         for _ in range(pick.randint(1, MOVES)):
@@ -101,6 +94,4 @@ def test_chains_of_movement_against_numpy(block: int) -> None:
             story.append(str(n.shape))
         assert len(kernels(x)) <= 1
         actual = x.numpy()
-        assert actual.shape == n.shape and (actual == n).all(), (
-            f"seed {seed}: {' -> '.join(story)}"
-        )
+        assert actual.shape == n.shape and (actual == n).all(), f"seed {seed}: {' -> '.join(story)}"

@@ -34,17 +34,13 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
     assert len(decided) == len(plan.decisions)
     assert set(plan.stored) == {n for n, d in decided.items() if d.stored}
     leaves = {Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.SINK}
-    reached = UOp.sink(*simple).toposort(
-        lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const
-    )
+    reached = UOp.sink(*simple).toposort(lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const)
     for node in reached:
         if not node.is_elementwise and node.op is not Ops.REDUCE_AXIS or node in leaves:
             continue
         assert node in decided, node
     for decision in plan.decisions:
-        assert decision.reason and decision.name.startswith(
-            ("store-", "fuse-", "stage-")
-        )
+        assert decision.reason and decision.name.startswith(("store-", "fuse-", "stage-"))
         assert decision.name.startswith("store-") == decision.stored
         if decision.name not in ("store-asked", "fuse-free"):
             assert {"reads", "evaluations", "elements"} <= set(decision.estimates)
@@ -96,9 +92,7 @@ def test_a_row_that_is_chosen_by_index_has_no_tile_to_lose() -> None:
 
 def test_what_compares_positions_is_computed_where_it_is_read() -> None:
     """Reading the mask of a scan from memory would take as long, and is a kernel more."""
-    scan = planned(
-        Tensor.ones(64, 4, 32, 1).exp().contiguous().reshape(256, 32).cumsum(1)
-    )
+    scan = planned(Tensor.ones(64, 4, 32, 1).exp().contiguous().reshape(256, 32).cumsum(1))
     masks = [d for d in scan.decisions if d.node.op is Ops.CMPLT]
     assert [d.name for d in masks] == ["fuse-positions"]
     table = planned(Tensor(A).exp().tril() @ Tensor(B))
@@ -113,9 +107,7 @@ def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
     assert decision.estimates["evaluations"] == 64 * 64 * 48
 
 
-def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> (
-    None
-):
+def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> None:
     x = Tensor(numbers(512, 512))
     total = x.sum()
     assert decision_of(x - total, total).name == "store-for-parallel"
@@ -124,9 +116,7 @@ def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_par
 
 def test_a_value_read_in_many_ways_is_stored() -> None:
     x = Tensor(numbers(40, 40)) + 1
-    y = sum(
-        (x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, MAX_READS + 2)), start=x
-    )
+    y = sum((x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, MAX_READS + 2)), start=x)
     assert decision_of(y, x).name == "store-many-reads"
     few = sum((x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, 5)), start=x)
     assert not decision_of(few, x).stored

@@ -44,10 +44,7 @@ def test_a_deep_graph_computes_and_does_not_recurse() -> None:
     y = Tensor(numbers(2, 3))
     n = y.numpy()
     for _ in range(1_500):
-        y, n = (
-            (y + 1.0).relu() * 0.5,
-            np.maximum(n + np.float32(1), 0) * np.float32(0.5),
-        )
+        y, n = ((y + 1.0).relu() * 0.5, np.maximum(n + np.float32(1), 0) * np.float32(0.5))
     np.testing.assert_allclose(y.numpy(), n, rtol=1e-5)
 
 
@@ -63,9 +60,7 @@ def test_doubling_does_not_double_the_code() -> None:
 
 
 @pytest.mark.parametrize("length", [30, 200])
-def test_a_value_read_two_ways_at_each_step_is_computed_a_few_times(
-    length: int,
-) -> None:
+def test_a_value_read_two_ways_at_each_step_is_computed_a_few_times(length: int) -> None:
     """As a row, it would stand before all loops, and rows inside rows would be counted as
     filled 64 times as often as the one that reads them."""
     x, n = Tensor(numbers(8, 8)), numbers(8, 8)

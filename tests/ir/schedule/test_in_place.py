@@ -124,9 +124,7 @@ def _same_in_place(graph: UOp, slot: int = 1) -> None:
     expected = _outputs(graph, "PYTHON", None)
     for place, form in enumerate(forms):
         for device in ("LLVM", "PYTHON")[: 1 if place % 4 else 2]:
-            for actual, want in zip(
-                _outputs(form, device, slot), expected, strict=True
-            ):
+            for actual, want in zip(_outputs(form, device, slot), expected, strict=True):
                 np.testing.assert_allclose(actual, want, rtol=1e-4, atol=1e-4)
 
 

@@ -37,10 +37,7 @@ class Row(NamedTuple):
 A, B = numbers(4, 6), numbers(4, 6, seed=2)
 IMAGE, FILTER = numbers(2, 3, 34, 34), numbers(32, 3, 3, 3, seed=3)
 FEATURES, CHANNEL = numbers(2, 32, 28, 28), numbers(32, seed=4)
-MANY, ONE_BY_ONE = (
-    numbers(1, 24 * 4, 16, 16, seed=8),
-    numbers(6 * 4, 24 * 4, 1, 1, seed=9) / 24,
-)
+MANY, ONE_BY_ONE = (numbers(1, 24 * 4, 16, 16, seed=8), numbers(6 * 4, 24 * 4, 1, 1, seed=9) / 24)
 Q, K, V = (numbers(8, 8, 16, 16, seed=s) for s in (5, 6, 7))
 LONG = numbers(1 << 20)
 PAD = ((1, 1), (1, 1))
@@ -51,11 +48,7 @@ def bool_of_a() -> Array:
 
 
 def batch_norm(x: Tensor, training: bool) -> Tensor:
-    mean = (
-        x.mean((0, 2, 3), keepdim=True)
-        if training
-        else Tensor(CHANNEL).reshape(1, -1, 1, 1)
-    )
+    mean = x.mean((0, 2, 3), keepdim=True) if training else Tensor(CHANNEL).reshape(1, -1, 1, 1)
     apart = x - mean
     var = (
         (apart * apart).mean((0, 2, 3), keepdim=True)
@@ -131,9 +124,7 @@ FOLDING = [
 
 MOMENTS = "mean and variance are outputs of one kernel, which reads a channel at once"
 KNOWN = "a constant, moved about and cast, is known: nothing runs"
-SUM = (
-    "2 only from 2**20 elements on: below that a launch costs more than a core's share"
-)
+SUM = "2 only from 2**20 elements on: below that a launch costs more than a core's share"
 
 OTHERS = [
     Row("x + a padded const", 1, 1, lambda: Tensor(A) + Tensor.ones(2, 4).pad(PAD),

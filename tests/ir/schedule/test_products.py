@@ -56,47 +56,23 @@ def cell(p: Tensor, q: Tensor, r: Tensor, s: Tensor) -> Tensor:
 # Name -> (how many of its kernels are products, the expression, what numpy says).
 MEETINGS: dict[str, tuple[int, Callable[..., Tensor], np.ndarray]] = {
     "a sum of two": (2, lambda p, q, r, s: p @ q + r @ s, P @ Q + R @ S),
-    "a gate": (
-        2,
-        lambda p, q, r, s: (p @ q).sigmoid() * (p @ r),
-        sigmoid(P @ Q) * (P @ R),
-    ),
+    "a gate": (2, lambda p, q, r, s: (p @ q).sigmoid() * (p @ r), sigmoid(P @ Q) * (P @ R)),
     "a matrix with itself": (2, lambda p, q, r, s: p @ p + p @ p.T, P @ P + P @ P.T),
-    "four gates": (
-        4,
-        cell,
-        sigmoid(P @ Q) * np.tanh(P @ R) + sigmoid(P @ S) * (Q @ R),
-    ),
+    "four gates": (4, cell, sigmoid(P @ Q) * np.tanh(P @ R) + sigmoid(P @ S) * (Q @ R)),
     "beside a sum of rows": (
         1,
         lambda p, q, r, s: p @ q + r.sum(1, keepdim=True),
         P @ Q + R.sum(1, keepdims=True),
     ),
-    "beside a sum of columns": (
-        1,
-        lambda p, q, r, s: p @ q + r.sum(0),
-        P @ Q + R.sum(0),
-    ),
-    "beside a softmax": (
-        1,
-        lambda p, q, r, s: p @ q * softmax(r),
-        P @ Q * np_softmax(R),
-    ),
-    "of a normed operand": (
-        1,
-        lambda p, q, r, s: layer_norm(p) @ q,
-        np_layer_norm(P) @ Q,
-    ),
+    "beside a sum of columns": (1, lambda p, q, r, s: p @ q + r.sum(0), P @ Q + R.sum(0)),
+    "beside a softmax": (1, lambda p, q, r, s: p @ q * softmax(r), P @ Q * np_softmax(R)),
+    "of a normed operand": (1, lambda p, q, r, s: layer_norm(p) @ q, np_layer_norm(P) @ Q),
     "normed, beside another": (
         2,
         lambda p, q, r, s: layer_norm(p @ q) + r @ s,
         np_layer_norm(P @ Q) + R @ S,
     ),
-    "a chain and another": (
-        3,
-        lambda p, q, r, s: p @ q @ r + s @ p,
-        P @ Q @ R + S @ P,
-    ),
+    "a chain and another": (3, lambda p, q, r, s: p @ q @ r + s @ p, P @ Q @ R + S @ P),
     "read twice": (
         1,
         lambda p, q, r, s: (x := p @ q) + x.T * x.sigmoid(),
@@ -107,21 +83,14 @@ MEETINGS: dict[str, tuple[int, Callable[..., Tensor], np.ndarray]] = {
         lambda p, q, r, s: (p @ q)[:, :32] + (r @ s)[:, 32:],
         (P @ Q)[:, :32] + (R @ S)[:, 32:],
     ),
-    "batches": (
-        2,
-        lambda p, q, r, s: Tensor(BATCH) @ p + Tensor(BATCH) @ q,
-        BATCH @ P + BATCH @ Q,
-    ),
+    "batches": (2, lambda p, q, r, s: Tensor(BATCH) @ p + Tensor(BATCH) @ q, BATCH @ P + BATCH @ Q),
     "two convolutions": (
         2,
         lambda p, q, r, s: (
-            Tensor(IMAGE).conv2d(Tensor(DOWN), padding=1)
-            + Tensor(IMAGE).conv2d(Tensor(SIDE))
+            Tensor(IMAGE).conv2d(Tensor(DOWN), padding=1) + Tensor(IMAGE).conv2d(Tensor(SIDE))
         ).relu(),
         np.maximum(
-            np_conv(np.pad(IMAGE, ((0, 0), (0, 0), (1, 1), (1, 1))), DOWN)
-            + np_conv(IMAGE, SIDE),
-            0,
+            np_conv(np.pad(IMAGE, ((0, 0), (0, 0), (1, 1), (1, 1))), DOWN) + np_conv(IMAGE, SIDE), 0
         ),
     ),
 }
@@ -148,9 +117,7 @@ def decided(tensor: Tensor, name: str) -> list[Decision]:
 def test_a_second_product_is_stored_with_what_is_done_to_it_alone() -> None:
     p, q, r = (Tensor(x) for x in (P, Q, R))
     bias = Tensor(P[0])
-    (decision,) = decided(
-        (p @ q + bias).relu() * (p @ r).sigmoid(), "store-second-product"
-    )
+    (decision,) = decided((p @ q + bias).relu() * (p @ r).sigmoid(), "store-second-product")
     assert decision.stored and decision.node.op is not Ops.REDUCE_AXIS
     assert decision.estimates["cost_to_store"] < decision.estimates["cost_of_lost_tile"]
     assert "register tile" in decision.reason

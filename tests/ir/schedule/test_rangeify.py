@@ -54,9 +54,7 @@ def test_each_rule_fires_in_its_example(name: str) -> None:
 def element(node: UOp, loops: list[UOp], arrays: dict[UOp, Any]) -> Any:
     """Return a read's element in every step of `loops`, by the meaning of the tensor level."""
     value, *indexes = node.src
-    array = interpret_tensor(
-        value.src[0] if value.op is Ops.CONTIGUOUS else value, arrays
-    )
+    array = interpret_tensor(value.src[0] if value.op is Ops.CONTIGUOUS else value, arrays)
     steps = dict(zip(loops, np.ix_(*[np.arange(r.extent) for r in loops]), strict=True))
     at = [steps[i] if i in steps else i.arg for i in indexes]
     return np.broadcast_to(array[tuple(at[: array.ndim])], [r.extent for r in loops])
@@ -70,9 +68,7 @@ def run(value: UOp, loops: list[UOp], arrays: dict[UOp, Any]) -> Any:
             what = node.src[0]
             source = buffer(100 + len(memory), *what.shape, dtype=what.dtype)
             arrays[source] = interpret_tensor(what, arrays)
-            memory[node] = load_memory(
-                node.replace(src=(source, *node.src[1:])), source
-            )
+            memory[node] = load_memory(node.replace(src=(source, *node.src[1:])), source)
     output = buffer(99, *[r.extent for r in loops], dtype=value.dtype)
     place = index(output, flatten(tuple(loops), output.shape))
     kernel, params = kernel_of([store(place, value.substitute(memory))], tuple(loops))
@@ -130,9 +126,7 @@ def test_its_matches_are_its_work() -> None:
     (record,) = [r for r in watching.records if r.name == "rangeify"]
     names = [m.rule.name for m in record.matches]
     assert names[0] == "open-loops" and names[-1] == "name-axes"
-    assert all(
-        isinstance(m.rule, Rule) for m in record.matches[1 : names.index("name-axes")]
-    )
+    assert all(isinstance(m.rule, Rule) for m in record.matches[1 : names.index("name-axes")])
     kernels = [item.kernel for item in record.after if item.kernel is not None]
     assert replay(record.before, record.matches) is UOp.sink(*kernels)
     counts = [

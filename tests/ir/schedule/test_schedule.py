@@ -45,9 +45,7 @@ def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) 
         padded = Tensor(nothing.uop).pad(((1, 1), (2, 0))) + Tensor(A)[:2, :1]
         values = [row + Tensor(A)[:1].uop, padded.uop]
         results = [to_numpy(node) for node in realize(values, tuned)]
-    np.testing.assert_array_equal(
-        results[0], A[:1] + identity(kind, dtypes.float32).arg
-    )
+    np.testing.assert_array_equal(results[0], A[:1] + identity(kind, dtypes.float32).arg)
     np.testing.assert_array_equal(results[1], np.broadcast_to(A[:2, :1], (2, 50)))
 
 

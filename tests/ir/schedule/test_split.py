@@ -19,12 +19,7 @@ from workbench.ir.schedule.split import FEWEST_PARTS, SPLIT_RULES
 from workbench.ir.verify.verify import verify
 
 # 7 has no divisor that is enough, so another axis has to be cut, or none can be
-SHAPES = [
-    (SPLIT_WORK,),
-    (7, SPLIT_WORK // 4),
-    (SPLIT_WORK // 4, 7),
-    (2, SPLIT_WORK // 4, 3),
-]
+SHAPES = [(SPLIT_WORK,), (7, SPLIT_WORK // 4), (SPLIT_WORK // 4, 7), (2, SPLIT_WORK // 4, 3)]
 KINDS = [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN]
 
 
@@ -60,16 +55,12 @@ def test_the_rule_fires_in_its_example() -> None:
 
 
 STAYS = {
-    "too little work": tensor(
-        Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK // 2), (Ops.ADD, (0,))
-    ),
+    "too little work": tensor(Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK // 2), (Ops.ADD, (0,))),
     "results enough to share out": tensor(
         Ops.REDUCE_AXIS, buffer(1, FEW_RESULTS + 1, SPLIT_WORK), (Ops.ADD, (1,))
     ),
     "no part that fits": tensor(
-        Ops.REDUCE_AXIS,
-        buffer(1, SPLIT_WORK, FEWEST_PARTS - 1),
-        (Ops.ADD, (1,)),
+        Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK, FEWEST_PARTS - 1), (Ops.ADD, (1,))
     ),
     "a prime": tensor(Ops.REDUCE_AXIS, buffer(1, (1 << 31) - 1), (Ops.ADD, (0,))),
 }

@@ -72,9 +72,7 @@ def masked_read() -> Sequence[Tensor]:
 
 def step(*layers: Callable[[], nn.Linear | nn.Conv2d]) -> Sequence[Tensor]:
     """What a step of Adam needs where the gradients are there."""
-    params = [
-        p for make in layers for p in vars(make()).values() if isinstance(p, Tensor)
-    ]
+    params = [p for make in layers for p in vars(make()).values() if isinstance(p, Tensor)]
     optimizer = optim.Adam(params)
     for param in optimizer.params:
         param.grad = Tensor.empty(*param.shape)

@@ -29,17 +29,12 @@ GRAPHS: dict[str, Any] = {
     "program": samples.program(),
     "empty program": (),
     "constant": UOp.const(F, -0.0),
-    "statement in two places": (
-        samples.program()[0],
-        param(0, 1),
-        samples.program()[0],
-    ),
+    "statement in two places": (samples.program()[0], param(0, 1), samples.program()[0]),
     "two ranges of one name": axis("g0", 3) + axis("g0", 4),
     "a range named as a word": UOp.range(3, "nan", AxisType.LOOP)
     + UOp.range(3, "ADD", AxisType.LOOP),
     "a name that is not one": UOp.range(2, "a b\n\"'\\ é\ud800", AxisType.FILL) + 1,
-    "a name that numbering would give": axis("g0", 2) * 2
-    + UOp.range(3, "v1", AxisType.LOOP) * 3,
+    "a name that numbering would give": axis("g0", 2) * 2 + UOp.range(3, "v1", AxisType.LOOP) * 3,
     "vector": UOp(Ops.STACK, F.vec(2), (UOp.const(F, 1.0), UOp.const(F, 2.0)))
     + UOp.const(F.vec(2), 1.5),
 }
@@ -49,9 +44,7 @@ GRAPHS: dict[str, Any] = {
 def test_text_parses_back_to_the_same_node(name: str) -> None:
     graph = GRAPHS[name]
     assert (
-        parse(to_text(graph)) is graph
-        if isinstance(graph, UOp)
-        else parse(to_text(graph)) == graph
+        parse(to_text(graph)) is graph if isinstance(graph, UOp) else parse(to_text(graph)) == graph
     )
 
 
@@ -80,9 +73,7 @@ args = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(tuple),
-        st.builds(
-            KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple), scalars
-        ),
+        st.builds(KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple), scalars),
         st.builds(Storage, st.text(), shapes, st.text()),
     ),
     max_leaves=6,
@@ -100,14 +91,10 @@ def bits(arg: Any) -> Any:
 def test_every_arg_reads_back_bit_by_bit(arg: Any, op: Ops) -> None:
     node = UOp(op, F, (UOp.const(F, 0.0),), arg)
     again = parse(to_text(node))
-    assert (
-        isinstance(again, UOp) and again.op is op and bits(again.arg) == bits(node.arg)
-    )
+    assert isinstance(again, UOp) and again.op is op and bits(again.arg) == bits(node.arg)
 
 
-@given(
-    st.floats(width=32), st.floats(), st.integers(-(2**63), 2**63 - 1), st.booleans()
-)
+@given(st.floats(width=32), st.floats(), st.integers(-(2**63), 2**63 - 1), st.booleans())
 def test_every_constant_reads_back_bit_by_bit(
     single: float, double: float, whole: int, truth: bool
 ) -> None:
@@ -132,10 +119,7 @@ ERRORS = {
     "v1 = ADD.float32 v0, 1.0": ("line 1: no value v0", "the name of a line above"),
     "\n\np0 = PARAM.float33 {0, 1}": ("line 3: no dtype float33", "float32"),
     "p0 = FOO.float32": ("line 1: FOO is neither an op", "an op"),
-    "p0 = PARAM.float32 {0, 1}\np0 = PARAM.float32 {1, 1}": (
-        "line 2: the name p0",
-        "of its own",
-    ),
+    "p0 = PARAM.float32 {0, 1}\np0 = PARAM.float32 {1, 1}": ("line 2: the name p0", "of its own"),
     "r = REDUCE.float32 1.0 {SUM}": ("line 1: no Ops SUM", "ADD"),
     'r = RANGE.index 2 {"g0", ADD}': ("line 1: no AxisType ADD", "GLOBAL"),
     "r = RANGE.index 2": ("line 1: not a range", "KIND"),
@@ -152,10 +136,7 @@ ERRORS = {
     "x = VAR.int8 {dtypes.vec.__class__}": ("line 1: cannot read", "a number"),
     "x = VAR.int8 {dtypes.__class__}": ("line 1: no dtypes __class__", "float32"),
     "x = VAR.int8 {KernelInfo()}": ("line 1: KernelInfo with 0 parts", "order"),
-    "x = VAR.int8 {" + "(" * 5000 + ")" * 5000 + "}": (
-        "line 1: cannot read the arg",
-        "tuples",
-    ),
+    "x = VAR.int8 {" + "(" * 5000 + ")" * 5000 + "}": ("line 1: cannot read the arg", "tuples"),
     "x = VAR.int8 {" + "-" * 50000 + "1}": ("line 1: cannot read the arg", "tuples"),
     "# only a remark\n": ("the text holds no node", "lines like"),
 }
@@ -202,9 +183,9 @@ def test_a_kernel_reads_like_its_definition() -> None:
 def test_a_staged_kernel_names_its_stages() -> None:
     lines = to_expr(samples.softmax(3, 7)).split("\n")
     assert "e = STAGE(exp2(p1[g0*7 + f0] - s7), f0)" in lines
-    assert lines[-1].startswith("STORE(p0[g0*7 + i0], e[i0] / s") and lines[
-        -1
-    ].endswith("END g0 i0")
+    assert lines[-1].startswith("STORE(p0[g0*7 + i0], e[i0] / s") and lines[-1].endswith(
+        "END g0 i0"
+    )
 
 
 def test_a_guarded_index_says_where() -> None:
@@ -282,28 +263,14 @@ def test_a_shared_value_is_named_in_each_statement_that_uses_it() -> None:
     acc = samples.define("acc", 8)
     shared = load(acc, axis("u0", 8)) * 3.0
     twice = samples.store(at(param(0, 8), axis("u0", 8)), shared * shared)
-    text = to_expr(
-        samples.block(twice, samples.store(at(acc, axis("u0", 8)), x.like(1)), twice)
-    )
+    text = to_expr(samples.block(twice, samples.store(at(acc, axis("u0", 8)), x.like(1)), twice))
     assert text.count("= acc[u0] * 3.0") == 2
 
 
 def test_every_op_has_an_expression() -> None:
     for op in Ops:
-        arg = {
-            Ops.RANGE: ("g0", AxisType.GLOBAL),
-            Ops.PARAM: (0, 4),
-            Ops.REDUCE: Ops.ADD,
-        }.get(op)
-        if op in (
-            Ops.CONST,
-            Ops.BUFFER,
-            Ops.DEFINE,
-            Ops.VAR,
-            Ops.STAGE,
-            Ops.BLOCK,
-            Ops.LANES,
-        ):
+        arg = {Ops.RANGE: ("g0", AxisType.GLOBAL), Ops.PARAM: (0, 4), Ops.REDUCE: Ops.ADD}.get(op)
+        if op in (Ops.CONST, Ops.BUFFER, Ops.DEFINE, Ops.VAR, Ops.STAGE, Ops.BLOCK, Ops.LANES):
             continue  # their args have forms of their own
         count = 3 if op in (Ops.WHERE, Ops.FMA) else 1 if op is Ops.RANGE else 2
         sources = (g, h, k)[:count] if op is not Ops.RANGE else (UOp.index(4),)

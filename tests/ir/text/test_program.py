@@ -28,9 +28,7 @@ def ones(*shape: int) -> Tensor:
 
 
 def test_a_sum_of_a_group() -> None:
-    lines = program_lines(
-        linear(kernel_of(ones(4, 64).sum(1)), Opt(OptOps.GROUP, "r0", 4))
-    )
+    lines = program_lines(linear(kernel_of(ones(4, 64).sum(1)), Opt(OptOps.GROUP, "r0", 4)))
     assert ["  " * line.depth + line.text for line in lines] == [
         "g0 in 4 (work-group x)",
         "x0 in 4 (work-item x)",
@@ -77,6 +75,4 @@ def test_every_statement_and_load_is_of_one_line(size: int) -> None:
     positions = [p for line in lines for p in line.positions]
     assert len(set(positions)) == len(positions)
     assert set(expected) <= set(positions)
-    assert [line.positions[-1] for line in lines] == sorted(
-        line.positions[-1] for line in lines
-    )
+    assert [line.positions[-1] for line in lines] == sorted(line.positions[-1] for line in lines)

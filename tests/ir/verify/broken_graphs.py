@@ -75,36 +75,18 @@ TENSOR: dict[str, list[Callable[[], UOp]]] = {
     "scalar": [lambda: UOp.const(F.vec(4), 1.0)],
     "sign-of-bool": [lambda: -(b < b)],
     "bits-of-float": [lambda: b.alu(Ops.NOT)],
-    "buffer": [
-        lambda: bad(Ops.BUFFER, F, arg=(1, "NPY", (3, -1))),
-        lambda: bad(Ops.BUFFER, F),
-    ],
-    "iota": [
-        lambda: bad(Ops.IOTA, F, arg=3),
-        lambda: bad(Ops.IOTA, dtypes.int32, arg=-3),
-    ],
+    "buffer": [lambda: bad(Ops.BUFFER, F, arg=(1, "NPY", (3, -1))), lambda: bad(Ops.BUFFER, F)],
+    "iota": [lambda: bad(Ops.IOTA, F, arg=3), lambda: bad(Ops.IOTA, dtypes.int32, arg=-3)],
     "operands": [lambda: b + buffer(2, 4, 3)],
-    "reshape": [
-        lambda: tensor(Ops.RESHAPE, b, (3, 5)),
-        lambda: tensor(Ops.RESHAPE, b, (-3, -4)),
-    ],
-    "permute": [
-        lambda: tensor(Ops.PERMUTE, b, (0, 0)),
-        lambda: tensor(Ops.PERMUTE, b, (0,)),
-    ],
-    "expand": [
-        lambda: tensor(Ops.EXPAND, b, (6, 4)),
-        lambda: tensor(Ops.EXPAND, b, (4,)),
-    ],
+    "reshape": [lambda: tensor(Ops.RESHAPE, b, (3, 5)), lambda: tensor(Ops.RESHAPE, b, (-3, -4))],
+    "permute": [lambda: tensor(Ops.PERMUTE, b, (0, 0)), lambda: tensor(Ops.PERMUTE, b, (0,))],
+    "expand": [lambda: tensor(Ops.EXPAND, b, (6, 4)), lambda: tensor(Ops.EXPAND, b, (4,))],
     "shrink": [
         lambda: tensor(Ops.SHRINK, b, ((0, 4), (0, 4))),
         lambda: tensor(Ops.SHRINK, b, ((2, 1), (0, 4))),
         lambda: tensor(Ops.SHRINK, b, ((0, 3),)),
     ],
-    "pad": [
-        lambda: tensor(Ops.PAD, b, ((-1, 0), (0, 0))),
-        lambda: tensor(Ops.PAD, b, (1, 1)),
-    ],
+    "pad": [lambda: tensor(Ops.PAD, b, ((-1, 0), (0, 0))), lambda: tensor(Ops.PAD, b, (1, 1))],
     "flip": [lambda: tensor(Ops.FLIP, b, (2,)), lambda: tensor(Ops.FLIP, b, (0, 0))],
     "reduce-axis": [
         lambda: bad(Ops.REDUCE_AXIS, H, b.cast(H), arg=(Ops.ADD, (0,))),
@@ -125,9 +107,7 @@ TENSOR: dict[str, list[Callable[[], UOp]]] = {
         lambda: tensor(Ops.CUSTOM, buffer(1, 5), ("copy", 0, ((4,),), COPY)),
         lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((2, 3),), COPY)),
         lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((4,), (4,)), COPY)),
-        lambda: tensor(
-            Ops.CUSTOM, buffer(1, 4).cast(dtypes.float64), ("copy", 0, ((4,),), COPY)
-        ),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4).cast(dtypes.float64), ("copy", 0, ((4,),), COPY)),
     ],
     "range": [],
 }
@@ -135,12 +115,9 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
     "root": [lambda: x],
     "op-of-level": [lambda: sink(load(define("acc", 4), g0))],
     "range": [
+        lambda: sink(x + bad(Ops.RANGE, dtypes.index, UOp.index(2), arg=("g0", "global")).cast(F)),
         lambda: sink(
-            x + bad(Ops.RANGE, dtypes.index, UOp.index(2), arg=("g0", "global")).cast(F)
-        ),
-        lambda: sink(
-            x + bad(Ops.RANGE, dtypes.index, g0, arg=("g1", AxisType.LOOP)).cast(F),
-            "g0 g1",
+            x + bad(Ops.RANGE, dtypes.index, g0, arg=("g1", AxisType.LOOP)).cast(F), "g0 g1"
         ),
         lambda: sink(x + UOp.range(-1, "g1", AxisType.LOOP).cast(F), "g0 g1"),
     ],
@@ -157,12 +134,8 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(one, target=at(param(0, 4), g0 - 1)),
         lambda: sink(load(param(1, 29), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8)),
         lambda: sink(load(param(1, 4), x.cast(dtypes.index))),
-        lambda: sink(
-            at(stage("s", (3,), load(param(1, 4), r0), r0), g0.like(0)), order="g0 r0"
-        ),
-        lambda: sink(
-            at(stage("s", (4,), load(param(1, 4), r0), r0), g0 * 2), order="g0 r0"
-        ),
+        lambda: sink(at(stage("s", (3,), load(param(1, 4), r0), r0), g0.like(0)), order="g0 r0"),
+        lambda: sink(at(stage("s", (4,), load(param(1, 4), r0), r0), g0 * 2), order="g0 r0"),
         lambda: sink(one, target=at(param(0, 0), gated(g0, g0 < 3))),
         lambda: sink(load(param(1, 0), gated(g0, x < 3))),
     ],
@@ -177,9 +150,7 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(load(param(1, 9), gated(gated(g0, g0 < 2), g0 < 3))),
     ],
     "reduce": [
-        lambda: sink(
-            reduced(Ops.MAX, x.cast(dtypes.bfloat16), r0).cast(F), order="g0 r0"
-        ),
+        lambda: sink(reduced(Ops.MAX, x.cast(dtypes.bfloat16), r0).cast(F), order="g0 r0"),
         lambda: sink(reduced(Ops.XOR, x, r0), order="g0 r0"),
         lambda: sink(reduced(Ops.ADD, x, r0, r0), order="g0 r0"),
         lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),
@@ -188,29 +159,19 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), ("C", "f"))),
         lambda: sink(UOp(Ops.EXTERN, F, (x,), WrittenCode("C", "f"))),
         lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), WrittenCode("C", "f", (1,)))),
-        lambda: sink(
-            UOp(Ops.EXTERN, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))
-        ),
+        lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))),
     ],
     "stage": [
         lambda: sink(at(bad(Ops.STAGE, F, x, g0, arg=("s",)), g0)),
         lambda: sink(at(stage("s", (4, 4), x, g1), g0, g0), order="g0 g1"),
     ],
-    "store": [
-        lambda: sink(one, target=at(stage("s", (4,), x, g0), g0)),
-        lambda: sink(half),
-    ],
+    "store": [lambda: sink(one, target=at(stage("s", (4,), x, g0), g0)), lambda: sink(half)],
     "end": [
         lambda: UOp.sink(bad(Ops.END, V, out), arg=KernelInfo("k", ("g0",))),
-        lambda: UOp.sink(
-            bad(Ops.END, V, store(out, x), g0 + 1), arg=KernelInfo("k", ("g0",))
-        ),
+        lambda: UOp.sink(bad(Ops.END, V, store(out, x), g0 + 1), arg=KernelInfo("k", ("g0",))),
     ],
     "end-closes": [lambda: sink(x + g1.cast(F), order="g0 g1")],
-    "sink": [
-        lambda: UOp.sink(*sink(x).src),
-        lambda: UOp.sink(x, arg=KernelInfo("k", ("g0",))),
-    ],
+    "sink": [lambda: UOp.sink(*sink(x).src), lambda: UOp.sink(x, arg=KernelInfo("k", ("g0",)))],
     "axis-names": [lambda: sink(reduced(Ops.ADD, x, axis("g0", 5)))],
     "loop-order": [
         lambda: sink(x, order=""),
@@ -221,25 +182,17 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
     "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
     "stage-names": [
-        lambda: sink(
-            at(stage("s", (4,), x, g0), g0) + at(stage("s", (4,), x + x, g0), g0)
-        )
+        lambda: sink(at(stage("s", (4,), x, g0), g0) + at(stage("s", (4,), x + x, g0), g0))
     ],
     "no-race": [
         lambda: sink(load(param(0, 4), g0)),
         lambda: sink(load(param(0, 4), -g0 + 3)),
-        lambda: sink(
-            load(UOp(Ops.AFTER, F, (param(0, 4),)), g0 * -1 + 3)
-        ),  # of nothing
+        lambda: sink(load(UOp(Ops.AFTER, F, (param(0, 4),)), g0 * -1 + 3)),  # of nothing
     ],
     "few-lanes": [
         lambda: sink(
-            reduced(
-                Ops.ADD,
-                load(param(1, 1 << 20), axis("n0", 1 << 20)),
-                axis("n0", 1 << 20),
-            )
-        ),
+            reduced(Ops.ADD, load(param(1, 1 << 20), axis("n0", 1 << 20)), axis("n0", 1 << 20))
+        )
     ],
 }
 acc = define("acc", 4)
@@ -295,12 +248,8 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
 LOWERED["statements"] += [
     lambda: block(special(g0, "item", 0), bad(Ops.IF, V, one, store(out, x))),
     lambda: block(special(g0, "item", 0), when(g0 < 2, [UOp(Ops.BARRIER, V, ())])),
-    lambda: block(
-        special(g0, "item", 0), when(g0 < 2, [store(out, warp_shuffle(x, 1))])
-    ),
+    lambda: block(special(g0, "item", 0), when(g0 < 2, [store(out, warp_shuffle(x, 1))])),
 ]
 LOWERED["in-bounds"] = [
-    lambda: block(
-        special(g0, "item", 0), when(g0 < 3, [store(at(param(0, 2), g0), one)])
-    ),
+    lambda: block(special(g0, "item", 0), when(g0 < 3, [store(at(param(0, 2), g0), one)]))
 ]

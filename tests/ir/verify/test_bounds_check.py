@@ -145,9 +145,7 @@ def test_a_large_stage_is_not_believed() -> None:
         .replace("RANGE.index 8 ", f"RANGE.index {size} ")
     )
     assert Kernel.from_text(text).check().ok
-    gaps = text.replace(
-        f'RANGE.index {size} {{"a_f0', f'RANGE.index {size // 2} {{"a_f0'
-    )
+    gaps = text.replace(f'RANGE.index {size} {{"a_f0', f'RANGE.index {size // 2} {{"a_f0')
     gaps = gaps.replace("v2 =", "c = MUL.index a_f0, 2:index\nv2 =")
     with pytest.raises(VerifyError, match="As may be read and never written"):
         Kernel.from_text(gaps.replace("v3, a_f0", "v3, c"))

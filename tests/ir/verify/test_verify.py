@@ -20,16 +20,7 @@ from tests.ir.samples import (
     param,
     tensor,
 )  # fmt: skip
-from tests.ir.verify.broken_graphs import (
-    COPY,
-    KERNEL,
-    LOWERED,
-    TENSOR,
-    Ir,
-    g0,
-    sink,
-    x,
-)
+from tests.ir.verify.broken_graphs import COPY, KERNEL, LOWERED, TENSOR, Ir, g0, sink, x
 from tests.ir.verify.broken_programs import LINEAR, good, register, vector
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
@@ -48,10 +39,7 @@ GOOD: list[tuple[str, Any]] = [
     ("linear", samples.program()),
     ("kernel", sink(UOp(Ops.LOAD, F, (at(param(1, 4), invalid()),)))),
     ("kernel", sink(load(param(1, 4), (g0 * 3 + 1) // 8 * 3))),  # bounds say 0..3
-    (
-        "kernel",
-        sink(load(param(1, 30), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8)),
-    ),  # bounds say 8..31
+    ("kernel", sink(load(param(1, 30), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8))),  # bounds say 8..31
 ]
 
 
@@ -82,12 +70,7 @@ def test_a_broken_rule_is_named(level: Any, rule: str, make: Callable[[], Ir]) -
 
 
 def test_every_rule_has_a_graph_that_breaks_it() -> None:
-    rules = {
-        spec.name
-        for table in LEVELS.values()
-        for specs in table.values()
-        for spec in specs
-    }
+    rules = {spec.name for table in LEVELS.values() for specs in table.values() for spec in specs}
     assert (rules | set(_ORDER_RULES)) <= {p.values[1] for p in BROKEN}
 
 
@@ -121,9 +104,7 @@ def test_reach_is_exact_where_bounds_are_not() -> None:
 def test_verification_is_one_pass() -> None:
     """Twice as many nodes take about twice as many calls."""
     short, long = (sink(long_chain(n)) for n in (DEEP // 8, DEEP // 4))
-    assert calls(lambda: verify(long, "kernel")) < 2.5 * calls(
-        lambda: verify(short, "kernel")
-    )
+    assert calls(lambda: verify(long, "kernel")) < 2.5 * calls(lambda: verify(short, "kernel"))
 
 
 def long_chain(links: int) -> UOp:

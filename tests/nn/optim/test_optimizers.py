@@ -13,28 +13,18 @@ from tests.peers import torch
 from workbench import Context, Tensor, dtypes, nn
 from workbench.base.errors import DTypeError, OptimizerError
 from workbench.nn import optim
-from workbench.nn.state import (
-    get_parameters,
-    get_state_dict,
-    load_state_dict,
-    safe_load,
-    safe_save,
-)
+from workbench.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 
 T = torch.optim
 Array = np.ndarray[Any, Any]
 SHAPES = [(4, 3), (3, 2, 2)]
 
 
-def draws(
-    shapes: list[tuple[int, ...]], steps: int, dtype: Any = np.float32
-) -> tuple[Any, Any]:
+def draws(shapes: list[tuple[int, ...]], steps: int, dtype: Any = np.float32) -> tuple[Any, Any]:
     """Return parameters, and their gradients at each step."""
     rng = np.random.default_rng(0)
     params = [rng.normal(size=s).astype(dtype) for s in shapes]
-    return params, [
-        [rng.normal(size=s).astype(dtype) for s in shapes] for _ in range(steps)
-    ]
+    return params, [[rng.normal(size=s).astype(dtype) for s in shapes] for _ in range(steps)]
 
 
 def run(make: Callable[[Any], optim.Optimizer], params: Any, steps: Any) -> list[Array]:
@@ -68,9 +58,7 @@ ROWS: list[tuple[str, Callable[..., Any], Callable[[Any], Any]]] = [
     ),
     (
         "SGD of Nesterov",
-        lambda p, **f: optim.SGD(
-            p, 0.1, momentum=0.8, weight_decay=0.1, nesterov=True, **f
-        ),
+        lambda p, **f: optim.SGD(p, 0.1, momentum=0.8, weight_decay=0.1, nesterov=True, **f),
         lambda p: T.SGD(p, 0.1, 0.8, weight_decay=0.1, nesterov=True),
     ),
     ("Adam", lambda p, **f: optim.Adam(p, **f), lambda p: T.Adam(p)),
@@ -139,9 +127,7 @@ def test_a_default_float_changes_no_step(name: str, default: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "make", "peer"), ROWS, ids=[r[0] for r in ROWS])
-def test_parameters_of_float64_are_changed_in_float64(
-    name: str, make: Any, peer: Any
-) -> None:
+def test_parameters_of_float64_are_changed_in_float64(name: str, make: Any, peer: Any) -> None:
     params, steps = draws(SHAPES, 10, np.float64)
     got = run(make, params, steps)
     for a, b in zip(got, run_peer(peer, params, steps), strict=True):
@@ -196,11 +182,7 @@ def lars(params: Any, steps: Any, classic: bool) -> list[Array]:
 @pytest.mark.parametrize("classic", [True, False])
 def test_lars_is_its_paper_s(classic: bool) -> None:
     params, steps = draws(SHAPES, 10)
-    got = run(
-        lambda p: optim.LARS(p, 0.5, 0.9, 0.01, classic=classic, tcoef=0.02),
-        params,
-        steps,
-    )
+    got = run(lambda p: optim.LARS(p, 0.5, 0.9, 0.01, classic=classic, tcoef=0.02), params, steps)
     for a, b in zip(got, lars(params, steps, classic), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
@@ -263,8 +245,7 @@ def test_parameters_are_taken_once_and_buffers_left_alone() -> None:
     assert optimizer.params[0] is weight and len(optimizer.params) == 3
     assert weight.requires_grad is True
     assert {id(b) for b in optimizer.buffers} == {
-        id(t)
-        for t in (state.num_batches_tracked, state.running_mean, state.running_var)
+        id(t) for t in (state.num_batches_tracked, state.running_mean, state.running_var)
     }
     with Tensor.train():
         (weight * 3 + state.weight + state.bias).sum().backward()
@@ -344,9 +325,7 @@ def test_state_is_saved_and_taken_up_again(tmp_path: Path) -> None:
                 tensors = [Tensor.zeros(*s) for s in SHAPES]
                 optimizer = optim.Adam(tensors)
                 load_state_dict(
-                    optimizer,
-                    safe_load(tmp_path / "optimizer.safetensors"),
-                    verbose=False,
+                    optimizer, safe_load(tmp_path / "optimizer.safetensors"), verbose=False
                 )
             for tensor, grad in zip(tensors, grads, strict=True):
                 tensor.grad = Tensor(grad)
@@ -363,10 +342,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: optim.LAMB([Tensor([1.0])], weight_decay=-1), "weight_decay = -1"),
     (lambda: optim.Adam([3]), "parameters are tensors"),  # type: ignore[list-item]
     (lambda: optim.Muon([Tensor([1.0])]), "two axes or more"),
-    (
-        lambda: optim.OptimizerGroup([Tensor([1.0])]),
-        "must be optimisers, and one is list",
-    ),  # type: ignore[arg-type]
+    (lambda: optim.OptimizerGroup([Tensor([1.0])]), "must be optimisers, and one is list"),  # type: ignore[arg-type]
     (lambda: optim.Muon([Tensor([[1.0]])], fused=True), "cannot be fused"),
 ]
 

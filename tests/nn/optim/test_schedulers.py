@@ -68,9 +68,7 @@ def test_rates_are_pytorch_s(name: str, make: Any, peer: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "make", "peer"), ROWS, ids=[r[0] for r in ROWS])
-def test_rates_do_not_depend_on_the_default_float(
-    name: str, make: Any, peer: Any
-) -> None:
+def test_rates_do_not_depend_on_the_default_float(name: str, make: Any, peer: Any) -> None:
     rates = {}
     for default in ("float32", "half", "bfloat16", "float64"):
         with Context(DEFAULT_FLOAT=default):
@@ -86,9 +84,7 @@ def test_rates_do_not_depend_on_the_default_float(
 
 @pytest.mark.parametrize("mode", ["min", "max"])
 @pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
-def test_a_plateau_lowers_the_rate_when_pytorch_does(
-    mode: str, threshold_mode: str
-) -> None:
+def test_a_plateau_lowers_the_rate_when_pytorch_does(mode: str, threshold_mode: str) -> None:
     ours, theirs = optimizers()
     arguments: Any = (mode, 0.5, 2, 0.05, threshold_mode)
     own, other = (
@@ -120,9 +116,7 @@ def test_a_jit_replays_a_scheduler() -> None:
         for _ in range(5):
             step(Tensor([0.1]).realize())
     assert optimizer.lr.item() == 0.125 and scheduler.epoch_counter.item() == 5
-    np.testing.assert_allclose(
-        weight.numpy(), [1 - 0.1 * (0.5 + 0.5 + 0.25 + 0.25 + 0.125)]
-    )
+    np.testing.assert_allclose(weight.numpy(), [1 - 0.1 * (0.5 + 0.5 + 0.25 + 0.25 + 0.125)])
 
 
 def test_a_group_steps_its_schedulers() -> None:
@@ -133,21 +127,12 @@ def test_a_group_steps_its_schedulers() -> None:
 
 
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
-    (
-        lambda o: optim.OneCycleLR(o, 1.0, 10, anneal_strategy="steps"),
-        "anneal_strategy",
-    ),
+    (lambda o: optim.OneCycleLR(o, 1.0, 10, anneal_strategy="steps"), "anneal_strategy"),
     (lambda o: optim.OneCycleLR(o, 1.0, 10, pct_start=2.0), "pct_start"),
     (lambda o: optim.ReduceLROnPlateau(o, "least"), "mode"),
     (lambda o: optim.MultiStepLR(o, [1], -0.1), "gamma"),
-    (
-        lambda o: optim.MultiStepLR(o.params, [1]),
-        "must be one optimiser, and this is list",
-    ),
-    (
-        lambda o: optim.OneCycleLR(optim.OptimizerGroup(o), 1.0, 9),
-        "this is OptimizerGroup",
-    ),
+    (lambda o: optim.MultiStepLR(o.params, [1]), "must be one optimiser, and this is list"),
+    (lambda o: optim.OneCycleLR(optim.OptimizerGroup(o), 1.0, 9), "this is OptimizerGroup"),
 ]
 
 

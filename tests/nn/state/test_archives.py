@@ -54,9 +54,7 @@ def test_archives_that_are_none_or_cut_off_are_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [b"\xff" * 10 + b"\xfe\x00", b"77777777777\0"])
-def test_a_file_of_no_size_or_too_large_a_one_is_refused(
-    path: Path, size: bytes
-) -> None:
+def test_a_file_of_no_size_or_too_large_a_one_is_refused(path: Path, size: bytes) -> None:
     """Before the beginning of a file the same file would come next, again and again."""
     content = bytearray(tar())
     content[124:136] = size

@@ -115,9 +115,7 @@ def test_a_changed_header_is_loaded_or_refused(tmp_path: Path) -> None:
     assert min(outcomes.values()) > 0, outcomes
 
 
-@pytest.mark.parametrize(
-    "number", range(4), ids=["archive", "pickles", "safetensors", "tar"]
-)
+@pytest.mark.parametrize("number", range(4), ids=["archive", "pickles", "safetensors", "tar"])
 def test_a_changed_file_is_loaded_or_refused(tmp_path: Path, number: int) -> None:
     path = tmp_path / "file"
     load, content = sources(path)[number]

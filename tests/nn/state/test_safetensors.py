@@ -41,8 +41,7 @@ def test_what_is_saved_is_loaded(path: Path, device: str) -> None:
     with Context(DEV=device):
         kinds = [dtypes.named(name) for name in NAMES.split()]
         state = {
-            d.name: Tensor(rng.integers(0, 2 if d.is_bool else 99, (3, 5))).cast(d)
-            for d in kinds
+            d.name: Tensor(rng.integers(0, 2 if d.is_bool else 99, (3, 5))).cast(d) for d in kinds
         }
         state |= {"scalar": Tensor(3.5), "empty": Tensor.zeros(0, 2), "": Tensor([1])}
         state["transposed"] = Tensor(numbers((3, 4))).transpose()
@@ -50,17 +49,12 @@ def test_what_is_saved_is_loaded(path: Path, device: str) -> None:
         loaded = safe_load(path)
         assert loaded.keys() == state.keys() and len(state) >= 16
         for name, tensor in loaded.items():
-            assert (tensor.dtype, tensor.shape) == (
-                state[name].dtype,
-                state[name].shape,
-            )
+            assert (tensor.dtype, tensor.shape) == (state[name].dtype, state[name].shape)
             assert tensor.device == device or not tensor.numel()
             np.testing.assert_array_equal(tensor.numpy(), state[name].numpy())
         assert safe_load_metadata(path)[2]["__metadata__"] == {"made by": "a test"}
         in_memory = safe_load(Tensor(np.fromfile(path, np.uint8)))
-        np.testing.assert_array_equal(
-            in_memory["float16"].numpy(), loaded["float16"].numpy()
-        )
+        np.testing.assert_array_equal(in_memory["float16"].numpy(), loaded["float16"].numpy())
 
 
 def test_pytorch_reads_what_we_write_and_we_what_it_writes(path: Path) -> None:
@@ -116,9 +110,7 @@ def test_a_layer_in_the_pages_of_a_file_is_trained(path: Path) -> None:
             return loss.realize(*optimizer.schedule_step())  # type: ignore[no-any-return]
 
         with Tensor.train():
-            losses = [
-                step(Tensor.ones(1, 3).contiguous().realize()).item() for _ in range(4)
-            ]
+            losses = [step(Tensor.ones(1, 3).contiguous().realize()).item() for _ in range(4)]
         sums.append([*losses, layer.weight.sum().item()])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-5)
     assert path.read_bytes() == before and sums[0][3] < sums[0][0]
@@ -129,17 +121,13 @@ def test_a_file_is_replaced_under_what_is_mapped_from_it(path: Path) -> None:
     loaded = safe_load(path)
     safe_save({"a": loaded["a"][:1] * 2}, path)
     np.testing.assert_array_equal(loaded["a"].numpy(), numbers((50, 50)))
-    np.testing.assert_array_equal(
-        safe_load(path)["a"].numpy(), numbers((50, 50))[:1] * 2
-    )
+    np.testing.assert_array_equal(safe_load(path)["a"].numpy(), numbers((50, 50))[:1] * 2)
     assert os.listdir(path.parent) == [path.name]
 
 
 def test_elements_that_are_not_aligned_are_copied(path: Path) -> None:
     header = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-    path.write_bytes(
-        struct.pack("<Q", len(header)) + header + struct.pack("<2f", 1.5, 2.5)
-    )
+    path.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<2f", 1.5, 2.5))
     assert len(header) % 4
     assert safe_load(path)["a"].tolist() == [1.5, 2.5]
 
@@ -170,9 +158,7 @@ HOSTILE: list[tuple[str, Any, bytes, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "header", "data", "words"), HOSTILE, ids=[r[0] for r in HOSTILE]
-)
+@pytest.mark.parametrize(("name", "header", "data", "words"), HOSTILE, ids=[r[0] for r in HOSTILE])
 def test_a_header_that_lies_is_refused(
     path: Path, name: str, header: Any, data: bytes, words: str
 ) -> None:
@@ -222,9 +208,7 @@ def test_what_is_not_a_file_is_said(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_missing_package_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, path: Path
-) -> None:
+def test_a_missing_package_is_a_sentence(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     for call in (lambda: safe_load(path), lambda: safe_save({}, path)):

@@ -65,9 +65,7 @@ def test_one_value_may_be_a_scalar_or_a_list_of_one() -> None:
 
 
 @pytest.mark.parametrize("is_computed", [True, False])
-def test_what_is_written_to_a_model_its_state_dict_does_not_see(
-    is_computed: bool,
-) -> None:
+def test_what_is_written_to_a_model_its_state_dict_does_not_see(is_computed: bool) -> None:
     state = {"w": Tensor([1.0, 2.0]) * 2}
     if is_computed:
         state["w"].realize()
@@ -122,10 +120,7 @@ def test_all_that_does_not_fit_is_said_at_once() -> None:
     ("state", "words"),
     [
         ([1], "by name"),
-        (
-            {"weight": 3, "bias": Tensor([1.0])},
-            "neither tensors nor arrays: 1 key, weight",
-        ),
+        ({"weight": 3, "bias": Tensor([1.0])}, "neither tensors nor arrays: 1 key, weight"),
     ],
 )
 def test_what_is_not_a_state_dict_is_refused(state: Any, words: str) -> None:
@@ -149,9 +144,7 @@ def test_arguments_of_another_kind_are_refused() -> None:
     with pytest.raises(DTypeError, match="tensor_type: None does not fit"):
         get_state_dict(layer, tensor_type=None)  # type: ignore[arg-type]
     for name in ("strict", "verbose", "consume", "realize"):
-        with pytest.raises(
-            DTypeError, match=f"load_state_dict: {name}: 'no' does not fit"
-        ):
+        with pytest.raises(DTypeError, match=f"load_state_dict: {name}: 'no' does not fit"):
             load_state_dict(layer, dict(state), **{name: "no"})  # type: ignore[arg-type]
 
 
@@ -161,9 +154,7 @@ def test_arrays_are_entries_too() -> None:
     weight = np.arange(6, dtype=np.float32).reshape(2, 3)
 
     class Foreign:
-        def __array__(
-            self, dtype: Any = None, copy: Any = None
-        ) -> np.ndarray[Any, Any]:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
             return np.array([5, 6], np.float32)
 
     entries: Any = {"weight": weight, "bias": Foreign()}
@@ -175,6 +166,4 @@ def test_arrays_are_entries_too() -> None:
     assert not entries
     with pytest.raises(StateError) as refused:
         load_state_dict(model, {"weight": 3, "bias": None})  # type: ignore[dict-item]
-    assert (
-        "neither tensors nor arrays" in refused.value.because and not refused.value.hint
-    )
+    assert "neither tensors nor arrays" in refused.value.because and not refused.value.hint

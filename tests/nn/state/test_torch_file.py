@@ -225,9 +225,7 @@ def test_a_tensor_of_our_own_pickle_is_loaded(path: Path) -> None:
     assert torch_load(path).tolist() == [2.0, 3.0, 4.0]
 
 
-@pytest.mark.parametrize(
-    ("name", "fields"), BAD_TENSORS, ids=[r[0] for r in BAD_TENSORS]
-)
+@pytest.mark.parametrize(("name", "fields"), BAD_TENSORS, ids=[r[0] for r in BAD_TENSORS])
 def test_a_tensor_that_lies_is_refused(path: Path, name: str, fields: Any) -> None:
     path.write_bytes(archive(tensor_pickle(**fields)))
     with pytest.raises(FileError):
@@ -245,10 +243,7 @@ BAD_PICKLES: list[tuple[str, bytes]] = [
     ("a memo without an entry", b"\x80\x02h\x05."),
     ("text that is longer than the file", b"\x80\x02X\xff\xff\xff\x7fabc."),
     ("bytes that are longer than a machine", b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f."),
-    (
-        "a byte array that is longer than a machine",
-        b"\x80\x05\x96" + b"\xff" * 7 + b"\x7f.",
-    ),
+    ("a byte array that is longer than a machine", b"\x80\x05\x96" + b"\xff" * 7 + b"\x7f."),
     ("text that is none", b"\x80\x02X\x01\x00\x00\x00\xff."),
     ("a number that is none", b"Ixyz\n."),
     ("a line without an end", b"cos"),
@@ -266,16 +261,11 @@ BAD_PICKLES: list[tuple[str, bytes]] = [
     ("a key without a value", b"\x80\x02}(K\x01u."),
     ("a storage that is a number", b"\x80\x02K\x01Q."),
     ("an OrderedDict of numbers", b"\x80\x02ccollections\nOrderedDict\n]K\x01a\x85R."),
-    (
-        "a function as the size of a tensor",
-        b"\x80\x02ctorch\nSize\nctorch\nSize\n\x85R.",
-    ),
+    ("a function as the size of a tensor", b"\x80\x02ctorch\nSize\nctorch\nSize\n\x85R."),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "pickled"), BAD_PICKLES, ids=[r[0] for r in BAD_PICKLES]
-)
+@pytest.mark.parametrize(("name", "pickled"), BAD_PICKLES, ids=[r[0] for r in BAD_PICKLES])
 def test_a_damaged_pickle_is_refused(path: Path, name: str, pickled: bytes) -> None:
     path.write_bytes(archive(pickled))
     with pytest.raises(FileError):
@@ -334,9 +324,7 @@ def test_a_row_of_pickles_that_lies_is_refused(path: Path) -> None:
             torch_load(path)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"x", b"\x80\x02K\x01.", b"ustar" * 200, bytes(600)]
-)
+@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x02K\x01.", b"ustar" * 200, bytes(600)])
 def test_another_file_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(FileError):

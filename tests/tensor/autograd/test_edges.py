@@ -43,14 +43,10 @@ def test_at_corners_they_are_exact(name: str, dtype: DType) -> None:
     assert x.grad is not None and x.grad.dtype is dtype and x.grad.tolist() == gradients
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "uint8", "int32", "uint64", "float32", "bool"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "float32", "bool"])
 def test_the_absolute_value_of_a_difference(dtype: str) -> None:
     two, one = Tensor([2], dtype=dtype), Tensor([1], dtype=dtype)
-    assert (two ^ one if dtype == "bool" else (two - one)).abs().tolist() == [
-        dtype != "bool"
-    ]
+    assert (two ^ one if dtype == "bool" else (two - one)).abs().tolist() == [dtype != "bool"]
 
 
 def summed_in(gradient: Tensor) -> set[DType]:
@@ -87,9 +83,7 @@ def written(x: Any, v: Any, index: Any) -> Any:
     return (y * y).sum()
 
 
-@pytest.mark.parametrize(
-    "index", [1, slice(1, 3), slice(None, None, 2), [2, 0]], ids=str
-)
+@pytest.mark.parametrize("index", [1, slice(1, 3), slice(None, None, 2), [2, 0]], ids=str)
 def test_what_is_written_to_a_value_has_its_gradient(index: Any) -> None:
     shape = np.zeros(4)[index].shape
     arrays = np.arange(1.0, 5), np.full(shape, 3.0)
@@ -125,20 +119,14 @@ def gradients_of(call: Callable[..., Any], arrays: list[Any], make: Any) -> list
         total = call(*first).sum()
         firsts = total.gradient(*first)
         return [
-            g.numpy()
-            for g in (
-                *firsts,
-                *firsts[0].sum().gradient(*first, materialize_grads=True),
-            )
+            g.numpy() for g in (*firsts, *firsts[0].sum().gradient(*first, materialize_grads=True))
         ]
     targets = [x.requires_grad_() for x in first]
     grads = torch.autograd.grad(
         call(*targets).sum(), targets, create_graph=True, materialize_grads=True
     )
     more = (
-        torch.autograd.grad(
-            grads[0].sum(), targets, materialize_grads=True, allow_unused=True
-        )
+        torch.autograd.grad(grads[0].sum(), targets, materialize_grads=True, allow_unused=True)
         if grads[0].requires_grad
         else [torch.zeros_like(x) for x in targets]
     )

@@ -194,9 +194,7 @@ def test_a_gradient_is_differentiated_by_one_of_two_equal_values() -> None:
             (g,) = loss.gradient(x)
             (h,) = (g * g).sum().gradient(a)
             third = (h * g).sum().gradient(*both)
-            results.append(
-                [t.numpy() for t in (*(g * g).sum().gradient(*both), *third)]
-            )
+            results.append([t.numpy() for t in (*(g * g).sum().gradient(*both), *third)])
         else:
             grad = torch.autograd.grad
             (g,) = grad(loss, [x], create_graph=True)
@@ -252,9 +250,7 @@ class Program:
 
     def drawn(self) -> Any:
         last = len(self.pool)
-        return self.pool[
-            self.rng.integers(min(last, 5) if self.rng.random() < 0.6 else last)
-        ]
+        return self.pool[self.rng.integers(min(last, 5) if self.rng.random() < 0.6 else last)]
 
     def apply(self, name: str) -> None:
         ours, theirs = UNARY.get(name) or BINARY[name]

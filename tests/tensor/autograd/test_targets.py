@@ -272,9 +272,7 @@ def test_gradients_of_random_programs_are_torchs(part: int) -> None:
         targets, loss = program(seed, Ours)
         others, expected = program(seed, Torchs)
         ours = loss.gradient(*targets, materialize_grads=True)
-        theirs = torch.autograd.grad(
-            expected, others, allow_unused=True, materialize_grads=True
-        )
+        theirs = torch.autograd.grad(expected, others, allow_unused=True, materialize_grads=True)
         Tensor.realize(*ours)
         for mine, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(
@@ -289,9 +287,7 @@ def test_of_values_computed_before_a_gradient_is_whole_or_refused(part: int) -> 
     for seed in range(part, count(1200), 4):
         targets, loss = program(seed, Ours, 0.8)
         others, expected = program(seed, Torchs)
-        theirs = torch.autograd.grad(
-            expected, others, allow_unused=True, materialize_grads=True
-        )
+        theirs = torch.autograd.grad(expected, others, allow_unused=True, materialize_grads=True)
         for target, other in zip(targets, theirs, strict=True):
             try:
                 (mine,) = loss.gradient(target, materialize_grads=True)

@@ -19,9 +19,7 @@ def part(x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]) -> Any:
     return y.sum()
 
 
-def part_of_a_detached(
-    x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]
-) -> Any:
+def part_of_a_detached(x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]) -> Any:
     y.detach()[0] = 5
     return (y * weights).sum()
 
@@ -46,9 +44,7 @@ def views(x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]) -> Any:
     return (y * y).sum()
 
 
-def then_one_that_is_recorded(
-    x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]
-) -> Any:
+def then_one_that_is_recorded(x: Any, y: Any, weights: Any, no_grad: Callable[..., Any]) -> Any:
     y.detach()[0] = 5
     y[1] = x[0] * 3
     with no_grad():
@@ -75,10 +71,7 @@ def test_what_is_written_without_a_gradient_keeps_the_old_one(
     steps: Steps, is_computed: bool
 ) -> None:
     values, weights = [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]
-    x, own = (
-        torch.tensor(values, requires_grad=True),
-        Tensor(values, requires_grad=True),
-    )
+    x, own = (torch.tensor(values, requires_grad=True), Tensor(values, requires_grad=True))
     expected = steps(x, x * 2, torch.tensor(weights), torch.no_grad)
     expected.backward()
     y = own * 2

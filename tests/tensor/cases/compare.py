@@ -17,16 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from tests.tensor.cases.case import compare_values
-from tests.tensor.cases.edges import (
-    EdgeComparison,
-    compare_at_edge,
-    edge_comparisons,
-)
-from tests.tensor.cases.gradients import (
-    compare_gradients,
-    gradient_comparisons,
-    without_gradient,
-)
+from tests.tensor.cases.edges import EdgeComparison, compare_at_edge, edge_comparisons
+from tests.tensor.cases.gradients import compare_gradients, gradient_comparisons, without_gradient
 from tests.tensor.cases.table import Comparison, cases, comparisons
 
 ANYWHERE = "LLVM"
@@ -47,9 +39,7 @@ def main() -> int:
     arguments = parser.parse_args()
     part, parts = map(int, arguments.part.split("/"))
     warnings.simplefilter("ignore")  # numpy's, of torch's infinities
-    chosen = [
-        run for run in _all(arguments.device) if run[0].startswith(arguments.only)
-    ]
+    chosen = [run for run in _all(arguments.device) if run[0].startswith(arguments.only)]
     wrong = sum(not _agrees(key, run) for key, run in chosen[part::parts])
     reasons = (without_gradient(key, row) for key, row in cases())
     skips.update(f"no gradient of a row: {reason}" for reason in reasons if reason)

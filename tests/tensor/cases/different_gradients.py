@@ -29,9 +29,11 @@ def assert_as_recorded(name: str, gradients: Sequence[Array] | WorkbenchError) -
     have_words, want_words = have.split(), want.split()
     assert len(have_words) == len(want_words), (name, have, want)
     for mine, other in zip(have_words, want_words, strict=True):
-        assert mine == other or np.isclose(
-            float(mine), float(other), rtol=1e-5, atol=1e-5
-        ), (name, have, want)
+        assert mine == other or np.isclose(float(mine), float(other), rtol=1e-5, atol=1e-5), (
+            name,
+            have,
+            want,
+        )
 
 
 def summary(gradients: Sequence[Array] | WorkbenchError) -> str:

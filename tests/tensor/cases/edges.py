@@ -20,12 +20,7 @@ from tests.peers import torch
 from tests.tensor.agree import Array
 from tests.tensor.cases.case import Case
 from tests.tensor.cases.different_gradients import assert_as_recorded, recorded
-from tests.tensor.cases.gradients import (
-    differentiated,
-    our_gradients,
-    torchs_gradients,
-    total,
-)
+from tests.tensor.cases.gradients import differentiated, our_gradients, torchs_gradients, total
 from tests.tensor.cases.table import cases
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
@@ -72,13 +67,9 @@ _NOT_FINITE = "infinities", "NaN"
 _AXES = "a refusal: operands without axes, or with others"
 _BOX = "a refusal: a box that is not inside, where a slice in torch is cut off"
 _FIRST = "that of the first ones of equal values, where torch takes any"
-_HALF = (
-    "shared by the tensor and the greatest source, where torch has equal shares of all"
-)
+_HALF = "shared by the tensor and the greatest source, where torch has equal shares of all"
 _HIDDEN = "0 of keys that a mask hides, where torch multiplies 0 by NaN"
-_LIMIT = (
-    "the limit, where torch multiplies 0 by infinity, or subtracts infinity from itself"
-)
+_LIMIT = "the limit, where torch multiplies 0 by infinity, or subtracts infinity from itself"
 _NAN = "NaN, where torch compares it with a number and takes one of the branches"
 _NAN_PASSES = "that inside of the limits, where torch has 0"
 _OTHERS = "that of the other factors, where torch divides by the element"
@@ -167,9 +158,7 @@ def compare_at_edge(comparison: EdgeComparison) -> str:
     return ""
 
 
-def different_gradients(
-    comparison: EdgeComparison,
-) -> list[Array] | WorkbenchError | None:
+def different_gradients(comparison: EdgeComparison) -> list[Array] | WorkbenchError | None:
     """Return our gradients, or why there are none; None where they are torch's, or torch has
     none."""
     key, row, _ = comparison
@@ -184,9 +173,7 @@ def different_gradients(
     return gradients
 
 
-def _assert_agrees(
-    gradients: list[Array] | WorkbenchError, expected: Sequence[Array]
-) -> None:
+def _assert_agrees(gradients: list[Array] | WorkbenchError, expected: Sequence[Array]) -> None:
     if isinstance(gradients, WorkbenchError):
         raise gradients
     for mine, other in zip(gradients, expected, strict=True):
@@ -223,15 +210,10 @@ def operands(comparison: EdgeComparison) -> list[Array]:
     arrays = row.inputs("float64")
     if edge in SHAPES:
         return [SHAPES[edge](rng, a) if a.ndim and a.size else a for a in arrays]
-    return [
-        EDGES[edge](rng, a).astype("float64") if a.dtype == np.float64 else a
-        for a in arrays
-    ]
+    return [EDGES[edge](rng, a).astype("float64") if a.dtype == np.float64 else a for a in arrays]
 
 
-def _torchs(
-    key: str, row: Case, arrays: Sequence[Array]
-) -> tuple[list[int], list[Any]]:
+def _torchs(key: str, row: Case, arrays: Sequence[Array]) -> tuple[list[int], list[Any]]:
     """Return which operands have a gradient, and torch's gradients."""
     floats = [i for i, a in enumerate(arrays) if a.dtype == np.float64]
     places = differentiated(row, row.torch_tensors(list(arrays)), floats)
@@ -245,9 +227,7 @@ def _torchs(
     ]
 
 
-def _ours(
-    key: str, row: Case, arrays: list[Array], places: Sequence[int]
-) -> list[Array]:
+def _ours(key: str, row: Case, arrays: list[Array], places: Sequence[int]) -> list[Array]:
     tensors = row.our_tensors(arrays)
     targets = [tensors[i].requires_grad_() for i in places]
     loss = total(key, row.ours(tensors), Tensor, "float64")

@@ -110,25 +110,18 @@ def total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
 
 
 def _assert_close(
-    ours: Sequence[Tensor],
-    theirs: Sequence[Any],
-    inputs: Sequence[Array],
-    condition: float,
+    ours: Sequence[Tensor], theirs: Sequence[Any], inputs: Sequence[Array], condition: float
 ) -> None:
     """Check shape, dtype and values of the gradients of `inputs`, to `condition` times TOLERANCE.
     None is torch's zeros; where its gradient is infinite or NaN, ours may be anything."""
     for mine, other, array in zip(ours, theirs, inputs, strict=True):
-        want = (
-            np.zeros(mine.shape) if other is None else other.detach().numpy(force=True)
-        )
+        want = np.zeros(mine.shape) if other is None else other.detach().numpy(force=True)
         have = mine.numpy()
         assert have.shape == want.shape and have.dtype == array.dtype
         tolerance = condition * TOLERANCE[str(array.dtype)]
         at = np.isfinite(want)
         scale = float(np.max(np.abs(want[at]), initial=1e-3))
-        np.testing.assert_allclose(
-            have[at], want[at], rtol=tolerance, atol=tolerance * scale
-        )
+        np.testing.assert_allclose(have[at], want[at], rtol=tolerance, atol=tolerance * scale)
 
 
 def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
@@ -143,9 +136,7 @@ def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
     if loss is None:
         return [None] * len(inputs)
     try:
-        return list(
-            torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
-        )
+        return list(torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True))
     except RuntimeError as error:
         assert re.search(_NONE, str(error)), error
         return []

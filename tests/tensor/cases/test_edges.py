@@ -22,9 +22,7 @@ from tests.tensor.cases.table import cases
 from workbench import Tensor
 
 
-@pytest.mark.parametrize(
-    "comparison", list(edge_comparisons(LONG)), ids=lambda c: c.name
-)
+@pytest.mark.parametrize("comparison", list(edge_comparisons(LONG)), ids=lambda c: c.name)
 def test_gradients_at_edges_are_torchs(comparison: EdgeComparison) -> None:
     compare_at_edge(comparison)
 
@@ -32,9 +30,7 @@ def test_gradients_at_edges_are_torchs(comparison: EdgeComparison) -> None:
 def test_every_method_with_a_gradient_is_at_every_edge() -> None:
     """Each method has a row or a reason (test_every_method.py); rows say which have a gradient."""
     edges = {(c.case.name, c.edge) for c in edge_comparisons(True)}
-    names = {
-        row.name for _, row in cases() if row.has_gradient and "float32" in row.dtypes
-    }
+    names = {row.name for _, row in cases() if row.has_gradient and "float32" in row.dtypes}
     assert edges == {(name, edge) for name in names for edge in (*EDGES, *SHAPES)}
     assert DIFFERENT.keys() <= edges
 
@@ -47,11 +43,7 @@ def test_a_gradient_that_is_recorded_is_compared() -> None:
         gradients = different_gradients(by_name[name])
         assert isinstance(gradients, list)
         assert_as_recorded(name, gradients)
-        others = (
-            gradients[0] * 1.001,
-            np.flip(gradients[0], -1) + 0.1,
-            gradients[0] * np.nan,
-        )
+        others = (gradients[0] * 1.001, np.flip(gradients[0], -1) + 0.1, gradients[0] * np.nan)
         for other in others:
             with pytest.raises(AssertionError):
                 assert_as_recorded(name, [other, *gradients[1:]])

@@ -28,9 +28,7 @@ REASONS = {
 
 def test_every_method_has_a_row_or_a_reason() -> None:
     public = {
-        name
-        for name in dir(Tensor)
-        if not name.startswith("_") and callable(getattr(Tensor, name))
+        name for name in dir(Tensor) if not name.startswith("_") and callable(getattr(Tensor, name))
     }
     rows = {case.name for _, case in cases()}
     others = {name for names in REASONS.values() for name in names.split()}

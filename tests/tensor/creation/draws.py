@@ -69,10 +69,7 @@ def _recorded(tensor: Any, seed: int) -> dict[str, list[Any]]:
     exact = [_numpy(tensor, *call) for call in EXACT]
     tensor.manual_seed(seed)
     close = [_numpy(tensor, *call).tolist() for call in CLOSE + HALF]
-    return {
-        "exact": [checksum(values) for values in exact],
-        "close": close,
-    }
+    return {"exact": [checksum(values) for values in exact], "close": close}
 
 
 def _numpy(tensor: Any, name: str, shape: tuple[int, ...], arguments: Any) -> Any:

@@ -36,9 +36,7 @@ LAYOUTS = {
     "0-d array": lambda x: np.array(x[0, 0]),
 }
 # fmt: on
-DTYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
-)
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 
 
 @pytest.mark.parametrize(("data", "dtype"), LISTS, ids=str)
@@ -47,8 +45,7 @@ def test_lists(data: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype"),
-    [(True, "bool"), (3, "int32"), (2**40, "int64"), (0.1, "float32")],
+    ("value", "dtype"), [(True, "bool"), (3, "int32"), (2**40, "int64"), (0.1, "float32")]
 )
 def test_scalars_are_constants(value: Any, dtype: str) -> None:
     t = Tensor(value)
@@ -64,9 +61,7 @@ def test_numpy_round_trip(layout: str, dtype: str) -> None:
     t = Tensor(x)
     want = np.asarray(x).astype(dtype)
     assert_agrees(t, want)
-    assert_agrees(
-        ~t if dtype == "bool" else t + t, ~want if dtype == "bool" else want + want
-    )
+    assert_agrees(~t if dtype == "bool" else t + t, ~want if dtype == "bool" else want + want)
     assert t.tolist() == want.tolist()
 
 
@@ -119,10 +114,7 @@ def test_bytes_are_numbers_as_they_lie_in_memory() -> None:
         assert_agrees(Tensor(whole.tobytes(), dtype=dtype), whole)
     assert Tensor(b"").shape == (0,)
     half = np.array([1.5, -2], np.float32).view(np.uint32) >> 16
-    assert Tensor(half.astype(np.uint16).tobytes(), dtype="bfloat16").tolist() == [
-        1.5,
-        -2,
-    ]
+    assert Tensor(half.astype(np.uint16).tobytes(), dtype="bfloat16").tolist() == [1.5, -2]
     with pytest.raises(ShapeError, match="an element takes 4 bytes"):
         Tensor(b"abc", dtype="int32")
 
@@ -135,9 +127,7 @@ def test_constant_tensors() -> None:
     assert_agrees(Tensor.zeros(0, 3), np.zeros((0, 3), np.float32))
     assert Tensor.ones(2, 3).schedule() == ()
     assert (Tensor.ones(4) + Tensor.ones(4)).schedule() == ()
-    assert [item.kernel is None for item in Tensor.ones(4).contiguous().schedule()] == [
-        False
-    ]
+    assert [item.kernel is None for item in Tensor.ones(4).contiguous().schedule()] == [False]
     assert is_known(Tensor(np.array(1.5)).uop) and is_known(Tensor(np.float32(2)).uop)
     assert_agrees(Tensor.ones(4).contiguous() + 1, np.full(4, 2, np.float32))
 
@@ -151,9 +141,7 @@ def test_constant_tensors() -> None:
 )  # fmt: skip
 def test_arange(args: tuple[Any, ...]) -> None:
     want = np.arange(*args)
-    assert_agrees(
-        Tensor.arange(*args), want.astype("f4" if want.dtype == "f8" else "i4"), 4
-    )
+    assert_agrees(Tensor.arange(*args), want.astype("f4" if want.dtype == "f8" else "i4"), 4)
 
 
 @pytest.mark.parametrize("step", [-1, -0.5])
@@ -164,9 +152,7 @@ def test_arange_downwards_begins_at_plain_zero(dtype: str, step: float) -> None:
     assert not np.signbit(falling[0])  # 1 / -0.0 is minus infinity
 
 
-@pytest.mark.parametrize(
-    "args", [(256,), (255,), (0, 10, 0.5), (5.5, 1.0, -1.25), (9, 2, -2)]
-)
+@pytest.mark.parametrize("args", [(256,), (255,), (0, 10, 0.5), (5.5, 1.0, -1.25), (9, 2, -2)])
 def test_an_arange_is_counted_by_the_loop_that_stores_it(args: tuple[Any, ...]) -> None:
     """In its kernel is no sum, and inside another's it needs neither memory nor a kernel."""
     alone = Tensor.arange(*args)
@@ -182,9 +168,7 @@ def test_arange_of_a_dtype() -> None:
     assert_agrees(Tensor.arange(2**60, 2**60 + 9, 4), np.arange(2**60, 2**60 + 9, 4))
     assert_agrees(Tensor.arange(5, dtype="float64"), np.arange(5.0))
     assert_agrees(Tensor.arange(0, 1, 0.25, dtype="float64"), np.arange(0, 1, 0.25))
-    assert_agrees(
-        Tensor.arange(-100, 100, 3, dtype="int8"), np.arange(-100, 100, 3, "i1")
-    )
+    assert_agrees(Tensor.arange(-100, 100, 3, dtype="int8"), np.arange(-100, 100, 3, "i1"))
     # cut off after the step, not before
     assert_agrees(Tensor.arange(0, 3, 0.5, dtype="int32"), np.int32([0, 0, 1, 1, 2, 2]))
 
@@ -250,9 +234,7 @@ def test_where_of_scalars() -> None:
     assert_agrees(mask.where(1, 0), np.int32([1, 0]))
     assert_agrees(mask.where(1.5, 0), np.float32([1.5, 0]))
     assert_agrees(mask.where(True, False), np.array([True, False]))
-    assert_agrees(
-        Tensor([False, True]).where(float("nan"), 1), np.float32([1, float("nan")])
-    )
+    assert_agrees(Tensor([False, True]).where(float("nan"), 1), np.float32([1, float("nan")]))
     assert_agrees(mask.where(np.int8([1, 2]), 100), np.int8([1, 100]))
     # the condition's type says nothing about what is chosen
     assert_agrees(Tensor([False, True]).where(np.int64(300), 7), np.int32([7, 300]))

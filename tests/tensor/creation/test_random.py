@@ -11,15 +11,7 @@ import pytest
 
 from tests.support import LONG
 from tests.tensor.agree import assert_agrees
-from tests.tensor.creation.draws import (
-    CLOSE,
-    EXACT,
-    HALF,
-    RECORD,
-    SEEDS,
-    Call,
-    checksum,
-)
+from tests.tensor.creation.draws import CLOSE, EXACT, HALF, RECORD, SEEDS, Call, checksum
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
@@ -40,9 +32,7 @@ N = 20_000
 
 
 def test_known_answers() -> None:
-    counters, keys, answers = (
-        np.array(rows, np.uint32) for rows in zip(*KNOWN, strict=True)
-    )
+    counters, keys, answers = (np.array(rows, np.uint32) for rows in zip(*KNOWN, strict=True))
     (a, b), (c, d) = ((Tensor(column).uop for column in x.T) for x in (counters, keys))
     for word, want in zip(threefry2x32((a, b), (c, d)), answers.T, strict=True):
         assert_agrees(Tensor(word), want)
@@ -80,9 +70,7 @@ def test_the_first_device_has_the_same_draws_whatever_its_name(device: str) -> N
     other = "PYTHON" if device == "LLVM" else "LLVM"
     Tensor.manual_seed(7)
     devices = [device, other, device, other]
-    draws = [
-        Tensor.rand(n, device=d) for n, d in zip((3, 3, 3, 2), devices, strict=True)
-    ]
+    draws = [Tensor.rand(n, device=d) for n, d in zip((3, 3, 3, 2), devices, strict=True)]
     assert [draw.device for draw in draws] == devices
     # recorded in tinygrad 0.14, of PYTHON and PYTHON:1
     want = [
@@ -114,10 +102,7 @@ def test_read_twice_it_is_the_same_and_the_next_one_differs() -> None:
 
 def test_one_kernel_serves_all_calls() -> None:
     a, b = Tensor.rand(9, 5), Tensor.rand(9, 5)
-    kernels = [
-        [item.kernel for item in t.schedule() if item.kernel is not None]
-        for t in (a, b)
-    ]
+    kernels = [[item.kernel for item in t.schedule() if item.kernel is not None] for t in (a, b)]
     assert len(kernels[0]) == 1
     assert kernels[0] == kernels[1]
 
@@ -226,11 +211,7 @@ def test_float64_has_all_its_bits() -> None:
 def test_like() -> None:
     t = Tensor(np.ones((3, 4)))
     for sample in (t.rand_like(), t.randn_like(), t.rand_like(contiguous=False)):
-        assert (sample.shape, sample.dtype, sample.device) == (
-            t.shape,
-            t.dtype,
-            t.device,
-        )
+        assert (sample.shape, sample.dtype, sample.device) == (t.shape, t.dtype, t.device)
     assert t.rand_like(dtype="float32").dtype is dtypes.float32
     assert t.randn_like(device="PYTHON").device == "PYTHON"
     assert Tensor.rand((2, 3)).shape == Tensor.rand(2, 3).shape == (2, 3)

@@ -66,9 +66,7 @@ def test_it_computes_in_the_middle_of_an_expression() -> None:
     x = numbers(2, 3)
     y = (doubled(Tensor(x) + 1) * 10).relu()
     assert [i.kernel.arg.name for i in y.schedule() if i.kernel][1] == "doubled"
-    np.testing.assert_allclose(
-        y.numpy(), np.maximum((x + 1).reshape(6) * 20, 0), rtol=1e-6
-    )
+    np.testing.assert_allclose(y.numpy(), np.maximum((x + 1).reshape(6) * 20, 0), rtol=1e-6)
 
 
 def test_several_outputs_of_several_dtypes() -> None:
@@ -124,9 +122,7 @@ def test_it_is_explored(tmp_path: Path) -> None:
     assert kernel.title == "doubled: in C" and kernel.line is not None
     assert kernel.run()[0].tolist() == (x * 2).tolist()
     assert "twice(x[i])" in kernel.compile().source and kernel.compile().assembly
-    assert 0 < kernel.time(budget_s=0.02).median_s < 0.01, (
-        "its own time, not the messages'"
-    )
+    assert 0 < kernel.time(budget_s=0.02).median_s < 0.01, "its own time, not the messages'"
     with pytest.raises(VerifyError, match="cannot run the kernel doubled"):
         kernel.check()
     with pytest.raises(WorkbenchError, match="no predicted cost"):
@@ -248,9 +244,9 @@ def test_a_wrong_function_is_refused_in_words(name: str) -> None:
     text, kind, words = WRONG[name]
     with pytest.raises(kind) as error:
         doubled(Tensor(numbers(6)), text)
-    assert any(
-        _matches(words, part) for part in (error.value.what, error.value.because)
-    ), str(error.value)
+    assert any(_matches(words, part) for part in (error.value.what, error.value.because)), str(
+        error.value
+    )
     assert "test_c.py" in error.value.where
 
 

@@ -60,9 +60,7 @@ def test_several_outputs_have_a_gradient_each() -> None:
         return None, None, (mean + square * 2 * x.T).T / x.shape[1]
 
     x = Tensor(numbers(4, 6))
-    out = Tensor.empty(4).custom_kernel(
-        Tensor.empty(4), x, fxn=moments, grad_fxn=grad_fxn
-    )
+    out = Tensor.empty(4).custom_kernel(Tensor.empty(4), x, fxn=moments, grad_fxn=grad_fxn)
     variance = (out[1] - out[0] * out[0]).sum()
     (ours,) = variance.gradient(x)
     (plain,) = (x.var(1, correction=0)).sum().gradient(x)
@@ -74,9 +72,7 @@ def test_several_outputs_have_a_gradient_each() -> None:
 def test_without_one_the_error_names_the_kernel() -> None:
     x = Tensor(numbers(4, 4), requires_grad=True)
     total = Tensor.empty(4).custom_kernel(x * 2, fxn=row_sums)[0]
-    with pytest.raises(
-        GradientError, match="the kernel row_sums has no gradient"
-    ) as error:
+    with pytest.raises(GradientError, match="the kernel row_sums has no gradient") as error:
         total.sum().backward()
     assert "grad_fxn" in error.value.hint
     assert (total.detach().sum() + x.sum()).backward() is not None
@@ -91,9 +87,7 @@ def test_without_one_the_error_names_the_kernel() -> None:
         ("matmul", DTypeError, "cannot be called"),
     ],
 )
-def test_a_wrong_one_is_refused(
-    grad_fxn: Any, kind: type[Exception], words: str
-) -> None:
+def test_a_wrong_one_is_refused(grad_fxn: Any, kind: type[Exception], words: str) -> None:
     x = Tensor(numbers(4, 4), requires_grad=True)
     with pytest.raises(kind, match=words):
         total = Tensor.empty(4).custom_kernel(x, fxn=row_sums, grad_fxn=grad_fxn)[0]

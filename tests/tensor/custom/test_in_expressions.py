@@ -18,9 +18,7 @@ from workbench.viz.record.record import build
 
 def names(*tensors: Tensor) -> list[str]:
     """Return the kernels of a schedule: those of ours by their kind."""
-    kernels = [
-        i.kernel for i in tensors[0].schedule(*tensors[1:]) if i.kernel is not None
-    ]
+    kernels = [i.kernel for i in tensors[0].schedule(*tensors[1:]) if i.kernel is not None]
     return [k.arg.name if "_" not in k.arg.name[:2] else "ours" for k in kernels]
 
 
@@ -115,9 +113,7 @@ def test_it_is_explored_like_others(tmp_path: Path) -> None:
     assert opts.check().ok and opts.legal_opts()
     assert opts.time(budget_s=0.01).median_s > 0
     assert "row_sums" in opts.compile().source and opts.compile().assembly
-    assert "kernel row_sums" in str(ex.pane("plan")) and "row_sums" in str(
-        ex.pane("rewrites")
-    )
+    assert "kernel row_sums" in str(ex.pane("plan")) and "row_sums" in str(ex.pane("rewrites"))
     record = build(ex)
     rows = [r for r in record.variants if r.kernel == 1]
     assert [r.error for r in rows] == [None] * len(rows) and len(rows) > 1

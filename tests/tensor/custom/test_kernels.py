@@ -83,9 +83,7 @@ def test_a_function_may_return_the_kernel_or_its_text() -> None:
     x = Tensor(numbers(10))
     expected = (x * 2).tolist()
     (y, _) = Tensor.empty(10).custom_kernel(x, fxn=lambda out, x: TEXT)
-    (z, _) = Tensor.empty(10).custom_kernel(
-        x, fxn=lambda out, x: parse(y.uop.src[0].kernel_text)
-    )
+    (z, _) = Tensor.empty(10).custom_kernel(x, fxn=lambda out, x: parse(y.uop.src[0].kernel_text))
     assert y.tolist() == z.tolist() == expected
 
 

@@ -61,9 +61,7 @@ LIMITS: list[tuple[str, float, float]] = [
 
 @pytest.mark.parametrize(("name", "ours", "numpys", "ulps"), CASES, ids=lambda c: c)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_activation(
-    name: str, ours: Formula, numpys: Formula, ulps: float, dtype: str
-) -> None:
+def test_activation(name: str, ours: Formula, numpys: Formula, ulps: float, dtype: str) -> None:
     for x in (numbers((45, 7)) * 3, np.array(SPECIAL), np.linspace(-12, 12, 301)):
         x = x.astype(dtype)
         # What the formula itself loses in float64 is not ours.

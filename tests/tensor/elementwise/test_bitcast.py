@@ -33,9 +33,7 @@ def test_of_a_computed_value_and_back() -> None:
     values = np.linspace(-3, 3, 8, dtype=np.float32).reshape(2, 4)
     t = Tensor(values) * 2
     assert t.bitcast("uint8").shape == (2, 16)
-    np.testing.assert_array_equal(
-        t.bitcast("uint8").bitcast("float32").numpy(), values * 2
-    )
+    np.testing.assert_array_equal(t.bitcast("uint8").bitcast("float32").numpy(), values * 2)
     few = Tensor([1, 258]).bitcast("uint8")
     assert few.tolist() == [1, 0, 0, 0, 2, 1, 0, 0]
     assert Tensor.zeros(3, 0, dtype="uint8").bitcast("int64").shape == (3, 0)

@@ -16,23 +16,7 @@ from workbench.tensor import Tensor
 pytestmark = pytest.mark.usefixtures("device")
 
 INF, NAN = float("inf"), float("nan")
-SPECIAL = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    -0.5,
-    1.5,
-    2.5,
-    -2.5,
-    3e-5,
-    1e30,
-    -1e30,
-    INF,
-    -INF,
-    NAN,
-]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3e-5, 1e30, -1e30, INF, -INF, NAN]
 SHAPES = [(), (1,), (7,), (3, 5), (1, 1), (2, 3, 5), (0,), (4, 0)]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
@@ -174,9 +158,7 @@ BROADCASTS = [
 
 @pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
 @pytest.mark.parametrize("name", ["add", "div", "<", "where"])
-def test_broadcasting(
-    name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
-) -> None:
+def test_broadcasting(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     case = next(c for c in BINARY if c.name == name)
     a, b = numbers(shapes[0], seed=1), numbers(shapes[1], seed=2)
     assert_agrees(case.ours(Tensor(a), Tensor(b)), case.numpys(a, b), case.ulps)
@@ -233,12 +215,8 @@ def test_bools() -> None:
 
 
 def test_general_powers() -> None:
-    base = np.array(
-        [0.0, 0.5, 1.0, 2.0, 3.7, 10.0, INF, -2.0, -1.5, -8.0, NAN, 1.0, 4.0]
-    )
-    exponent = np.array(
-        [2.5, 3.3, 9.9, -1.5, 0.0, -3.0, 2.0, 3.0, 4.0, 1 / 3, 0.0, NAN, INF]
-    )
+    base = np.array([0.0, 0.5, 1.0, 2.0, 3.7, 10.0, INF, -2.0, -1.5, -8.0, NAN, 1.0, 4.0])
+    exponent = np.array([2.5, 3.3, 9.9, -1.5, 0.0, -3.0, 2.0, 3.0, 4.0, 1 / 3, 0.0, NAN, INF])
     want = quiet(np.power, base, exponent)
     assert_agrees(Tensor(base) ** Tensor(exponent), want, 64)
     narrow = quiet(np.power, base.astype("f4"), exponent.astype("f4"))
@@ -337,13 +315,7 @@ def test_numpy_operands_on_either_side() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_float_floor_division(dtype: str) -> None:
     """numpy's answers: exact where the quotient is below 2 ** 26, NaN of infinity."""
-    values = [v for v in SPECIAL if not 1e9 < abs(v) < INF] + [
-        0.1,
-        -0.1,
-        7.0,
-        1e-3,
-        3.25,
-    ]
+    values = [v for v in SPECIAL if not 1e9 < abs(v) < INF] + [0.1, -0.1, 7.0, 1e-3, 3.25]
     pairs = np.array([(a, b) for a in values for b in values]).astype(dtype)
     near = np.abs(quiet(np.divide, pairs[:, 0], pairs[:, 1]))
     a, b = pairs[~((near > 2**26) & (near < INF))].T

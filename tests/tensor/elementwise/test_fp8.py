@@ -19,9 +19,7 @@ from workbench.tensor import Tensor
 
 E4M3, E5M2 = dtypes.fp8s
 each_dtype = pytest.mark.parametrize("dtype", dtypes.fp8s, ids=str)
-every_device = pytest.mark.parametrize(
-    "device", [d for d in Device.names() if Device.available(d)]
-)
+every_device = pytest.mark.parametrize("device", [d for d in Device.names() if Device.available(d)])
 CODES = np.arange(256, dtype=np.uint8)
 SOURCES = "float32 float64 float16 bfloat16 int64 int32 int8 uint8 bool".split()
 
@@ -61,10 +59,7 @@ def test_every_cast_is_pytorch_s(dtype: DType, device: str) -> None:
         want = source.to(torch_dtype(dtype)).view(torch.uint8).numpy()
         actual = tensor.cast(dtype).realize().bitcast("uint8").numpy()
         if name == "bfloat16":  # the sign of PyTorch's NaN
-            actual, want = (
-                actual[~source.isnan().numpy()],
-                want[~source.isnan().numpy()],
-            )
+            actual, want = (actual[~source.isnan().numpy()], want[~source.isnan().numpy()])
         np.testing.assert_array_equal(actual, want, err_msg=name)
 
 
@@ -141,9 +136,7 @@ def test_sums_and_products_are_made_in_float32(dtype: DType) -> None:
     assert (a @ b).dtype is dtype and (a @ b).max().item() == dtype.const(300)
     exact = a.matmul(b, dtype=dtypes.float32)
     assert exact.dtype is dtypes.float32 and exact.numpy().min() == 300.0
-    assert (a @ b.half()).dtype is dtypes.half and (
-        a @ b.float()
-    ).dtype is dtypes.float32
+    assert (a @ b.half()).dtype is dtypes.half and (a @ b.float()).dtype is dtypes.float32
     x = np.random.default_rng(0).standard_normal((7, 9)).astype(dtype.numpy)
     t, wide = Tensor(x), x.astype(np.float64)
     powers = np.exp(wide - wide.max(1, keepdims=True))
@@ -173,11 +166,7 @@ def test_what_is_too_large() -> None:
     assert (t != 1000.0).tolist() == [True] * 4 and (t > -math.inf).sum().item() == 3
     assert t.isclose(t).tolist() == [True, True, False, True]
     assert (
-        Tensor.full((1, 1, 2, 2), -448.0, dtype=E4M3)
-        .max_pool2d(2, padding=1)
-        .max()
-        .item()
-        == -448
+        Tensor.full((1, 1, 2, 2), -448.0, dtype=E4M3).max_pool2d(2, padding=1).max().item() == -448
     )
     u = Tensor([57344.0, -57344.0], dtype=E5M2)
     assert (u + u).isinf().tolist() == [True, True] and u.isinf().any().item() is False
@@ -205,9 +194,7 @@ def test_other_libraries(dtype: DType) -> None:
     assert pickle.loads(pickle.dumps(dtype)) is dtype
     assert tensor.data().tolist() == tensor.bitcast("uint8").tolist()
     assert Tensor([1.0], dtype="bfloat16").data().tolist() == [0x80, 0x3F]
-    with pytest.raises(
-        BufferError, match=f"numpy, which makes the capsule, has no {dtype}"
-    ):
+    with pytest.raises(BufferError, match=f"numpy, which makes the capsule, has no {dtype}"):
         tensor.__dlpack__()
     array = np.array([1.0, 2.0], getattr(ml_dtypes, dtype.numpy.name))
     shared = Tensor.from_numpy(array, share=True, device="PYTHON")

@@ -14,9 +14,7 @@ from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")
 
-HIGH = np.array(
-    [[0, 1, 2], [2**8, 2**16, 2**30], [2**31, 2**31 + 5, 2**32 - 1]], np.uint32
-)
+HIGH = np.array([[0, 1, 2], [2**8, 2**16, 2**30], [2**31, 2**31 + 5, 2**32 - 1]], np.uint32)
 WHOLE = np.array([[-9, 0, 3], [2**31 - 1, -(2**31), 0x1337]], np.int32)
 SHIFTS: dict[str, Callable[[Any, int], Any]] = {
     "<<": lambda t, n: t << n,
@@ -62,9 +60,7 @@ EITHER_SIDE: list[tuple[str, Callable[[Any], Any]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("name", "formula"), EITHER_SIDE, ids=[row[0] for row in EITHER_SIDE]
-)
+@pytest.mark.parametrize(("name", "formula"), EITHER_SIDE, ids=[row[0] for row in EITHER_SIDE])
 @pytest.mark.parametrize("values", [HIGH, WHOLE], ids=["uint32", "int32"])
 def test_a_number_on_either_side(name: str, formula: Any, values: Any) -> None:
     with np.errstate(over="ignore"):

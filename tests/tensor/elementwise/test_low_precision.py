@@ -32,9 +32,7 @@ def values(shape: tuple[int, ...], dtype: DType, seed: int = 0) -> Any:
 
 def rounded(want: Any, dtype: DType) -> Any:
     with np.errstate(all="ignore"):
-        return (
-            np.asarray(want).astype(np.float32).astype(dtype.numpy).astype(np.float64)
-        )
+        return np.asarray(want).astype(np.float32).astype(dtype.numpy).astype(np.float64)
 
 
 def assert_close(tensor: Tensor, want: Any, dtype: DType, ulps: float = 1) -> None:
@@ -43,9 +41,7 @@ def assert_close(tensor: Tensor, want: Any, dtype: DType, ulps: float = 1) -> No
     eps = 2.0**-dtype.fraction_bits
     least = 2.0**-24 if dtype is F16 else 1e-38
     actual = tensor.numpy().astype(np.float64)
-    np.testing.assert_allclose(
-        actual, rounded(want, dtype), rtol=ulps * eps, atol=least
-    )
+    np.testing.assert_allclose(actual, rounded(want, dtype), rtol=ulps * eps, atol=least)
 
 
 def test_promotion() -> None:
@@ -74,17 +70,13 @@ def test_made_and_read_back(dtype: DType) -> None:
         np.testing.assert_array_equal(back, array.astype(back.dtype))
     assert (Tensor(array) + array).dtype is dtype
     assert Tensor(array[0, 0]).item() == 0.5
-    assert (
-        Tensor.full((2, 2), 1.1, dtype=dtype).contiguous().tolist() == [[value] * 2] * 2
-    )
+    assert Tensor.full((2, 2), 1.1, dtype=dtype).contiguous().tolist() == [[value] * 2] * 2
     assert Tensor.ones(3, dtype=dtype).pad(((1, 0),)).tolist() == [0, 1, 1, 1]
     assert Tensor.arange(0, 2500, 2.5, dtype=dtype).tolist() == [
         dtype.const(i * 2.5) for i in range(1000)
     ]
     assert Tensor([1, 2]).cast(dtype).sum().item() == 3
-    assert (
-        getattr(Tensor([1.1]), "half" if dtype is F16 else "bfloat16")().item() == value
-    )
+    assert getattr(Tensor([1.1]), "half" if dtype is F16 else "bfloat16")().item() == value
     assert Tensor([value], dtype=dtype).float().dtype is F32
 
 

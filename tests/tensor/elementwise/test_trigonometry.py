@@ -120,7 +120,5 @@ def test_the_largest_angles(device: str) -> None:
 
 def test_integers_are_float32() -> None:
     actual = Tensor([0, 1, -2]).sin()
-    np.testing.assert_allclose(
-        actual.numpy(), np.sin(np.float32([0, 1, -2])), rtol=2e-7
-    )
+    np.testing.assert_allclose(actual.numpy(), np.sin(np.float32([0, 1, -2])), rtol=2e-7)
     assert actual.dtype.name == "float32"

@@ -52,9 +52,7 @@ def program_of_views(random: Random) -> str:
         lines.append(f"r = call(t({number}, 2), l)")
         if random.randrange(2):
             reads = random.sample(places, random.randint(0, 3))
-            lines.append(
-                f"seen.append([v.tolist() for v in ({', '.join(['r', *reads])},)])"
-            )
+            lines.append(f"seen.append([v.tolist() for v in ({', '.join(['r', *reads])},)])")
     lines.append(f"seen.append([v.tolist() for v in ({', '.join(places)})])")
     return "\n".join(lines)
 
@@ -76,9 +74,7 @@ def program(random: Random) -> str:
             lines += [_outer(random) for _ in range(random.choice((0, 1, 1, 2)))]
         lines.append(f"r = call(t({number}, 2))")
         reads = random.sample(PLACES, random.randint(0, 3))
-        lines.append(
-            f"seen.append([v.tolist() for v in ({', '.join(['r', *reads])},)])"
-        )
+        lines.append(f"seen.append([v.tolist() for v in ({', '.join(['r', *reads])},)])")
     lines.append(f"seen.append([v.tolist() for v in ({', '.join(PLACES)})])")
     return "\n".join(lines)
 
@@ -86,13 +82,7 @@ def program(random: Random) -> str:
 def _fresh(random: Random) -> str:
     a, b = random.randint(-2, 3), random.randint(-2, 3)
     return random.choice(
-        (
-            f"t({a}, {b})",
-            f"t({a}, {b}) + 1",
-            "zeros(2)",
-            "ones(2)",
-            f"t(0, {a}, {b})[1:]",
-        )
+        (f"t({a}, {b})", f"t({a}, {b}) + 1", "zeros(2)", "ones(2)", f"t(0, {a}, {b})[1:]")
     )
 
 

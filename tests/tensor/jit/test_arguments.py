@@ -44,9 +44,7 @@ def test_a_result_that_no_kernel_computes_is_that_of_each_call() -> None:
         for n in range(4):
             values = np.arange(6, dtype=np.float32) + n
             for actual, expected in zip(
-                tensors(call(held(values))),
-                tensors(function(held(values))),
-                strict=True,
+                tensors(call(held(values))), tensors(function(held(values))), strict=True
             ):
                 np.testing.assert_array_equal(actual.numpy(), expected.numpy())
         assert call.count == 0

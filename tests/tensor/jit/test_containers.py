@@ -116,9 +116,7 @@ def test_a_container_is_replaced_by_one_of_its_kind(kind: str, place: str) -> No
                 owner.state = new
             return parts(new)[1].sum()
 
-        call = jit(
-            function if place == "argument" else functools.partial(function, owner)
-        )
+        call = jit(function if place == "argument" else functools.partial(function, owner))
         seen, kept = [], []
         for n in range(7):
             kept.append(get())
@@ -167,9 +165,7 @@ def test_a_result_of_any_kind_is_new_at_each_call(kind: str) -> None:
 
         call = jit(function)
         results = [call(vector(n, 1)) for n in range(5)]
-        return [
-            (type(r), [t.tolist() for t in parts(r)], r is results[0]) for r in results
-        ]
+        return [(type(r), [t.tolist() for t in parts(r)], r is results[0]) for r in results]
 
     same_with_jit(program)
 

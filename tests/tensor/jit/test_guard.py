@@ -252,14 +252,10 @@ def test_what_is_reached_and_not_used_may_change() -> None:
     assert len(runs) <= 4, "most calls are replays"
 
 
-@pytest.mark.parametrize(
-    "number", ["m.n", "m.l[0]", "m.d['n']"], ids=["attribute", "list", "dict"]
-)
+@pytest.mark.parametrize("number", ["m.n", "m.l[0]", "m.d['n']"], ids=["attribute", "list", "dict"])
 def test_a_number_that_the_function_changes_is_no_constant(number: str) -> None:
     names: dict[str, Any] = {"m": SimpleNamespace(n=0, l=[0], d={"n": 0}), "runs": []}
-    exec(
-        f"def f(x):\n    {number} += 1; runs.append(1)\n    return x * {number}", names
-    )
+    exec(f"def f(x):\n    {number} += 1; runs.append(1)\n    return x * {number}", names)
     call, want = TinyJit(names["f"]), [[float(n), n] for n in range(1, 8)]
     with pytest.warns(RuntimeWarning, match="its kernels depend on that") as warned:
         assert [call(vector(1, 1)).tolist() for n in want] == [[n, n] for n, _ in want]

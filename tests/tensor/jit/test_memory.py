@@ -26,9 +26,7 @@ def test_what_outlives_the_function_stays_as_it_was(is_computed: bool) -> None:
         return first
 
     for n in range(4):
-        assert (
-            function(held(np.full(3, n, np.float32))).tolist() == [16.0 * (n + 1)] * 3
-        )
+        assert function(held(np.full(3, n, np.float32))).tolist() == [16.0 * (n + 1)] * 3
     scale = 1.0 if is_computed else 1.5
     assert [t.tolist() for t in outside] == [[scale] * 3, [2 * scale] * 3]
 

@@ -21,9 +21,7 @@ FOUND = (
 that are constants, places with one tensor that is gone."""
 
 
-@pytest.mark.parametrize(
-    ("device", "programs"), [("LLVM", 1600), ("PYTHON", 300), ("OPENCL", 100)]
-)
+@pytest.mark.parametrize(("device", "programs"), [("LLVM", 1600), ("PYTHON", 300), ("OPENCL", 100)])
 def test_names_that_are_bound_anew(device: str, programs: int) -> None:
     if not Device.available(device):
         pytest.skip(f"needs {device}")

@@ -114,9 +114,7 @@ def test_a_function_that_fails_can_be_called_again() -> None:
     assert [call(Tensor([n])).item() for n in (1.0, 2.0)] == [2.0, 3.0]
 
 
-def test_an_interrupt_while_memory_moves_is_made_good(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupt_while_memory_moves_is_made_good(monkeypatch: pytest.MonkeyPatch) -> None:
     call = TinyJit(lambda x: x + 1)
     x, y = held(np.float32([1])), held(np.float32([5]))
     for _ in range(3):

@@ -129,12 +129,7 @@ def test_what_depends_on_state_alone_runs_again_when_that_changed() -> None:
         y = layer(x)
         ran = GlobalCounters.kernel_count - before
         np.testing.assert_allclose(y.numpy(), x.numpy() @ w.T + b * 2 + o * 3)
-        if n > 2 and n not in (
-            5,
-            7,
-            8,
-            9,
-        ):  # at 7 it is captured anew, at 8 it runs first
+        if n > 2 and n not in (5, 7, 8, 9):  # at 7 it is captured anew, at 8 it runs first
             assert ran == layer.count - 2
 
 

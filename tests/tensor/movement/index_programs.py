@@ -24,16 +24,7 @@ from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
 from workbench.tensor import Tensor
 
-VIEWS = [
-    "x",
-    "x",
-    "x",
-    "x[::-1]",
-    "x[1:]",
-    "x[None]",
-    "x.transpose(0, -1)",
-    "x.reshape(-1)",
-]
+VIEWS = ["x", "x", "x", "x[::-1]", "x[1:]", "x[None]", "x.transpose(0, -1)", "x.reshape(-1)"]
 """What is written to, of a tensor `x`."""
 
 _VALUES = re.compile(r"[(\[].*?[)\]](?=$| )|\[.*…|-?\d+")
@@ -164,9 +155,7 @@ def _value(program: Program, entries: str, now: Array, whole: Array) -> tuple[st
     if kind == "list":
         text = str(array.tolist())
         return text, np.array(eval(text), dtype)
-    text = (
-        f"np.arange({start}, {start + array.size}, dtype=np.{dtype}).reshape({shape})"
-    )
+    text = f"np.arange({start}, {start + array.size}, dtype=np.{dtype}).reshape({shape})"
     return text if kind == "array" else f"Tensor({text})", array
 
 

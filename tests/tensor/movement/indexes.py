@@ -53,9 +53,7 @@ def index(rng: random.Random, shape: tuple[int, ...]) -> list[str]:
     return entries
 
 
-def _entry(
-    rng: random.Random, kind: str, sizes: tuple[int, ...], lead: tuple[int, ...]
-) -> str:
+def _entry(rng: random.Random, kind: str, sizes: tuple[int, ...], lead: tuple[int, ...]) -> str:
     """Return an entry of `kind` for an axis (a mask: for the axes) of `sizes`, as Python. `lead` is
     the shape that index arrays broadcast to."""
     size = sizes[0] if sizes else 1
@@ -82,9 +80,7 @@ def _integers(rng: random.Random, kind: str, size: int, lead: tuple[int, ...]) -
     shape = tuple(rng.choice((1, n)) for n in lead)[rng.choice((0, 0, 0, 1)) :]
     if kind == "scalar_tensor":
         shape = ()
-    numbers = [
-        rng.randrange(-size, size) if size else 0 for _ in range(int(np.prod(shape)))
-    ]
+    numbers = [rng.randrange(-size, size) if size else 0 for _ in range(int(np.prod(shape)))]
     is_tensor = kind in ("tensor", "scalar_tensor")
     if is_tensor and numbers and rng.random() < OUTSIDE:
         numbers[0] = rng.choice((size, -size - 1, 100))
@@ -118,16 +114,12 @@ def positions(shape: tuple[int, ...], entries: tuple[Any, ...]) -> Array:
     for axis, n in enumerate(axes):
         size = numbers.shape[axis]
         entry = advanced[n]
-        advanced[n] = (
-            slice(0, size) if isinstance(entry, slice) else _inside(entry, size)
-        )
+        advanced[n] = slice(0, size) if isinstance(entry, slice) else _inside(entry, size)
     wide = np.pad(numbers, [(0, 1)] * numbers.ndim, constant_values=-1)
     return wide[tuple(advanced)]
 
 
-def _split(
-    shape: tuple[int, ...], entries: tuple[Any, ...]
-) -> tuple[list[Any], list[Any]]:
+def _split(shape: tuple[int, ...], entries: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
     """Return the basic entries of an index, and the arrays that index what these leave. A mask is
     an array for each of its axes, a tensor an object array that holds its numbers."""
     entries = tuple(_plain(e) for e in entries)
@@ -172,9 +164,7 @@ def _plain(entry: Any) -> Any:
         array = entry.numpy()
         return array if array.dtype == bool else array.astype(object)
     if isinstance(entry, int | np.integer) or np.ndim(entry) == 0:
-        is_number = (
-            entry is not None and entry is not ... and not isinstance(entry, slice)
-        )
+        is_number = entry is not None and entry is not ... and not isinstance(entry, slice)
         return entry if isinstance(entry, bool) or not is_number else int(entry)
     array = np.asarray(entry)
     return array if array.size or array.dtype == bool else array.astype(int)

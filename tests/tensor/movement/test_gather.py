@@ -142,8 +142,7 @@ def test_gather(shape: tuple[int, ...], dim: int, chosen: tuple[int, ...]) -> No
     index = np.asarray(rng.integers(0, size, chosen), np.int32)
     if shape:
         box = tuple(
-            slice(None) if i == dim % len(shape) else slice(n)
-            for i, n in enumerate(chosen)
+            slice(None) if i == dim % len(shape) else slice(n) for i, n in enumerate(chosen)
         )
         want = np.take_along_axis(x[box], index, dim)
     else:

@@ -27,9 +27,6 @@ def test_indexes_do_what_numpys_do(kind: str, device: str, part: int) -> None:
         wrong = run(kind, seed, device, refusals)
         assert not wrong, wrong
     print(f"{number} {kind}s on {device}; refused: {dict(refusals)}")
-    known = (
-        "as numpy",
-        "index .. is out of range",
-    )  # in a tensor whose values are known
+    known = ("as numpy", "index .. is out of range")  # in a tensor whose values are known
     assert all(reason.startswith(known) for reason in refusals)
     assert refusals.total() <= max(2, number / 3)

@@ -165,9 +165,7 @@ def test_pad_with_special_values(fill: float) -> None:
     want = np.pad(x, (1, 2), constant_values=np.float32(fill))
     assert_agrees(actual, want)
     assert (np.signbit(actual.numpy()) == np.signbit(want)).all()
-    assert_agrees(
-        Tensor(x).reciprocal().pad((1, 0), value=fill), np.float32([fill, 1, -np.inf])
-    )
+    assert_agrees(Tensor(x).reciprocal().pad((1, 0), value=fill), np.float32([fill, 1, -np.inf]))
 
 
 STEPS = [1, 2, 3, 7, -1, -2, -3, -7]

@@ -63,22 +63,16 @@ def step(state: State, pick: random.Random) -> State:
         case "shrink":
             low = pick.randint(0, size)
             high = pick.randint(low, size)
-            cut = tuple(
-                slice(low, high) if a == axis else slice(None) for a in range(v.ndim)
-            )
+            cut = tuple(slice(low, high) if a == axis else slice(None) for a in range(v.ndim))
             return State(t[cut], v[cut]) if pick.random() < 0.5 or high > low else state
         case "roll":
             by = pick.randint(-size, size)
             return State(t.roll(by, axis), np.roll(v, by, axis))
         case "repeat" if v.size < 200:
-            times = tuple(
-                pick.choice((1, 2, 3)) if a == axis else 1 for a in range(v.ndim)
-            )
+            times = tuple(pick.choice((1, 2, 3)) if a == axis else 1 for a in range(v.ndim))
             if pick.random() < 0.5:
                 return State(t.repeat(*times), np.tile(v, times))
-            return State(
-                t.repeat_interleave(times[axis], axis), np.repeat(v, times[axis], axis)
-            )
+            return State(t.repeat_interleave(times[axis], axis), np.repeat(v, times[axis], axis))
         case "cat" if size:
             return cut_and_joined(state, axis, pick)
         case "every" if size:
@@ -181,22 +175,15 @@ def there_and_back(t: Tensor, pick: random.Random, steps: int) -> Tensor:
         case "beside":
             other = Tensor.full(shape, 3, dtype=t.dtype)
             moved = there_and_back(other.cat(t, dim=axis), pick, steps - 1)
-            return moved.shrink(
-                [(size, 2 * size) if a == axis else None for a in range(t.ndim)]
-            )
+            return moved.shrink([(size, 2 * size) if a == axis else None for a in range(t.ndim)])
         case kind:
-            box = [
-                (pick.randint(0, min(2, n)), pick.randint(0, min(1, n))) for n in shape
-            ]
+            box = [(pick.randint(0, min(2, n)), pick.randint(0, min(1, n))) for n in shape]
             if kind == "circular":  # in several axes at once, that is many pieces
                 box = [p if a == axis else (0, 0) for a, p in enumerate(box)]
             mode = "constant" if kind == "pad" else kind
             moved = there_and_back(t.pad(box, mode=mode), pick, steps - 1)
             return moved.shrink(
-                [
-                    (before, before + n)
-                    for (before, _), n in zip(box, shape, strict=True)
-                ]
+                [(before, before + n) for (before, _), n in zip(box, shape, strict=True)]
             )
 
 

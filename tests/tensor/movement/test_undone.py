@@ -25,11 +25,7 @@ VIEWS: dict[str, Move] = {
     "all of it": lambda a: a[:],
     "a reshape between": lambda a: a.T.reshape(40).reshape(4, 10).T,
     "cut axes, swapped and back": lambda a: (
-        a.reshape(2, 5, 4)
-        .permute(1, 0, 2)
-        .reshape(1, 5, 2, 4)
-        .permute(0, 2, 1, 3)
-        .reshape(10, 4)
+        a.reshape(2, 5, 4).permute(1, 0, 2).reshape(1, 5, 2, 4).permute(0, 2, 1, 3).reshape(10, 4)
     ),
 }
 COPIES: dict[str, Move] = {
@@ -41,9 +37,7 @@ COPIES: dict[str, Move] = {
     "a stack of rows": lambda a: Tensor.stack(*[a[i] for i in range(10)]),
     "a piece of what is padded": lambda a: a.pad(((1, 2), (0, 0)))[1:-2],
     "a piece of a piece": lambda a: a.pad(((1, 2), (3, 1)))[1:-2, 3:-1],
-    "padded with infinity": lambda a: (
-        a.pad(((1, 2), (3, 1)), value=float("inf")).T[3:-1, 1:-2].T
-    ),
+    "padded with infinity": lambda a: a.pad(((1, 2), (3, 1)), value=float("inf")).T[3:-1, 1:-2].T,
     "padded around": lambda a: a.pad(((1, 2), (3, 1)), mode="circular")[1:-2, 3:-1],
     "rolled and back": lambda a: a.roll(3, 0).roll(-3, 0),
     "rolled around": lambda a: a.roll(17).roll(19).roll(4),
@@ -51,12 +45,10 @@ COPIES: dict[str, Move] = {
     "one across both": lambda a: a.repeat(2, 1)[7:17].roll(7, 0),
     "one of each three": lambda a: a.repeat_interleave(3, 0)[1::3],
     "even and odd rows": lambda a: Tensor.stack(a[0::2], a[1::2], dim=1).reshape(10, 4),
-    "every fifth row": lambda a: Tensor.stack(
-        *[a[i::5] for i in range(5)], dim=1
-    ).reshape(10, 4),
+    "every fifth row": lambda a: Tensor.stack(*[a[i::5] for i in range(5)], dim=1).reshape(10, 4),
 }
 REPEATED: dict[str, Move] = {  # a view that is not written to: ShapeError says why
-    "one of many that are the same": lambda a: a.unsqueeze(0).expand(3, 10, 4)[1],
+    "one of many that are the same": lambda a: a.unsqueeze(0).expand(3, 10, 4)[1]
 }
 ALL = VIEWS | COPIES | REPEATED
 

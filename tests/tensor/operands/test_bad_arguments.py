@@ -84,9 +84,7 @@ METHODS = [
 ]
 
 
-def calls(
-    method: Callable[..., Any],
-) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+def calls(method: Callable[..., Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield arguments: each parameter nasty in turn, what else is needed sensible."""
     listed = inspect.signature(method).parameters.values()
     named = [p for p in listed if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]

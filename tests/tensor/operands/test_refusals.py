@@ -9,13 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from workbench.base.errors import (
-    AxisError,
-    DeviceError,
-    DTypeError,
-    ShapeError,
-    WorkbenchError,
-)
+from workbench.base.errors import AxisError, DeviceError, DTypeError, ShapeError, WorkbenchError
 from workbench.tensor import Tensor
 
 M = Tensor(np.ones((3, 4), np.float32))
@@ -312,9 +306,7 @@ def _takes_an_axis() -> Iterator[tuple[str, str]]:
     for name in dir(Tensor):
         if callable(method := getattr(Tensor, name)) and not name.startswith("_"):
             parameters = inspect.signature(method).parameters
-            yield from (
-                (name, parameter) for parameter in parameters if parameter in AXIS_NAMES
-            )
+            yield from ((name, parameter) for parameter in parameters if parameter in AXIS_NAMES)
 
 
 @pytest.mark.parametrize(("name", "parameter"), [*_takes_an_axis()])

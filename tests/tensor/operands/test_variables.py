@@ -9,13 +9,7 @@ import pytest
 
 from tests.tensor.agree import assert_agrees
 from workbench import Tensor, TinyJit, Variable
-from workbench.base.errors import (
-    AxisError,
-    DTypeError,
-    JitError,
-    ShapeError,
-    WorkbenchError,
-)
+from workbench.base.errors import AxisError, DTypeError, JitError, ShapeError, WorkbenchError
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -46,9 +46,7 @@ CASES: list[Case] = [
 # fmt: on
 
 
-def _check(
-    x: Any, w: Any, b: Any, stride: Any, dilation: Any, padding: Any, groups: int
-) -> None:
+def _check(x: Any, w: Any, b: Any, stride: Any, dilation: Any, padding: Any, groups: int) -> None:
     axes = w.ndim - 2
     each = [(n,) * axes if isinstance(n, int) else n for n in (stride, dilation)]
     if isinstance(padding, int):
@@ -58,26 +56,17 @@ def _check(
     else:
         pads = [(padding[i], padding[i + 1]) for i in range(0, 2 * axes, 2)][::-1]
     want = conv(x, w, each[0], each[1], pads, groups)
-    options = {
-        "stride": stride,
-        "dilation": dilation,
-        "padding": padding,
-        "groups": groups,
-    }
+    options = {"stride": stride, "dilation": dilation, "padding": padding, "groups": groups}
     actual = Tensor(x).conv2d(Tensor(w), **options)
     assert actual.shape == want.shape
     np.testing.assert_allclose(actual.numpy(), want, rtol=1e-5, atol=1e-5)
     want = want + b.reshape(-1, *(1,) * axes)
     actual = Tensor(x).conv2d(Tensor(w), Tensor(b), **options).relu()
-    np.testing.assert_allclose(
-        actual.numpy(), np.maximum(want, 0), rtol=1e-5, atol=1e-5
-    )
+    np.testing.assert_allclose(actual.numpy(), np.maximum(want, 0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("shape", "weight", "options"), CASES, ids=str)
-def test_conv2d(
-    shape: tuple[int, ...], weight: tuple[int, ...], options: dict[str, Any]
-) -> None:
+def test_conv2d(shape: tuple[int, ...], weight: tuple[int, ...], options: dict[str, Any]) -> None:
     x, w, b = (numbers(s, seed=i) for i, s in enumerate([shape, weight, weight[:1]]))
     full = {"stride": 1, "dilation": 1, "padding": 0, "groups": 1} | options
     _check(x, w, b, **full)
@@ -87,11 +76,7 @@ def test_random_convolutions() -> None:
     rng = random.Random(11)
     for seed in range(count(150)):
         groups, axes = rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 2))
-        depth, per_group, batch = (
-            rng.randint(1, 3),
-            rng.randint(1, 2),
-            rng.randint(1, 2),
-        )
+        depth, per_group, batch = (rng.randint(1, 3), rng.randint(1, 2), rng.randint(1, 2))
         kernel = tuple(rng.randint(1, 3) for _ in range(axes))
         dilation = tuple(rng.randint(1, 3) for _ in range(axes))
         padding = tuple(rng.randint(0, 3) for _ in range(2 * axes))

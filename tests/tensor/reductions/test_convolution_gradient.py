@@ -64,9 +64,7 @@ def test_no_elements() -> None:
             np.testing.assert_array_equal(gradient.numpy(), np.zeros(of.shape))
 
 
-def test_a_gradient_is_of_the_values_that_were_convolved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gradient_is_of_the_values_that_were_convolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written to the operands afterwards changes nothing."""
     monkeypatch.setattr(convolution, "TOLD_WORK", 0)
     x, w = (Tensor(numbers(shape)).realize() for shape in ((1, 2, 4, 4), (3, 2, 2, 2)))

@@ -78,17 +78,14 @@ def test_kernels_are_at_most_tinygrads(row: Row) -> None:
     assert kernels(row.result()) <= row.most
     if row.most_backward is not None:
         gradients = summed(row.result()).gradient(*row.of)
-        assert (
-            kernels(*gradients) <= row.most_backward + 1
-        )  # its results are squared first
+        assert kernels(*gradients) <= row.most_backward + 1  # its results are squared first
 
 
 def test_weights_of_attention_are_dropped_in_training_only() -> None:
     ones = Tensor.ones(1, 64, 8).contiguous()
     plain = ones.scaled_dot_product_attention(ones, ones)
     np.testing.assert_allclose(
-        ones.scaled_dot_product_attention(ones, ones, dropout_p=0.5).numpy(),
-        plain.numpy(),
+        ones.scaled_dot_product_attention(ones, ones, dropout_p=0.5).numpy(), plain.numpy()
     )
     with Context(TRAINING=1):
         trained = ones.scaled_dot_product_attention(ones, ones, dropout_p=0.5).numpy()

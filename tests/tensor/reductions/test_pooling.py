@@ -108,10 +108,7 @@ def test_random_pooling() -> None:
         axes = rng.choice((1, 2, 2, 3))
         kernel = tuple(rng.randint(1, 4) for _ in range(axes))
         dilation = tuple(rng.randint(1, 2) for _ in range(axes))
-        size = [
-            d * (k - 1) + 1 + rng.randint(0, 5)
-            for k, d in zip(kernel, dilation, strict=True)
-        ]
+        size = [d * (k - 1) + 1 + rng.randint(0, 5) for k, d in zip(kernel, dilation, strict=True)]
         options = {
             "kernel_size": kernel,
             "stride": tuple(rng.randint(1, 4) for _ in range(axes)),

@@ -40,9 +40,7 @@ TOLERANCE = {"sum": 64, "mean": 64, "prod": 128, "max": 0, "min": 0}
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
-def test_float_reductions(
-    name: str, shape: tuple[int, ...], axis: Any, keepdim: bool
-) -> None:
+def test_float_reductions(name: str, shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = np.abs(numbers(shape)) + np.float32(0.1)
     actual = getattr(Tensor(x), name)(axis, keepdim=keepdim)
     want = getattr(np, name)(x.astype(np.float64), axis=axis, keepdims=keepdim)
@@ -210,12 +208,8 @@ def test_matmul_dtypes() -> None:
     x = numbers((3, 5), "int32")
     y = numbers((5, 2))
     assert_agrees(Tensor(x) @ Tensor(y), (x @ y.astype("f8")).astype("f4"), 64)
-    assert_agrees(
-        Tensor(x).matmul(Tensor(x).T, dtype="float32"), (x @ x.T).astype("f4")
-    )
-    assert_agrees(
-        Tensor(y).matmul(Tensor(x), reverse=True), (x @ y.astype("f8")).astype("f4"), 64
-    )
+    assert_agrees(Tensor(x).matmul(Tensor(x).T, dtype="float32"), (x @ x.T).astype("f4"))
+    assert_agrees(Tensor(y).matmul(Tensor(x), reverse=True), (x @ y.astype("f8")).astype("f4"), 64)
     assert_agrees(x.astype("f4") @ Tensor(y), (x @ y.astype("f8")).astype("f4"), 64)
 
 
@@ -251,6 +245,5 @@ def test_einsum_sums_an_axis_of_one_operand_in_64_bits(
     """As torch 2.13."""
     arrays = [np.ones(shape, np.int32) for shape in shapes]
     assert_agrees(
-        Tensor.einsum(formula, *map(Tensor, arrays)),
-        np.einsum(formula, *arrays).astype(dtype),
+        Tensor.einsum(formula, *map(Tensor, arrays)), np.einsum(formula, *arrays).astype(dtype)
     )

@@ -28,13 +28,9 @@ def scan(x: Tensor, name: str, axis: int) -> Tensor:
 def numbers(shape: tuple[int, ...], name: str) -> Any:
     rng = np.random.default_rng(len(shape) * 1000 + math.prod(shape))
     values = rng.normal(size=shape)
-    if (
-        name == "cumprod"
-    ):  # products that neither vanish nor grow without limit, and a zero
+    if name == "cumprod":  # products that neither vanish nor grow without limit, and a zero
         values = np.sign(values) * (0.95 + 0.1 * rng.random(shape))
-        values[
-            (rng.random(shape) < 0.001) | (np.arange(values.size) == 50).reshape(shape)
-        ] = 0
+        values[(rng.random(shape) < 0.001) | (np.arange(values.size) == 50).reshape(shape)] = 0
     if name in ("cummax", "cummin"):
         values = np.round(values * 3)
     if name == "logcumsumexp":
@@ -71,9 +67,7 @@ def gradient_of(x: Any, w: Any, name: str, axis: int) -> Any:
                 follows = g[j] + after * follows
                 result[place][j] = before[j] * follows
         else:
-            last = np.maximum.accumulate(
-                np.where(row == values, np.arange(len(row)), -1)
-            )
+            last = np.maximum.accumulate(np.where(row == values, np.arange(len(row)), -1))
             np.add.at(result[place], last, g)
     return np.moveaxis(result, -1, axis)
 
@@ -90,9 +84,7 @@ def test_values_and_gradients(shape: tuple[int, ...], axis: int, name: str) -> N
     assert y.shape == gradient.shape == shape
     scale = np.abs(wanted_gradient).max(initial=1.0)
     np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(
-        gradient.numpy() / scale, wanted_gradient / scale, atol=2e-4
-    )
+    np.testing.assert_allclose(gradient.numpy() / scale, wanted_gradient / scale, atol=2e-4)
 
 
 @pytest.mark.parametrize("size", [20, 300, 5000])
@@ -136,9 +128,7 @@ def test_integers_and_narrow_floats(size: int) -> None:
         t = Tensor(np.float32(x)).cast(dtype)
         assert t.cumsum().dtype == t.dtype
         exact = x.cumsum()
-        np.testing.assert_allclose(
-            t.cumsum().cast("float32").numpy(), exact, rtol=2**-8
-        )
+        np.testing.assert_allclose(t.cumsum().cast("float32").numpy(), exact, rtol=2**-8)
         (g,) = t.cumsum().sum().gradient(t)
         assert g.dtype == t.dtype
 
@@ -158,9 +148,7 @@ def test_second_gradients(name: str) -> None:
     (second,) = (first(t) * Tensor(v)).sum().gradient(t)
     step = 1e-5
     sides = [(first(Tensor(x + s * v)).numpy()) for s in (step, -step)]
-    wanted = (sides[0] - sides[1]) / (
-        2 * step
-    )  # the matrix of second gradients is symmetric
+    wanted = (sides[0] - sides[1]) / (2 * step)  # the matrix of second gradients is symmetric
     np.testing.assert_allclose(second.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 

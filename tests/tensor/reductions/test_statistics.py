@@ -32,14 +32,10 @@ ONE_AXIS: list[tuple[tuple[int, ...], int]] = [
 @pytest.mark.parametrize("correction", [0, 1, 2])
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
-def test_var_and_std(
-    shape: tuple[int, ...], axis: Any, keepdim: bool, correction: int
-) -> None:
+def test_var_and_std(shape: tuple[int, ...], axis: Any, keepdim: bool, correction: int) -> None:
     x = numbers(shape) * 3 + 1
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of too few elements numpy gives NaN, and warns
+        warnings.simplefilter("ignore")  # of too few elements numpy gives NaN, and warns
         wide = x.astype(np.float64)
         want = np.asarray(wide.var(axis, keepdims=keepdim, ddof=correction))
     actual = Tensor(x).var(axis, keepdim=keepdim, correction=correction)
@@ -89,9 +85,7 @@ def test_softmax(shape: tuple[int, ...], axis: int) -> None:
 
 
 @pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize(
-    ("shape", "axis"), [*AXES, ((45, 65), 0), ((45, 65), 1)], ids=str
-)
+@pytest.mark.parametrize(("shape", "axis"), [*AXES, ((45, 65), 0), ((45, 65), 1)], ids=str)
 def test_logsumexp(shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = np.asarray(numbers(shape) * 10)
     actual = Tensor(x).logsumexp(axis, keepdim=keepdim)
@@ -108,15 +102,11 @@ def test_logsumexp(shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
 
 
 def test_logsumexp_at_extremes() -> None:
-    x = np.float32(
-        [[-INF, -INF], [INF, 1], [-INF, 2], [1e30, 1e30], [NAN, 1], [300, 300]]
-    )
+    x = np.float32([[-INF, -INF], [INF, 1], [-INF, 2], [1e30, 1e30], [NAN, 1], [300, 300]])
     want = np.float32([-INF, INF, 2, 1e30, NAN, 300 + np.log(2)])
     assert_agrees(Tensor(x).logsumexp(1), want, 1)
     assert_agrees(Tensor(x).logsumexp(1, keepdim=True), want[:, None], 1)
-    assert_agrees(
-        Tensor(np.zeros((0, 3), np.float32)).logsumexp(0), np.full(3, -INF, "f4")
-    )
+    assert_agrees(Tensor(np.zeros((0, 3), np.float32)).logsumexp(0), np.full(3, -INF, "f4"))
 
 
 def test_softmax_at_extremes() -> None:

@@ -39,8 +39,6 @@ def test_mask_and_tensor_broadcast(name: str, is_computed: bool) -> None:
 @pytest.mark.parametrize("flag", [True, False, np.True_, np.False_])
 def test_a_scalar_is_a_mask_of_bools(flag: bool) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert Tensor(x).masked_select(flag).tolist() == (
-        x.ravel().tolist() if flag else []
-    )
+    assert Tensor(x).masked_select(flag).tolist() == (x.ravel().tolist() if flag else [])
     filled = Tensor(x).masked_fill(flag, 7.0).numpy()
     np.testing.assert_array_equal(filled, np.full_like(x, 7) if flag else x)

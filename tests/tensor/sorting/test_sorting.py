@@ -39,9 +39,7 @@ KERNELS: list[tuple[str, int, Callable[..., Tensor | tuple[Tensor, ...]]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("_name", "kernels", "call"), KERNELS, ids=lambda x: str(x)[:20]
-)
+@pytest.mark.parametrize(("_name", "kernels", "call"), KERNELS, ids=lambda x: str(x)[:20])
 def test_kernels_are_few(
     _name: str, kernels: int, call: Callable[..., Tensor | tuple[Tensor, ...]]
 ) -> None:
@@ -84,6 +82,4 @@ def test_wide_keys(dtype: str) -> None:
     np.testing.assert_array_equal(Tensor(x).argsort().numpy(), order)
     if dtype != "float64":
         flipped = np.argsort(~x, kind="stable")
-        np.testing.assert_array_equal(
-            Tensor(x).argsort(descending=True).numpy(), flipped
-        )
+        np.testing.assert_array_equal(Tensor(x).argsort(descending=True).numpy(), flipped)

@@ -176,18 +176,14 @@ def leave(browser: Any, page: Any) -> None:
             page.keyboard.up(key)
         page.mouse.up()
         page.mouse.move(-1, -1)  # nothing is under it
-        page.evaluate(
-            "localStorage.clear()"
-        )  # the next test finds panes as they are at first
+        page.evaluate("localStorage.clear()")  # the next test finds panes as they are at first
         page.goto("about:blank")
         faults, page.faults = page.faults, []
         browser.free_pages.append(page)
     assert faults == []
 
 
-def shown(
-    browser: Any, folder: Path, html: str, mode: str = "", **more: Any
-) -> Iterator[Any]:
+def shown(browser: Any, folder: Path, html: str, mode: str = "", **more: Any) -> Iterator[Any]:
     """Yield the page of some HTML, from disk, in the mode that a key leads to, else in Tune; in the
     end, fail on errors that nobody caught."""
     path = folder / "page.html"
@@ -209,9 +205,7 @@ def _local(page: Any, url: str) -> None:
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
     named = scripts().replace("export default", "const page =")
-    shell_text, esm_text = (
-        json.dumps(t).replace("</", "<\\/") for t in (shell(), esm())
-    )
+    shell_text, esm_text = (json.dumps(t).replace("</", "<\\/") for t in (shell(), esm()))
     return _SESSION.format(
         css=css(), record=packed(record), scripts=named, shell=shell_text, esm=esm_text
     )

@@ -60,10 +60,7 @@ all the same."""
 IS_OWN = "(path) => jupyterapp.shell.currentWidget?.context?.path === path"
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 SETTINGS = {
-    "@jupyterlab/apputils-extension/notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-    },
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }
 """All else is as JupyterLab comes."""
@@ -96,9 +93,7 @@ def server(root: Path) -> Iterator[Lab]:
     """Yield a JupyterLab on a free port, that keeps all it writes in `root`, but for the sockets
     of its sessions: their paths have to be short. (Ports are chosen before they are bound, and
     may be taken in between.)"""
-    with tempfile.TemporaryDirectory(
-        prefix="lab-", ignore_cleanup_errors=True
-    ) as runtime:
+    with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as runtime:
         yield from _server(root, Path(runtime))
 
 
@@ -139,10 +134,7 @@ def _sockets(runtime: Path) -> list[str]:
 def _quiet(root: Path) -> None:
     """No news, no autosave: nothing of the lab's own may come between a test and its page."""
     off = {"@jupyterlab/apputils-extension:announcements": True}
-    _write(
-        root / "config/labconfig/page_config.json",
-        json.dumps({"disabledExtensions": off}),
-    )
+    _write(root / "config/labconfig/page_config.json", json.dumps({"disabledExtensions": off}))
     for name, values in SETTINGS.items():
         _write(root / f"settings/{name}.jupyterlab-settings", json.dumps(values))
     _write(root / "ipython/profile_default/startup/quick.py", STARTUP)
@@ -182,9 +174,7 @@ class Notebook:
         self.name = name
         nbformat.write(empty, self.lab.folder / name)
         opening_ms = UP_WITHIN_S * 1000
-        self.page.goto(
-            f"{self.lab.url}lab/tree/{name}?token=t&reset", timeout=opening_ms
-        )
+        self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset", timeout=opening_ms)
         self.ready(opening_ms)
         self.page.evaluate("jupyterapp.shell.collapseLeft()")  # room for the notebook
 
@@ -312,8 +302,7 @@ class Notebook:
     def command(self, name: str, **arguments: Any) -> None:
         """Run a command of JupyterLab's, and do not wait for it."""
         self.page.evaluate(
-            "([name, args]) => void jupyterapp.commands.execute(name, args)",
-            [name, arguments],
+            "([name, args]) => void jupyterapp.commands.execute(name, args)", [name, arguments]
         )
 
     def looks(self, width: int = 1400, dark: bool = False) -> None:
@@ -322,6 +311,4 @@ class Notebook:
         theme = f"JupyterLab {'Dark' if dark else 'Light'}"
         self.command("apputils:change-theme", theme=theme)
         light = "false" if dark else "true"
-        self.page.wait_for_selector(
-            f'body[data-jp-theme-light="{light}"]', state="attached"
-        )
+        self.page.wait_for_selector(f'body[data-jp-theme-light="{light}"]', state="attached")

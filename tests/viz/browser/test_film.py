@@ -42,9 +42,7 @@ def opener() -> Any:
     return plan_page
 
 
-def pictures(
-    recorder: Recorder, record: Record
-) -> Iterator[tuple[tuple[str, str], Any]]:
+def pictures(recorder: Recorder, record: Record) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield (its words, the kernels of each drawn value so far) of each step."""
     ex: Exploration = recorder.exploration
     rows = record["plan"]["decisions"]
@@ -65,9 +63,7 @@ def assert_at(page: Any, words: tuple[str, str]) -> None:
     expect(page.locator(STEPS)).to_have_attribute("aria-valuetext", words[1])
 
 
-def assert_shown(
-    page: Any, record: Record, words: tuple[str, str], kernels: Any
-) -> None:
+def assert_shown(page: Any, record: Record, words: tuple[str, str], kernels: Any) -> None:
     """The picture has just these values, and the ground of just their kernels."""
     assert_at(page, words)
     waiting, grounds = page.evaluate("""() => [
@@ -80,9 +76,7 @@ def assert_shown(
     assert grounds == [k in begun for k in range(len(record["kernels"]))]
 
 
-def test_each_step_shows_what_is_decided(
-    page: Any, recorder: Recorder, record: Record
-) -> None:
+def test_each_step_shows_what_is_decided(page: Any, recorder: Recorder, record: Record) -> None:
     """By keys, one by one, and back by a button; then the whole plan again."""
     steps = list(pictures(recorder, record))
     page.focus(".wb")
@@ -101,9 +95,7 @@ def test_each_step_shows_what_is_decided(
     expect(page.locator(WORDS)).to_have_text(whole)
 
 
-def test_a_step_says_what_was_looked_at_and_what_it_would_cost(
-    page: Any, record: Record
-) -> None:
+def test_a_step_says_what_was_looked_at_and_what_it_would_cost(page: Any, record: Record) -> None:
     row = next(d for d in record["plan"]["decisions"] if d["tradeoff"])
     page.click('[data-key="film-next"]')
     page.click(f'{NODES}:has(:text-is("exp"))')  # it jumps to the value
@@ -139,9 +131,7 @@ ROW = """() => {
 
 
 @pytest.mark.parametrize("width", [800, 953, 1400])
-def test_the_list_of_decisions_goes_with_the_film(
-    page: Any, record: Record, width: int
-) -> None:
+def test_the_list_of_decisions_goes_with_the_film(page: Any, record: Record, width: int) -> None:
     """One step a key, the row in sight, the list where it was: from the page, and from a row."""
     page.set_viewport_size({"width": width, "height": 700})
     drawn(page)
@@ -163,9 +153,7 @@ def test_the_list_of_decisions_goes_with_the_film(
         expect(page.locator(WORDS)).to_have_text(f"{at + 1} of {len(rows)}")
 
 
-def test_it_plays_pauses_and_is_scrubbed(
-    page: Any, recorder: Recorder, record: Record
-) -> None:
+def test_it_plays_pauses_and_is_scrubbed(page: Any, recorder: Recorder, record: Record) -> None:
     steps = list(pictures(recorder, record))
     page.focus(".wb")
     page.keyboard.press(" ")

@@ -48,9 +48,7 @@ def test_keys_stay_inside(notebook: Notebook) -> None:
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     page = notebook.page
     marker = notebook.python("id(marker), other")
-    assert page.evaluate(
-        FOCUS, ".wb"
-    )  # this makes the cell the active one, as a click does
+    assert page.evaluate(FOCUS, ".wb")  # this makes the cell the active one, as a click does
     before = notebook.state()
     for place, keys in PLACES.items():
         if place == "[data-key=editor]":
@@ -60,9 +58,7 @@ def test_keys_stay_inside(notebook: Notebook) -> None:
             assert page.evaluate(FOCUS, place), place
             page.keyboard.press(key)
         page.keyboard.press("Escape")
-        assert notebook.state() == before, (
-            f"a key pressed in {place} reached the notebook"
-        )
+        assert notebook.state() == before, f"a key pressed in {place} reached the notebook"
         page.evaluate(FOCUS, ".wb")
         page.keyboard.press("1")
     assert notebook.python("id(marker), other") == marker

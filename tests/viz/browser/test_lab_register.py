@@ -38,9 +38,7 @@ def test_what_cells_register_is_in_the_workbench(notebook: Notebook) -> None:
     try:
         wb.locator("[data-key=op-HALVE]").click()
         wb.locator("[data-key^='apply-HALVE(\"g0\", 2']").click()
-        wb.locator(
-            "[role=treeitem][aria-selected=true]:has-text('HALVE g0 2')"
-        ).wait_for()
+        wb.locator("[role=treeitem][aria-selected=true]:has-text('HALVE g0 2')").wait_for()
         expect(wb.locator(".wb-cell", has_text="g2")).to_have_count(1)
         wb.locator("select[aria-label=device]").select_option("MINE")
         wb.locator("select[aria-label=device]:enabled").wait_for()

@@ -81,9 +81,7 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     wb.locator("[data-key=paste]").press("Enter")
     wb.locator("[role=treeitem][aria-selected=true]:has-text('UPCAST g0 2')").wait_for()
     wb.locator("[data-key=time]").click()
-    time = wb.locator(
-        "[role=treeitem]:has-text('UPCAST g0 2') .wb-spread:has-text('±')"
-    )
+    time = wb.locator("[role=treeitem]:has-text('UPCAST g0 2') .wb-spread:has-text('±')")
     time.wait_for()
     notebook.run(0)
     time.wait_for()
@@ -117,9 +115,7 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     second.locator(".wb-opt-verdict .wb-bad").wait_for()
     second.locator("[data-key=paste]").fill('UNROLL("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
-    second.locator(
-        "[role=treeitem][aria-selected=true]:has-text('UNROLL r0 2')"
-    ).wait_for()
+    second.locator("[role=treeitem][aria-selected=true]:has-text('UNROLL r0 2')").wait_for()
     # both pages of one expression, and no other; the last pages may still be drawn
     try:
         page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,2,2,2,2,3,3'")
@@ -151,9 +147,7 @@ def saved_by_default(notebook: Notebook) -> Any:
     return nbformat.read(notebook.lab.folder / path, as_version=4)
 
 
-def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
-    notebook: Notebook,
-) -> None:
+def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(notebook: Notebook) -> None:
     saved = saved_by_default(notebook)
     assert "widgets" not in saved.metadata, "these are the default settings"
     picture, widget = saved.cells[0].outputs

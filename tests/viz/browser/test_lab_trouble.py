@@ -67,10 +67,7 @@ WRONG = {
     "compile": ("define void @nonsense(", "wb-error"),
     "answer": ("", "wb-bad"),
     "crash": ("store volatile i32 1, ptr null", "wb-error"),
-    "endless": (
-        "br label %for_ever\nfor_ever:\n  br label %for_ever\nnever:",
-        "wb-error",
-    ),
+    "endless": ("br label %for_ever\nfor_ever:\n  br label %for_ever\nnever:", "wb-error"),
 }
 
 

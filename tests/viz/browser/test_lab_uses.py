@@ -85,9 +85,7 @@ def test_passes_are_listed_once(notebook: Notebook) -> None:
     wb.locator("[role=treeitem]:has-text('plain')").click()
     notebook.settle()
     plain = listed_passes(wb)
-    assert plain.count("statement-tree") == 1 and not [
-        n for n in plain if n.startswith("opt-")
-    ]
+    assert plain.count("statement-tree") == 1 and not [n for n in plain if n.startswith("opt-")]
 
 
 def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
@@ -112,9 +110,7 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
         name, wb = cell(source)
         wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
         wb.locator("[data-key=mode-tune]").click()
-        rows = wb.locator(
-            "[data-key^=kernel-]"
-        ).all()  # the line is in sight, or on hover
+        rows = wb.locator("[data-key^=kernel-]").all()  # the line is in sight, or on hover
         hints = [row.get_attribute("title") or "" for row in rows]
         assert hints and all(f"{name}:1: " in hint for hint in hints), hints
         wb.locator("[data-key=code-asm]").click()
@@ -140,9 +136,7 @@ def listed_passes(wb: Any) -> list[str]:
     when a variant is selected, and arrive after its opts."""
     blocks = wb.locator(".wb-strip [role=option]")
     names: list[str] = []
-    while (
-        "statement-tree" not in names
-    ):  # read at once: the list may be drawn anew meanwhile
+    while "statement-tree" not in names:  # read at once: the list may be drawn anew meanwhile
         blocks.filter(has_text="statement-tree").first.wait_for()
         names = [name.strip() for name in blocks.all_inner_texts()]
     return names

@@ -46,9 +46,7 @@ def test_the_same_graph_gets_the_same_picture(page: Functions) -> None:
     assert (one.places, one.pieces) == (other.places, other.pieces)
 
 
-def test_lines_run_from_the_source_to_the_port_and_only_downward(
-    page: Functions,
-) -> None:
+def test_lines_run_from_the_source_to_the_port_and_only_downward(page: Functions) -> None:
     graph = sample("F100")
     drawing = drawn(page, graph.widths, graph.edges)
     ports: dict[int, list[float]] = {}
@@ -72,10 +70,7 @@ def test_a_rewrite_leaves_the_rest_in_its_place(browser: Any) -> None:
     by_builders = [move for move in all_moves if move.name in BUILDERS]
     by_rules = [move for move in all_moves if move.name not in BUILDERS]
     for view in ("whole", "near"):
-        for moves_of, share in (
-            (by_rules, STILL[view]),
-            (by_builders, STILL_WHILE_BUILDING),
-        ):
+        for moves_of, share in ((by_rules, STILL[view]), (by_builders, STILL_WHILE_BUILDING)):
             in_view = [move for move in moves_of if move.view == view]
             far = [move for move in in_view if move.most >= 1]
             assert len(in_view) >= 40

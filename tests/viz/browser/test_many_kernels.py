@@ -58,9 +58,7 @@ def box(label: str) -> str:
     return f".wb-plan .wb-g-node:has(.wb-g-label:text-is('{label}')) .wb-g-box"
 
 
-def test_what_repeats_is_one_box_that_a_click_unfolds(
-    page: Any, record: Record
-) -> None:
+def test_what_repeats_is_one_box_that_a_click_unfolds(page: Any, record: Record) -> None:
     (repeat,) = record["plan"]["repeats"]
     group = f"{repeat['module']}: {repeat['times']} × {repeat['title']}"
     assert labels(page)[0] == group and len(labels(page)) == 2
@@ -71,20 +69,14 @@ def test_what_repeats_is_one_box_that_a_click_unfolds(
     assert page.locator(".wb-plan .wb-g-words-bytes").count() == kernels - 1
     first = record["kernels"][0]["title"]
     page.click(f"{box(first)} >> nth=0")
-    page.wait_for_selector(
-        ".wb-plan .wb-g-region >> nth=1"
-    )  # of the layers, and of the kernel
+    page.wait_for_selector(".wb-plan .wb-g-region >> nth=1")  # of the layers, and of the kernel
     assert len(labels(page)) > kernels
     assert f"KERNEL\n1\n{first}" in page.inner_text(".wb-plan-detail")
     page.click(f".wb-plan .wb-g-words-title:has-text('− {group}')")
-    page.wait_for_function(
-        "document.querySelectorAll('.wb-plan .wb-g-label').length === 2"
-    )
+    page.wait_for_function("document.querySelectorAll('.wb-plan .wb-g-label').length === 2")
 
 
-def test_the_keys_unfold_the_selected_kernel_by_steps(
-    page: Any, record: Record
-) -> None:
+def test_the_keys_unfold_the_selected_kernel_by_steps(page: Any, record: Record) -> None:
     page.click("[data-key=fold-left]")
     page.click(".wb-kernels [data-key=kernel-3]")
     page.focus(".wb")
@@ -137,9 +129,7 @@ def test_values_are_a_button_away(page: Any, record: Record) -> None:
         arg=len(record["kernels"]),
     )
     page.click("[data-key=level-kernels]")
-    page.wait_for_function(
-        "document.querySelectorAll('.wb-plan .wb-g-label').length === 2"
-    )
+    page.wait_for_function("document.querySelectorAll('.wb-plan .wb-g-label').length === 2")
 
 
 def test_the_list_is_sorted_and_searched(page: Any, record: Record) -> None:
@@ -182,9 +172,9 @@ def test_from_a_kernel_to_the_next_that_is_equal(page: Any, record: Record) -> N
     assert f"round 1 of {last} × {repeat['title']}" in line.inner_text()
     page.click("[data-key='alike1']")
     assert f"2 of {last} equal kernels" in line.inner_text()
-    assert page.locator(".wb-kernels [aria-selected=true]").get_attribute(
-        "data-key"
-    ) == ("kernel-1")
+    assert page.locator(".wb-kernels [aria-selected=true]").get_attribute("data-key") == (
+        "kernel-1"
+    )
     page.click("[data-key='alike-1']")
     page.click("[data-key='alike-1']")
     assert f"{last} of {last} equal kernels" in line.inner_text()

@@ -113,9 +113,7 @@ def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> 
     shown.click(".wb-modes >> text=Ops")
     lines = [f"{row['op']}: {row['count']}" for row in rows]
     assert shown.inner_text(".wb-ops").split() == " ".join(lines).split()
-    assert shown.locator(".wb-ops").evaluate("e => getComputedStyle(e).padding") == (
-        "33px"
-    )
+    assert shown.locator(".wb-ops").evaluate("e => getComputedStyle(e).padding") == ("33px")
     assert shown.faults == []
     shown.context.close()
     assert page.modes()[:3] == ("tune", "rewrites", "plan")
@@ -190,9 +188,7 @@ def test_the_page_has_its_types(with_panel: None) -> None:
 def test_an_error_in_a_section_is_one_of_the_panel(
     with_panel: None, browser: Any, tmp_path: Path, monkeypatch: Any, value: str
 ) -> None:
-    wrong = panel.Panel(
-        "ops", "ops", panel.panels()["ops"].text, lambda *_: eval(value)
-    )
+    wrong = panel.Panel("ops", "ops", panel.panels()["ops"].text, lambda *_: eval(value))
     monkeypatch.setattr(panel.modules()["ops"], "PANEL", wrong)
     record = plain(build(matmul()))
     row = record["panels"]["ops"]
@@ -208,9 +204,7 @@ def test_an_error_in_a_section_is_one_of_the_panel(
     shown.context.close()
 
 
-def test_a_section_that_is_not_built_yet(
-    with_panel: None, browser: Any, tmp_path: Path
-) -> None:
+def test_a_section_that_is_not_built_yet(with_panel: None, browser: Any, tmp_path: Path) -> None:
     recorder = Recorder(matmul())
     recorder.first()
     path = tmp_path / "page.html"

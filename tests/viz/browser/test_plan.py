@@ -47,9 +47,7 @@ def stored(record: Record) -> Record:
     """Return the decision about the value that goes through memory between the kernels."""
     nodes = record["plan"]["nodes"]
     cut = [nodes[e["a"]]["n"] for e in record["plan"]["edges"] if e["cut"]]
-    return next(
-        d for d in record["plan"]["decisions"] if d["node"] in cut and d["stored"]
-    )
+    return next(d for d in record["plan"]["decisions"] if d["node"] in cut and d["stored"])
 
 
 def test_why_it_is_cut_is_what_one_finds_first(page: Any, record: Record) -> None:
@@ -108,9 +106,7 @@ def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
     for kernel in (1, 0):
         spot = ground(page, kernel)
         page.mouse.click(spot["x"], spot["y"])
-        page.wait_for_selector(
-            f".wb-kernels [data-key=kernel-{kernel}][aria-selected=true]"
-        )
+        page.wait_for_selector(f".wb-kernels [data-key=kernel-{kernel}][aria-selected=true]")
         detail = page.inner_text(".wb-plan-detail")
         assert record["kernels"][kernel]["title"] in detail
         assert stored(record)["reason"] in detail  # where one ends the other begins
@@ -171,9 +167,7 @@ def test_a_kernel_leads_to_tune(page: Any, record: Record) -> None:
     page.click('.wb-plan-list [role=option]:has-text("result")')
     page.click('[data-key="plan-kernel"]')
     assert page.locator(".wb-tune").count() == 1
-    assert record["kernels"][1]["title"] in page.inner_text(
-        ".wb-kernels [aria-selected=true]"
-    )
+    assert record["kernels"][1]["title"] in page.inner_text(".wb-kernels [aria-selected=true]")
 
 
 def test_search_and_zoom(page: Any) -> None:
@@ -188,9 +182,7 @@ def test_search_and_zoom(page: Any) -> None:
     assert page.evaluate(moved) != before
 
 
-def test_another_plan_at_the_same_places_has_its_own_numbers(
-    session: Any, record: Record
-) -> None:
+def test_another_plan_at_the_same_places_has_its_own_numbers(session: Any, record: Record) -> None:
     numbers = ".wb-plan .wb-g-badge"
     assert session.locator(numbers).all_text_contents() == ["1", "2"]
     session.click("[data-key^=decision-] >> nth=0")
@@ -244,9 +236,7 @@ def test_it_stays_where_the_reader_moved_it_while_figures_arrive(session: Any) -
     assert session.evaluate(VIEW) == moved
 
 
-def test_a_decision_is_tried_the_other_way_and_undone(
-    session: Any, record: Record
-) -> None:
+def test_a_decision_is_tried_the_other_way_and_undone(session: Any, record: Record) -> None:
     page, decisions = session, record["plan"]["decisions"]
     page.click(f'[data-key="decision-{stored(record)["node"]}"]')
     page.wait_for_selector(".wb-plan-detail :text('contiguous() asks for it')")
@@ -303,8 +293,7 @@ def test_what_is_copied_is_the_plan(page: Any, record: Record) -> None:
     python = record["expr"]["python"]
     page.set_viewport_size({"width": 953, "height": 700})
     side, button = (
-        page.locator(part).bounding_box()
-        for part in (".wb-plan-side", '[data-key="copy-plan"]')
+        page.locator(part).bounding_box() for part in (".wb-plan-side", '[data-key="copy-plan"]')
     )
     assert side["x"] < button["x"]
     assert button["x"] + button["width"] <= side["x"] + side["width"]
@@ -347,9 +336,7 @@ CUT_SPOT = """() => {
 """Points everywhere until a line that is cut says so: it is in sight when the plan opens."""
 
 
-def test_a_large_plan_is_painted_and_can_be_searched(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_a_large_plan_is_painted_and_can_be_searched(browser: Any, tmp_path: Path) -> None:
     record = plain(build(large()))
     assert len(record["plan"]["nodes"]) > 200
     for page in plan_page(browser, tmp_path, exported(record)):

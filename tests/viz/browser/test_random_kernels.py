@@ -62,9 +62,7 @@ def others(record: Record) -> list[int]:
     return [k for k, row in enumerate(rows) if not row["draws_numbers"]]
 
 
-def test_they_are_the_last_row_of_the_list_in_every_order(
-    page: Any, record: Record
-) -> None:
+def test_they_are_the_last_row_of_the_list_in_every_order(page: Any, record: Record) -> None:
     """A click unfolds and folds it; the page opens with the first of the others."""
     page.click("[data-key=fold-left]")
     assert selected(page) == [f"kernel-{others(record)[0]}"]
@@ -83,9 +81,7 @@ def test_they_are_the_last_row_of_the_list_in_every_order(
     assert barriers(page) == {} and unexplained(page) == []
 
 
-def test_one_that_is_selected_elsewhere_or_searched_is_shown(
-    page: Any, record: Record
-) -> None:
+def test_one_that_is_selected_elsewhere_or_searched_is_shown(page: Any, record: Record) -> None:
     page.click("[data-key=fold-left]")
     page.fill(".wb-kernels input", "uniform")
     assert page.locator(ROWS).count() == 6
@@ -101,9 +97,7 @@ def test_one_that_is_selected_elsewhere_or_searched_is_shown(
     assert selected(page) == ["drawn"] and page.locator(ROWS).count() == 4
 
 
-def test_a_page_that_opens_on_one_shows_it(
-    browser: Any, tmp_path: Path, record: Record
-) -> None:
+def test_a_page_that_opens_on_one_shows_it(browser: Any, tmp_path: Path, record: Record) -> None:
     html = exported(record).replace("view: {}", "view: { mode: 'tune', kernel: 2 }")
     for page in shown(browser, tmp_path, html, mode="1"):
         assert selected(page) == ["kernel-2"]

@@ -51,9 +51,7 @@ def rows(page: Any, caption: str) -> list[list[str]]:
     """Return the cells of the table with a caption, a row each."""
     table = page.locator(f"table:has(caption:text('{caption}'))")
     table.wait_for()
-    return [
-        row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()
-    ]
+    return [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
 
 
 def test_the_default_opts_say_why(page: Any, record: Record) -> None:

@@ -13,12 +13,7 @@ from tests.viz.record.support import plain
 from tests.viz.support import softmax
 from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError
-from workbench.viz.exploration.questions import (
-    QUESTIONS,
-    answer_in,
-    question_row,
-    verdict,
-)
+from workbench.viz.exploration.questions import QUESTIONS, answer_in, question_row, verdict
 from workbench.viz.formatters import exploration_bundle
 from workbench.viz.page.panel import panes
 from workbench.viz.record.record import build
@@ -33,9 +28,7 @@ def record() -> Any:
 def test_what_is_printed_is_the_question_until_there_is_a_guess(ask: str) -> None:
     ex = softmax(ask)
     texts = [str(ex), repr(ex), *(str(ex.pane(name)) for name in panes())]
-    texts += [
-        part.rpartition("</style>")[2] for part in exploration_bundle(ex).values()
-    ]
+    texts += [part.rpartition("</style>")[2] for part in exploration_bundle(ex).values()]
     for text in texts:
         assert QUESTIONS[ask].text in text and len(text) < 2_000, text
         assert "softmax" not in text and "kernels," not in text
@@ -116,9 +109,7 @@ MAY_BE_EMPTY: list[list[str]] = []
 
 
 @pytest.mark.parametrize("ask", QUESTIONS)
-def test_the_record_has_the_answer_and_paths_that_are_there(
-    record: Any, ask: str
-) -> None:
+def test_the_record_has_the_answer_and_paths_that_are_there(record: Any, ask: str) -> None:
     row = question_row(ask, record)
     data = plain(record)
     assert answer_in(data, row) is not None
@@ -166,17 +157,9 @@ def test_another_question_is_an_error_that_names_them(ask: Any) -> None:
 
 @pytest.mark.parametrize(
     "ask, guess",
-    [
-        ("kernels", "many"),
-        ("kernels", -1),
-        ("kernels", None),
-        ("bound", "gpu"),
-        ("opts", "FAST"),
-    ],
+    [("kernels", "many"), ("kernels", -1), ("kernels", None), ("bound", "gpu"), ("opts", "FAST")],
 )
-def test_what_cannot_be_a_guess_is_an_error_and_hides_all_the_same(
-    ask: str, guess: Any
-) -> None:
+def test_what_cannot_be_a_guess_is_an_error_and_hides_all_the_same(ask: str, guess: Any) -> None:
     ex = softmax(ask)
     with pytest.raises(WorkbenchError, match="cannot guess"):
         ex.guess(guess)

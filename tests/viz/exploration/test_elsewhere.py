@@ -69,10 +69,7 @@ def test_a_predicted_time_says_of_which_machine() -> None:
 
 def test_a_machine_without_figures_promises_no_times() -> None:
     ex = explore(array(8) + 1, device="WEBGPU:BROWSER")
-    assert (
-        "no time is predicted" in ex.elsewhere
-        and "browser that shows it" in ex.elsewhere
-    )
+    assert "no time is predicted" in ex.elsewhere and "browser that shows it" in ex.elsewhere
 
 
 def test_a_device_that_is_missing_has_its_first_machine() -> None:

@@ -25,9 +25,7 @@ def test_kernels_in_execution_order_with_titles_and_lines() -> None:
     ex = softmax()
     assert [k.title for k in ex.kernels] == ["max+exp", "sum+div"]
     assert all(k.applied_opts == () for k in ex.kernels)
-    assert all(
-        k.line is not None and k.line.name.endswith("support.py") for k in ex.kernels
-    )
+    assert all(k.line is not None and k.line.name.endswith("support.py") for k in ex.kernels)
     assert [p.name for p in ex.passes][:4] == [
         "simplify-tensor",
         "split-reductions",
@@ -84,9 +82,7 @@ def test_devices_side_by_side() -> None:
 
 
 def test_bad_input_is_explained() -> None:
-    with pytest.raises(
-        WorkbenchError, match=r"(?s)cannot explore argument 1, a list.*explore\(\*"
-    ):
+    with pytest.raises(WorkbenchError, match=r"(?s)cannot explore argument 1, a list.*explore\(\*"):
         explore([array(4)])  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="argument 2, an int"):
         explore(array(4), 3)  # type: ignore[arg-type]
@@ -118,16 +114,8 @@ class OwnModule(torch.nn.Module):
         (np.ones(3), "a numpy.ndarray", "explore(Tensor(x) + 1)"),
         (lambda x: x, "a function", "explore(f(x))"),
         (step, "a TinyJit", "with Context(JIT=0): explore(step(x))"),
-        (
-            Weights(),
-            "a torch.nn.Weights",
-            "load_state_dict(model, module.state_dict())",
-        ),
-        (
-            torch.nn.ReLU(),
-            "a torch.nn.modules.activation.ReLU",
-            "layers of workbench.nn",
-        ),
+        (Weights(), "a torch.nn.Weights", "load_state_dict(model, module.state_dict())"),
+        (torch.nn.ReLU(), "a torch.nn.modules.activation.ReLU", "layers of workbench.nn"),
         (OwnModule(), f"a {__name__}.OwnModule", "layers of workbench.nn"),
         (OwnModule, f"the class {__name__}.OwnModule", "layers of workbench.nn"),
         (torch.ones(3), "a torch.Tensor", "explore(Tensor(x) + 1)"),
@@ -141,9 +129,7 @@ class OwnModule(torch.nn.Module):
         (None, "a NoneType", "explore(Tensor(x) + 1)"),
     ],
 )
-def test_what_else_people_explore_has_advice(
-    value: object, kind: str, hint: str
-) -> None:
+def test_what_else_people_explore_has_advice(value: object, kind: str, hint: str) -> None:
     with pytest.raises(WorkbenchError) as refused:
         explore(value)  # type: ignore[arg-type]
     assert refused.value.what == f"cannot explore argument 1, {kind}"
@@ -237,18 +223,15 @@ def test_networkx() -> None:
     assert (data["kernel"], data["title"], data["stored_by"]) == (1, "sum+div", 1)
     assert by_op["EXP"][1]["kernel"] == 0 and "EXP2" not in by_op
     assert by_op["BUFFER"][1]["kernel"] is None
-    assert sorted(d["position"] for _, _, d in graph.in_edges(division, data=True)) == [
-        0,
-        1,
-    ]
+    assert sorted(d["position"] for _, _, d in graph.in_edges(division, data=True)) == [0, 1]
 
 
 def test_both_places_of_one_source() -> None:
     x = array(4)
     graph = explore(x * x).to_networkx()
-    assert [
-        d["positions"] for *_, d in graph.edges(data=True) if len(d["positions"]) > 1
-    ] == [(0, 1)]
+    assert [d["positions"] for *_, d in graph.edges(data=True) if len(d["positions"]) > 1] == [
+        (0, 1)
+    ]
 
 
 def test_graphviz_source_without_dot() -> None:
@@ -261,7 +244,5 @@ def test_graphviz_source_without_dot() -> None:
 def test_importing_pictures_is_light() -> None:
     heavy = "{'IPython', 'ipywidgets', 'anywidget', 'networkx', 'graphviz', 'llvmlite'}"
     script = f"import sys, workbench.viz; print(sorted({heavy} & set(sys.modules)))"
-    process = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True
-    )
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert process.stdout.strip() == "[]", process.stderr

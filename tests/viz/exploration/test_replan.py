@@ -41,10 +41,7 @@ def test_cut_here() -> None:
         True,
         True,
     )
-    assert (
-        cut_decision.reason == "you asked for it"
-        and cut_decision.estimates == total.estimates
-    )
+    assert cut_decision.reason == "you asked for it" and cut_decision.estimates == total.estimates
     assert [d.forced for d in cut.decisions].count(True) == 1
     np.testing.assert_array_equal(answer(cut), answer(ex))
     assert cut.forced == {total.node: True} and ex.forced == {}
@@ -130,9 +127,5 @@ def test_forced_plans_compute_the_same() -> None:
         if ex.kernels and ex.items[-1].kernel is not None:
             actual = ex.kernels[-1].run()[0].reshape(expected.shape)
             np.testing.assert_allclose(
-                actual,
-                expected,
-                rtol=1e-4,
-                atol=sample.tolerance(),
-                err_msg=sample.script(),
+                actual, expected, rtol=1e-4, atol=sample.tolerance(), err_msg=sample.script()
             )

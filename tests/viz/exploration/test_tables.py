@@ -45,7 +45,5 @@ def test_what_is_selected_needs_its_name(value: Any, hint: str) -> None:
         with pytest.raises(kind) as refusal:
             ex.select(value)
     text = str(refusal.value)
-    assert text.startswith(
-        f"cannot select {value!r}\n  because  a value needs its name: mode,"
-    )
+    assert text.startswith(f"cannot select {value!r}\n  because  a value needs its name: mode,")
     assert f"try      ex.select({hint}" in text

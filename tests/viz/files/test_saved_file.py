@@ -106,8 +106,7 @@ def test_the_record_and_every_pane_come_back(name: str, tmp_path: Path) -> None:
             assert there == here
     assert other.headline == ex.headline and other.show == ex.show
     assert [k.line for k in other.kernels] == [k.line for k in ex.kernels] or all(
-        str(a.line) == str(b.line)
-        for a, b in zip(other.kernels, ex.kernels, strict=True)
+        str(a.line) == str(b.line) for a, b in zip(other.kernels, ex.kernels, strict=True)
     )
     again = load(other.save(tmp_path / "again.json"))
     assert compared(again) == compared(ex), "it can be saved and loaded again"
@@ -161,9 +160,7 @@ def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
         assert row.name == (f"edited: {was['name']}" if row.edited else was["name"])
         assert (row.timing is None) == (was["timing"] is None)
         if row.timing is not None:
-            assert (
-                row.timing.earlier and row.timing.median_s == was["timing"]["median_s"]
-            )
+            assert row.timing.earlier and row.timing.median_s == was["timing"]["median_s"]
     text = str(other.results).replace(", measured earlier", "")
     assert text.replace("edited: edited", "edited") == results
     loaded.complete()
@@ -210,9 +207,7 @@ def test_edited_source_of_a_stranger_is_shown_and_never_run(
 
 
 @needs_c
-def test_times_of_another_machine_stand_apart(
-    nothing_saved: Path, tmp_path: Path
-) -> None:
+def test_times_of_another_machine_stand_apart(nothing_saved: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
         ex.display.session = session
@@ -342,18 +337,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
         load(path)
 
 
-NUMBERS = [
-    "-1",
-    "0",
-    "1",
-    "7",
-    str(1 << 31),
-    str(1 << 63),
-    "9" * 400,
-    "nan",
-    "None",
-    "()",
-]
+NUMBERS = ["-1", "0", "1", "7", str(1 << 31), str(1 << 63), "9" * 400, "nan", "None", "()"]
 NOT_OURS = re.compile(r"zip\(|out of range|has no attribute|codec|unhashable|supported")
 """Words of Python's own errors."""
 
@@ -396,9 +380,7 @@ def changed_file(text: str, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["softmax", "gradients", "forced", "odd numbers"])
-def test_whatever_a_file_says_is_a_value_or_an_error_in_words(
-    name: str, tmp_path: Path
-) -> None:
+def test_whatever_a_file_says_is_a_value_or_an_error_in_words(name: str, tmp_path: Path) -> None:
     path = saved(EXPLORATIONS[name](), tmp_path)
     whole, draw = path.read_text(), random.Random(f"saved explorations: {name}")
     refusals, tries = 0, count(400)
@@ -430,9 +412,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 
 @needs_c
-def test_a_variant_that_cannot_be_here_is_left_out(
-    nothing_saved: Path, tmp_path: Path
-) -> None:
+def test_a_variant_that_cannot_be_here_is_left_out(nothing_saved: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
         ex.display.session = session
@@ -452,14 +432,10 @@ def test_a_variant_that_cannot_be_here_is_left_out(
 
 def test_a_machine_that_this_version_does_not_know_is_said(tmp_path: Path) -> None:
     path = saved(explore(matmul().tensors[0], device="CUDA:H100"), tmp_path)
-    assert (
-        load(path).device == "CUDA:H100" and "were for" not in load(path).origin.words
-    )
+    assert load(path).device == "CUDA:H100" and "were for" not in load(path).origin.words
     spoil(path, lambda data: data.update(device="CUDA:B300"))
     there = load(path)
-    assert f"for CUDA:B300, which is not here: they are for {there.device}." in (
-        there.origin.words
-    )
+    assert f"for CUDA:B300, which is not here: they are for {there.device}." in (there.origin.words)
 
 
 def test_a_device_that_only_compiles_is_loaded(tmp_path: Path) -> None:

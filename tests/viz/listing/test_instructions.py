@@ -22,9 +22,7 @@ CODE = ["f:", "  incq %r14", "  vfmadd231ss (%rbx), %xmm2, %xmm1", "  jl .LBB0_4
 
 
 @pytest.mark.parametrize("example", [matmul, softmax])
-def test_every_instruction_of_this_machine_has_words(
-    example: Callable[[], Exploration],
-) -> None:
+def test_every_instruction_of_this_machine_has_words(example: Callable[[], Exploration]) -> None:
     for kernel in example().kernels:
         for opted in (kernel, kernel.optimized()):
             lines = [line.text for line in opted.compile("LLVM").assembly_lines]
@@ -36,9 +34,7 @@ def test_words_say_what_the_letters_of_a_mnemonic_mean() -> None:
     fma = words_of("vfmadd231ps", "x86_64")
     assert "the 2nd operand times the 3rd" in fma and "every lane" in fma
     assert "lowest lane" in words_of("vaddss", "x86_64")
-    assert "64 bits" in words_of("movq", "x86_64") or "vector" in words_of(
-        "movq", "x86_64"
-    )
+    assert "64 bits" in words_of("movq", "x86_64") or "vector" in words_of("movq", "x86_64")
     assert words_of("jne", "x86_64") != words_of("jl", "x86_64")
     assert "less" in words_of("b.lt", "aarch64")
     assert words_of("frobnicate", "x86_64") == words_of("addq", "vax") == ""
@@ -52,9 +48,7 @@ def test_words_have_no_slot_that_stays_empty(machine: str) -> None:
         assert set(re.findall(r"{(\w+)}", text)) <= named, pattern
 
 
-def test_costs_are_those_that_a_tool_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costs_are_those_that_a_tool_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"Latency": n, "RThroughput": n / 4} for n in (1, 4, 2)]
     report: Any = {
         "CodeRegions": [{"InstructionInfoView": {"InstructionList": rows}}],

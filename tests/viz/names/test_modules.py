@@ -16,15 +16,9 @@ from workbench.viz.exploration.exploration import Exploration
 CASES: list[tuple[Callable[[], Any], list[str]]] = [
     (strangers.Layer, ["net: matmul"]),
     (strangers.Stack, ["net.layers.0: matmul", "net.layers.1: matmul"]),
-    (
-        strangers.Acts,
-        ["net.acts.first: relu", "net.acts.second: relu", "net: add"],
-    ),
+    (strangers.Acts, ["net.acts.first: relu", "net.acts.second: relu", "net: add"]),
     (strangers.Sequence, ["net.layers.0: linear", "net.layers.2: linear"]),
-    (
-        lambda: strangers.Tree(2),
-        ["net: matmul", "net.below: matmul", "net.below.below: matmul"],
-    ),
+    (lambda: strangers.Tree(2), ["net: matmul", "net.below: matmul", "net.below.below: matmul"]),
     (strangers.Private, ["net._inner: matmul", "net: mul"]),
     (strangers.Child, ["net: matmul", "net: exp"]),
     (strangers.Slots, ["net.layer: matmul"]),
@@ -46,10 +40,7 @@ def test_a_kernel_has_the_path_of_the_object_that_made_it(
 
 def test_layers_of_a_list_that_somebody_runs_have_their_places() -> None:
     x, layers = strangers.weight(4, 8), strangers.Sequence().layers
-    assert first_modules(explore(x.sequential(layers))) == [
-        "layers.0: linear",
-        "layers.2: linear",
-    ]
+    assert first_modules(explore(x.sequential(layers))) == ["layers.0: linear", "layers.2: linear"]
 
 
 def test_a_gradient_has_the_module_of_its_forward() -> None:
@@ -71,15 +62,10 @@ def test_a_variable_of_a_loop_hides_no_path() -> None:
     net, x = strangers.Stack(), strangers.weight(4, 8)
     for layer in net.layers:
         assert layer.weight is not None
-    assert first_modules(explore(net(x))) == [
-        "net.layers.0: matmul",
-        "net.layers.1: matmul",
-    ]
+    assert first_modules(explore(net(x))) == ["net.layers.0: matmul", "net.layers.1: matmul"]
 
 
-def test_an_object_without_a_name_is_called_by_its_class_and_a_function_by_its_own() -> (
-    None
-):
+def test_an_object_without_a_name_is_called_by_its_class_and_a_function_by_its_own() -> None:
     x = strangers.weight(4, 8)
     nets = iter([strangers.Layer()])  # no variable leads there
     assert first_modules(explore(next(nets)(x))) == ["Layer: matmul"]

@@ -150,9 +150,7 @@ def test_lines_of_a_notebook(tmp_path: Path) -> None:
         kernels, code = row["cell"].rpartition("# ")[2].split("/")
         expected = {f"In[{k.replace(':', ']:')}" for k in kernels.split()}
         assert row["kernels"] == row["page"] and set(row["page"]) == expected, row
-        lines = {
-            c if ".py" in c else f"In[{c.replace(':', ']:')}" for c in code.split()
-        }
+        lines = {c if ".py" in c else f"In[{c.replace(':', ']:')}" for c in code.split()}
         assert set(row["code"]) == lines, row
 
 
@@ -193,9 +191,7 @@ def test_lines_of_a_script(tmp_path: Path) -> None:
     for row in rows:
         ((name, number),) = {tuple(line.split(":")) for line in row["kernels"]}
         assert name == "main.py" and row["cell"] in program[int(number) - 1]
-        texts = [
-            program[int(li.split(":")[1]) - 1] for li in row["code"] if "main" in li
-        ]
+        texts = [program[int(li.split(":")[1]) - 1] for li in row["code"] if "main" in li]
         assert any(row["cell"] in text for text in texts)
     inner = next(li for li in rows[1]["code"] if li != rows[1]["kernels"][0])
     assert "x.layernorm()" in program[int(inner.split(":")[1]) - 1]
@@ -219,9 +215,7 @@ def test_the_line_of_the_run_that_asks_stands_before_that_of_another_run() -> No
     def another() -> Tensor:
         return x.exp()  # another
 
-    with ThreadPoolExecutor(
-        1
-    ) as runs:  # as an earlier cell's: nothing of ours called it
+    with ThreadPoolExecutor(1) as runs:  # as an earlier cell's: nothing of ours called it
         before = runs.submit(another).result()
     near = x.exp()
     ex = explore(before + near)

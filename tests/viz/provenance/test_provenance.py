@@ -45,9 +45,7 @@ def looked(name: str, device: str) -> tuple[Looked, ...]:
     kernels = [_with_opts(k, case.opts) for k in exploration.kernels]
     return tuple(
         Looked(program, links_of(program, exploration.passes, exploration.lines, node))
-        for node, program in zip(
-            stored, [k.compile(device) for k in kernels], strict=True
-        )
+        for node, program in zip(stored, [k.compile(device) for k in kernels], strict=True)
     )
 
 
@@ -73,18 +71,12 @@ def all_words(name: str) -> set[str]:
 
 
 def numbered(program: Looked) -> list[tuple[int, str]]:
-    return [
-        (n, t.strip()) for n, t in enumerate(program.compiled.source.split("\n"), 1)
-    ]
+    return [(n, t.strip()) for n, t in enumerate(program.compiled.source.split("\n"), 1)]
 
 
-def check_patterns(
-    name: str, patterns: dict[str, str], origins: list[tuple[str, Origin]]
-) -> None:
+def check_patterns(name: str, patterns: dict[str, str], origins: list[tuple[str, Origin]]) -> None:
     for pattern, expected in patterns.items():
-        lines = [
-            (text, words(name, o)) for text, o in origins if re.search(pattern, text)
-        ]
+        lines = [(text, words(name, o)) for text, o in origins if re.search(pattern, text)]
         assert lines, f"nothing is {pattern}"
         wrong = [line for line in lines if line[1] != expected]
         assert not wrong, (pattern, expected, wrong[:3])
@@ -161,9 +153,7 @@ def test_every_instruction_leads_to_the_expression(seed: int) -> None:
         for one in (kernel, kernel.optimized(), *map(kernel.apply, by_op.values())):
             record = recorded(one.original, "LLVM", "source", one.applied_opts)
             program = compiled("LLVM", record, one.estimates)
-            links = links_of(
-                program, exploration.passes, exploration.lines, item.nodes[0]
-            )
+            links = links_of(program, exploration.passes, exploration.lines, item.nodes[0])
             for node in links.linear:
                 assert node.op in STRUCTURE or _is_of_loops(node) or links.of(node).tensor, (
                     one.applied_opts, node, item.nodes
@@ -215,9 +205,7 @@ def test_instructions_lead_to_the_users_lines(name: str) -> None:
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
 @pytest.mark.parametrize("name", CASES)
-def test_instructions_of_a_loop_lead_to_a_line_or_a_loop(
-    name: str, device: str
-) -> None:
+def test_instructions_of_a_loop_lead_to_a_line_or_a_loop(name: str, device: str) -> None:
     for program in looked(name, device):
         lines = _assembly(program)
         loops = code_loops([line for line, _ in lines])

@@ -20,12 +20,8 @@ def test_equal_kernels_have_the_lines_of_their_own_value() -> None:
     lines = []
     for item in exploration.items:
         if item.kernel is not None:
-            links = links_of(
-                program, exploration.passes, exploration.lines, item.nodes[0]
-            )
-            number = next(
-                n for n, t in enumerate(program.source.split("\n"), 1) if "sqrt" in t
-            )
+            links = links_of(program, exploration.passes, exploration.lines, item.nodes[0])
+            number = next(n for n, t in enumerate(program.source.split("\n"), 1) if "sqrt" in t)
             lines.append([line.text for line in links.of_line(number).lines])
     assert lines[0] == ["first = a.sqrt().contiguous()"]
     assert lines[1] == ["second = b.sqrt().contiguous()"]
@@ -38,9 +34,7 @@ def test_lines_are_those_of_this_expression() -> None:
     assert earlier.kernels[0].original is later.kernels[0].original
     program = later.kernels[0].compile("LLVM")
     links = links_of(program, later.passes, later.lines)
-    texts = {
-        line.text for places in links.positions for line in links.at(*places).lines
-    }
+    texts = {line.text for places in links.positions for line in links.at(*places).lines}
     assert "later = explore(data(64).sqrt())" in texts
     assert "earlier = explore(data(64).sqrt())" not in texts
 
@@ -52,9 +46,7 @@ def test_equal_values_of_two_lines_have_both() -> None:
     exploration = explore(y)
     program = exploration.kernels[0].compile("LLVM")
     links = links_of(program, exploration.passes, exploration.lines)
-    roots = [
-        n for n, t in enumerate(program.source.split("\n"), 1) if "@llvm.sqrt" in t
-    ]
+    roots = [n for n, t in enumerate(program.source.split("\n"), 1) if "@llvm.sqrt" in t]
     texts = {line.text for n in roots for line in links.of_line(n).lines}
     assert {"y = (x * 2.0).sqrt()", "y = y + (x + x).sqrt()"} <= texts
 
@@ -74,9 +66,7 @@ def test_every_kernel_of_a_schedule_is_found() -> None:
     exploration = explore(y)
     chains = list(scheduled(exploration.passes))
     assert [c.kernel for c in chains] == [k.original for k in exploration.kernels]
-    assert [c.stored for c in chains] == [
-        i.nodes[0] for i in exploration.items if i.kernel
-    ]
+    assert [c.stored for c in chains] == [i.nodes[0] for i in exploration.items if i.kernel]
     for chain in chains:
         for record, place in zip(chain.records, chain.places, strict=True):
             assert record.name in (exploration.passes[place].name, "")

@@ -149,9 +149,7 @@ def broken(record: Record) -> list[tuple[str, str, int]]:
         return int(table[6:]) if table.startswith("nodes<") else sizes[table]
 
     return [
-        reference
-        for reference in references(record)
-        if not 0 <= reference[2] < size(reference[1])
+        reference for reference in references(record) if not 0 <= reference[2] < size(reference[1])
     ]
 
 

@@ -16,16 +16,10 @@ def test_this_machine_has_a_name_and_cores() -> None:
 
 
 def test_speeds_are_those_of_all_cores() -> None:
-    rates = {
-        "L1": Rate(2e11, 4e11),
-        "L2": Rate(1e11, 5e8),
-        "memory": Rate(1e10, 1.5e10),
-    }
+    rates = {"L1": Rate(2e11, 4e11), "L2": Rate(1e11, 5e8), "memory": Rate(1e10, 1.5e10)}
     peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
     copies = {level: Rate(rate.one / 2, rate.all / 2) for level, rate in rates.items()}
-    rows = to_builtins(
-        speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10, 1e-6, 5e-6))._asdict()
-    )
+    rows = to_builtins(speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10, 1e-6, 5e-6))._asdict())
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
     assert rows["bandwidth"] == [["L1", 4e11], ["L2", 1e11], ["memory", 1.5e10]]
     assert [rate for _, rate in rows["one_thread"]["bandwidth"]] == [2e11, 1e11, 1e10]

@@ -19,9 +19,7 @@ from workbench.viz.schema.variant import ShareRow
 from workbench.viz.session.timing_rows import timing_row
 
 LEVELS = [name for name, _ in working_sets(machine.known_caches())]
-RATES = {
-    name: Rate(200e9 / 2**place, 300e9 / 2**place) for place, name in enumerate(LEVELS)
-}
+RATES = {name: Rate(200e9 / 2**place, 300e9 / 2**place) for place, name in enumerate(LEVELS)}
 SPEEDS = Speeds(
     {"f32": Rate(128e9, 256e9), "f64": Rate(64e9, 128e9)},
     RATES, RATES, 1e-9, 0.125e-9, 1e-6, 5e-6,
@@ -58,9 +56,7 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
     for level, roof in row["cost"]["roofs"].items():
         moved = row["cost"]["bytes"].get(level)
         most = (
-            one["peak"]["f32"]
-            if level == "peak"
-            else cost.estimates.flops / moved * rates[level]
+            one["peak"]["f32"] if level == "peak" else cost.estimates.flops / moved * rates[level]
         )
         assert roof == pytest.approx(most)
     assert plain(build(ex, "full", SPEEDS))["variants"][0]["cost"] == row["cost"]
@@ -76,9 +72,7 @@ def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> 
 
 def peaks(record: dict[str, Any]) -> tuple[float, float]:
     machine_row = record["machine"]
-    return machine_row["one_thread"]["peak"]["f32"] / 1e9, machine_row["peak"][
-        "f32"
-    ] / 1e9
+    return machine_row["one_thread"]["peak"]["f32"] / 1e9, machine_row["peak"]["f32"] / 1e9
 
 
 def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,25 +95,17 @@ def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = replace(SPEEDS, peak={**SPEEDS.peak, "f32": Rate(2e11, 2e11)})
     recorder.machine.speeds = machine  # as if another variant had raised it
     change = [["variants", 0, "timing", "share"], {"fraction": 0.5, "of": "peak"}]
-    assert (
-        change in plain(recorder.patch())["set"] and not plain(recorder.patch())["set"]
-    )
+    assert change in plain(recorder.patch())["set"] and not plain(recorder.patch())["set"]
     recorder.machine.speeds = SPEEDS
     timed(recorder, 0, 140)
     assert peaks(plain(recorder.record)) == pytest.approx((140, 256)) and again == [1]
     timed(recorder, 0, 290, threads=2)
     assert peaks(plain(recorder.record)) == pytest.approx((145, 290))
     timed(recorder, 0, 5000)  # nobody does that: less was done than is counted
-    assert peaks(plain(recorder.record)) == pytest.approx((145, 290)) and again == [
-        1,
-        2,
-        1,
-    ]
+    assert peaks(plain(recorder.record)) == pytest.approx((145, 290)) and again == [1, 2, 1]
 
 
-def test_no_launch_takes_longer_than_a_kernel_that_ran(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_launch_takes_longer_than_a_kernel_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     """A launch of 6 µs was told of a kernel measured at 4.1 µs."""
     monkeypatch.setattr(speeds, "_by_place", {})
     recorder = Recorder(matmul(), replace(SPEEDS, launch_s=6e-6))

@@ -82,9 +82,7 @@ def test_a_kernel_of_two_phases_has_the_colour_of_the_forward() -> None:
         main = "forward" if "forward" in names else names[-1]
         assert region.colour in colours[main]
     stored = [row.name for row in record.plan.activations]
-    assert any("max" in name for name in stored), (
-        "it is the forward's, whoever stores it"
-    )
+    assert any("max" in name for name in stored), "it is the forward's, whoever stores it"
 
 
 @pytest.mark.parametrize("explored", [with_adam, by_hand])

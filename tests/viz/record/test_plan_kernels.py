@@ -102,10 +102,7 @@ def test_one_kernel_and_none() -> None:
 def test_a_value_that_is_read_twice_by_one_kernel_is_one_read() -> None:
     stored = (models.weights(8, 8) + 1).contiguous()
     of = plan(stored @ stored, stored.sum())
-    assert [(r.source, r.reader, r.bytes) for r in of.reads] == [
-        (0, 1, 256),
-        (0, 2, 256),
-    ]
+    assert [(r.source, r.reader, r.bytes) for r in of.reads] == [(0, 1, 256), (0, 2, 256)]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["pane", "exploration"])

@@ -111,15 +111,13 @@ def copied(recorder: Recorder, place: int, match: int | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("unit", "name"),
-    [("rewrite", None), ("decision", None), ("rewrite", "plain"), ("opt", "auto")],
+    ("unit", "name"), [("rewrite", None), ("decision", None), ("rewrite", "plain"), ("opt", "auto")]
 )
 def test_a_step_is_got_at(recorder: Recorder, unit: str, name: str | None) -> None:
     """Run where the tensors are, it finds the very nodes: of a variant's passes, and of those of
     scheduling, which have none."""
     passes, variants, rules = (
-        plain(getattr(recorder.record, table))
-        for table in ("passes", "variants", "rules")
+        plain(getattr(recorder.record, table)) for table in ("passes", "variants", "rules")
     )
     names_of = {i: v["name"] for i, v in enumerate(variants)} | {None: None}
     place = next(
@@ -143,9 +141,7 @@ def test_a_step_is_got_at(recorder: Recorder, unit: str, name: str | None) -> No
 def test_each_pass_that_is_one_function_is_got_at(recorder: Recorder) -> None:
     passes = plain(recorder.record.passes)
     steps = [
-        place
-        for place, row in enumerate(passes)
-        if row["unit"] == "step" and not row["rewrites"]
+        place for place, row in enumerate(passes) if row["unit"] == "step" and not row["rewrites"]
     ]
     assert steps
     for place in steps[:4]:

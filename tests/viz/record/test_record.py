@@ -51,9 +51,7 @@ def test_decisions_have_the_names_people_know() -> None:
         "y = matmul+bias+relu 6x4", "add 6x4", "copy to LLVM 4", "sum of products 6x4x1",
         "mul 6x4x8", "copy to LLVM 8x4", "copy to LLVM 6x8",
     ]  # fmt: skip
-    assert str(matmul().decisions[0]).startswith(
-        "store-asked max [6, 4]: it is a result"
-    )
+    assert str(matmul().decisions[0]).startswith("store-asked max [6, 4]: it is a result")
 
 
 def random_exploration(seed: int) -> Exploration:
@@ -80,9 +78,7 @@ def test_random_records_are_whole(seed: int) -> None:
 
 @needs_c
 @pytest.mark.parametrize("device", ["LLVM", "C"])
-def test_the_c_of_a_variant_is_rendered_once(
-    device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_c_of_a_variant_is_rendered_once(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type(Device["C"])
     render, rendered = kind.render, []
 
@@ -114,14 +110,8 @@ def test_two_steps_give_what_one_gives(name: str) -> None:
 
 def test_what_an_opt_changes_in_figures() -> None:
     kernel = matmul().kernels[0]
-    assert (
-        why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2))
-        == "2 independent accumulators, now 1"
-    )
-    assert (
-        why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0))
-        == "4 independent accumulators, now 1"
-    )
+    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2)) == "2 independent accumulators, now 1"
+    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0)) == "4 independent accumulators, now 1"
     assert why(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
 
 
@@ -146,9 +136,7 @@ def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     real = offers_module.next_rows
     monkeypatch.setattr(
-        offers_module,
-        "next_rows",
-        lambda k, speeds: judged.append(k.ast) or real(k, speeds),
+        offers_module, "next_rows", lambda k, speeds: judged.append(k.ast) or real(k, speeds)
     )
     recorder = Recorder(explore(x))
     recorder.first()
@@ -182,19 +170,14 @@ def test_equal_kernels_share_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -
     ex = explore((y @ w).relu().contiguous())
     codes = []
     real = variants_module.compiled_code
-    monkeypatch.setattr(
-        variants_module, "compiled_code", lambda *c: codes.append(c) or real(*c)
-    )
+    monkeypatch.setattr(variants_module, "compiled_code", lambda *c: codes.append(c) or real(*c))
 
     def built(forgets: bool) -> dict[str, Any]:
         codes.clear()
         recorder = Recorder(ex)
         if forgets:
             recorder.code._linked = Forgetful()
-            recorder._passes._equal, recorder._passes._texts_of = (
-                Forgetful(),
-                Forgetful(),
-            )
+            recorder._passes._equal, recorder._passes._texts_of = (Forgetful(), Forgetful())
         recorder.first()
         for _ in recorder.rest():
             pass
@@ -225,9 +208,7 @@ def test_a_variant_is_appended() -> None:
     assert page["passes"][row["passes"][0]]["unit"] == "opt"
     assert row["python"].startswith("from workbench import Kernel")
     recorder.put(("variants", variant, "note"), "read me")
-    assert plain(recorder.patch())["set"] == [
-        [["variants", variant, "note"], "read me"]
-    ]
+    assert plain(recorder.patch())["set"] == [[["variants", variant, "note"], "read me"]]
 
 
 def test_all_is_there_in_full() -> None:
@@ -247,21 +228,14 @@ def test_all_is_there_in_full() -> None:
     steps = matmul().kernels[0].optimized().steps
     reasons = [(s["name"], s["opts"], s["why"], s["counts"]) for s in auto["steps"]]
     assert reasons and reasons == [
-        (
-            s.name,
-            [*map(str, s.opts)],
-            s.why,
-            ", ".join(starmap(named_count, s.counts_in_words)),
-        )
+        (s.name, [*map(str, s.opts)], s.why, ", ".join(starmap(named_count, s.counts_in_words)))
         for s in steps
     ]
     assert [opt for step in auto["steps"] for opt in step["opts"]] == auto["opts"]
     assert record["variants"][0]["steps"] == []
     ratios = [o["predicted"] for o in record["variants"][0]["offers"]]
     numbers = [ratio for ratio in ratios if ratio is not None]
-    assert (
-        numbers and numbers == sorted(numbers, reverse=True) == ratios[: len(numbers)]
-    )
+    assert numbers and numbers == sorted(numbers, reverse=True) == ratios[: len(numbers)]
     assert record["variants"][0]["bound"]
     assert record["machine"]["peak"]["f32"] > 0 and record["machine"]["bandwidth"]
     assert all(o["does"] and o["on_gpu"] for o in offers.values())
@@ -275,10 +249,7 @@ def test_rules_say_where_they_stand() -> None:
     rule = rules["exp2-polynomial"]
     lines = (ROOT / rule["file"]).read_text(encoding="utf-8").split("\n")
     assert 'Rule("exp2-polynomial"' in lines[rule["line"] - 1]
-    assert (rule["set"], rule["file"]) == (
-        "decompose",
-        "workbench/ir/lower/decompose.py",
-    )
+    assert (rule["set"], rule["file"]) == ("decompose", "workbench/ir/lower/decompose.py")
     assert "->" in rule["text"] and "exp2-polynomial" not in rule["text"]
 
 
@@ -357,9 +328,7 @@ def test_long_names_are_cut_and_say_so() -> None:
     assert all(len(label) <= LABEL for label in record["nodes"]["label"])
 
 
-def test_a_fault_of_a_variant_stands_with_the_variant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fault_of_a_variant_stands_with_the_variant(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.kernel.kernel import Kernel
 
     def fails(kernel: Kernel, device: str | None = None) -> None:
@@ -394,9 +363,7 @@ def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
     return nodes_above
 
 
-@pytest.mark.parametrize(
-    ("language", "words"), [("C", "acc0 = fma"), ("LLVM", "fmuladd.f32(")]
-)
+@pytest.mark.parametrize(("language", "words"), [("C", "acc0 = fma"), ("LLVM", "fmuladd.f32(")])
 def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) -> None:
     record = plain(build(matmul()))
     link = linked(record, language, words)
@@ -407,9 +374,7 @@ def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) ->
     ops = {record["nodes"]["op"][n] for n in sources}
     assert ops >= {"REDUCE", "REDUCE_AXIS"}, "kernel and tensor nodes"
     rows = record["variants"][0]["loops"]["rows"]
-    lit = [
-        r["text"] for r in rows if r["kind"] == "statement" and sources & {*r["nodes"]}
-    ]
+    lit = [r["text"] for r in rows if r["kind"] == "statement" and sources & {*r["nodes"]}]
     assert "acc0 += p1[g0*8 + r0] * p2[r0*4 + g1]" in lit
     assert all(r["lines"] for r in rows), "loops have the lines of what is in them"
 

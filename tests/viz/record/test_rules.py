@@ -17,10 +17,7 @@ from workbench.viz.record.record import build
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, Any]:
-    return {
-        row["name"]: row
-        for row in listed(explore(Tensor.ones(4, 4) @ Tensor.ones(4, 4)))
-    }
+    return {row["name"]: row for row in listed(explore(Tensor.ones(4, 4) @ Tensor.ones(4, 4)))}
 
 
 def listed(ex: Any) -> list[dict[str, Any]]:
@@ -80,10 +77,7 @@ def test_the_text_counts_what_scheduling_and_compiling_did() -> None:
     passes = [*ex.passes, *(p for k in ex.kernels for p in k.observed(k.device))]
     fired = [m.rule.name for p in passes for m in p.matches if isinstance(m.rule, Rule)]
     assert fired
-    counts = {
-        words[1]: words[0]
-        for words in map(str.split, str(ex.pane("rules")).split("\n")[2:])
-    }
+    counts = {words[1]: words[0] for words in map(str.split, str(ex.pane("rules")).split("\n")[2:])}
     assert set(counts) == set(package_rules())
     for name, count in counts.items():
         assert count == (str(fired.count(name)) if name in fired else "-"), name

@@ -33,9 +33,7 @@ def test_a_record_is_of_its_type(explored: Any, detail: str) -> None:
     assert json.loads(msgspec.json.encode(typed)) == record
 
 
-def test_a_machine_whose_caches_are_unknown_has_no_level(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_machine_whose_caches_are_unknown_has_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page shows none; the schema had said that there always is one."""
     monkeypatch.setattr(loops_module, "caches", lambda: ())
     page_record = msgspec.convert(plain(build(matmul(), "first")), PageRecord)

@@ -109,9 +109,7 @@ def _spoil(data: Any, draw: random.Random) -> Any:
     elif kind < 0.75:
         del data[at]
     elif isinstance(data, dict):
-        data[draw.choice(["extra", "\ud800", "v", "id"])] = deepcopy(
-            draw.choice(STRANGE)
-        )
+        data[draw.choice(["extra", "\ud800", "v", "id"])] = deepcopy(draw.choice(STRANGE))
     else:
         data.append(deepcopy(data[at]))
         draw.shuffle(data)
@@ -177,9 +175,7 @@ def said() -> list[tuple[str, Any]]:
     replies = [m["result"] for m in page.messages if m.get("ok") is not None]
     oks = [m["ok"] for m in page.messages if m.get("ok") is not None]
     asked = [r["do"] for r in REQUESTS if r["do"] in SAID]
-    results = [
-        (do, result) for do, result, ok in zip(asked, replies, oks, strict=True) if ok
-    ]
+    results = [(do, result) for do, result, ok in zip(asked, replies, oks, strict=True) if ok]
     assert len(results) > len(SAID) // 2
     return [*(("", message) for message in page.messages), *results]
 
@@ -235,9 +231,7 @@ def search() -> SearchResult[Kernel]:
     return SearchResult(kernel, kernel, tuple(trials), 1, 2.0, "done", 3.0, "LLVM")
 
 
-def test_every_file_is_read_or_a_warning(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_file_is_read_or_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     draw = random.Random(SEED + "files")
     paths = files(tmp_path)
@@ -257,9 +251,7 @@ def test_every_file_is_read_or_a_warning(
             warnings.simplefilter("always")
             value = readers[name]()
         assert all("cannot be read" in str(w.message) for w in caught)
-        assert (
-            value or caught or content.strip() in (b"", b"null") or name == "variants"
-        )
+        assert value or caught or content.strip() in (b"", b"null") or name == "variants"
         assert paths[name].read_bytes() == content, "looking changes nothing"
         refusals += bool(caught)
         if name == "variants":
@@ -285,9 +277,7 @@ def test_a_session_begins_with_whatever_it_kept(
             while not saved_variants:
                 saved_variants = read_variants(next(draws))
         monkeypatch.setattr(
-            persistence,
-            "load",
-            lambda key, saved_variants=saved_variants: saved_variants,
+            persistence, "load", lambda key, saved_variants=saved_variants: saved_variants
         )
         with session_of(matmul()) as session:
             page = Page(session)

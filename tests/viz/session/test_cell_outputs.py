@@ -34,8 +34,7 @@ class Notebook:
         self.shell = SimpleNamespace(
             events=SimpleNamespace(register=self.acts.__setitem__),
             display_pub=SimpleNamespace(
-                publish=self.publish,
-                register_hook=lambda hook: setattr(self, "hook", hook),
+                publish=self.publish, register_hook=lambda hook: setattr(self, "hook", hook)
             ),
             get_parent=lambda: self.parent,
         )
@@ -44,9 +43,7 @@ class Notebook:
         assert update is (transient["display_id"] in self.outputs)
         self.outputs[transient["display_id"]] = data["text/html"]
 
-    def run(
-        self, cell: str, do: Callable[[], Any], deleted: tuple[str, ...] = ()
-    ) -> Any:
+    def run(self, cell: str, do: Callable[[], Any], deleted: tuple[str, ...] = ()) -> Any:
         """Run a cell that does something."""
         metadata = {"cellId": cell, "deletedCells": [*deleted]}
         self._hear("execute_request", metadata)
@@ -195,9 +192,7 @@ def test_an_exploration_that_is_shown_again_goes_on(notebook: Notebook) -> None:
     assert record_in(html)["variants"][0]["note"] == "later"
 
 
-def test_what_an_output_widget_shows_goes_when_it_is_cleared(
-    notebook: Notebook,
-) -> None:
+def test_what_an_output_widget_shows_goes_when_it_is_cleared(notebook: Notebook) -> None:
     out = ipywidgets.Output()
 
     def into(output: Any, clears: bool) -> None:

@@ -23,30 +23,20 @@ NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 def test_edited_source_is_a_variant(session: Session) -> None:
     text = "\n".join(plain(session.row(0))["code"][0]["lines"])
     pid = session.jobs.worker.pid
-    good = done(session, "edit", variant=0, language="C", text=text + "// same")[
-        "variant"
-    ]
+    good = done(session, "edit", variant=0, language="C", text=text + "// same")["variant"]
     row = plain(session.row(good))
     assert row["edited"] and row["parent"] == 0 and row["error"] is None
     assert row["check"]["ok"] and row["timing"]["device"] == "C"
     assert row["code"][0]["lines"][-1].endswith("// same")
     wrong = text.replace("float *p0 = args[0];", "float *p0 = args[0]; return;")
     bad = done(session, "edit", variant=0, language="C", text=wrong)["variant"]
-    assert (
-        plain(session.row(bad))["check"]["ok"] is False
-        and plain(session.row(bad))["timing"]
-    )
+    assert plain(session.row(bad))["check"]["ok"] is False and plain(session.row(bad))["timing"]
     crash = text.replace("float *p0 = args[0];", "float *p0 = 0; p0[1] = 1;")
     gone = done(session, "edit", variant=0, language="C", text=crash)["variant"]
     assert plain(session.row(gone))["error"]["what"] == "the program crashed"
-    assert (
-        plain(session.row(gone))["timing"] is None
-        and plain(session.row(gone))["check"] is None
-    )
+    assert plain(session.row(gone))["timing"] is None and plain(session.row(gone))["check"] is None
     assert session.jobs.worker.pid == pid, "each ran in a process of its own"
-    assert plain(session.row(0))["timing"], (
-        "the one it was made from is timed beside it"
-    )
+    assert plain(session.row(0))["timing"], "the one it was made from is timed beside it"
 
 
 def test_only_what_can_abort_gets_a_process_of_its_own(
@@ -63,9 +53,7 @@ def test_only_what_can_abort_gets_a_process_of_its_own(
 
 
 @NEEDS_C
-def test_edited_source_that_hangs(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edited_source_that_hangs(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "EDITED_S", 0.7)
     text = "\n".join(plain(session.row(0))["code"][0]["lines"])
     endless = text.replace("float *p0 = args[0];", "float *p0 = args[0]; for (;;) {}")
@@ -82,11 +70,7 @@ def test_edited_llvm(session: Session) -> None:
     assert _languages(session, number) == ["LLVM", "asm"]
     count = len(session.record.variants)
     reply = ask(
-        session,
-        "edit",
-        variant=0,
-        language="LLVM",
-        text=text.replace("define", "undefine"),
+        session, "edit", variant=0, language="LLVM", text=text.replace("define", "undefine")
     )
     line = 1 + text.split("\n").index(_head(text))
     assert reply["error"]["what"].startswith("cannot compile")
@@ -115,9 +99,10 @@ def test_what_is_typed_is_compiled_and_does_not_run(session: Session) -> None:
     assert source["links"][product + 1]["statement"] == product + 2, "its own line"
     statements = {link["statement"] for link in assembly["links"] if link}
     assert {product + 1, product + 2} <= statements
-    assert [
-        link["source"] for link in assembly["links"] if link and link["statement"] == 1
-    ] in ([], [[1]])
+    assert [link["source"] for link in assembly["links"] if link and link["statement"] == 1] in (
+        [],
+        [[1]],
+    )
     wrong = [*lines[:product], "int x = ;", *lines[product:]]
     refusal = done(session, "compile", text="\n".join(wrong), **fields)
     assert refusal["code"] == [] and refusal["error"]["line"] == product + 1
@@ -169,9 +154,7 @@ def test_costs_of_instructions_come_when_they_are_asked_for(
     assert session.row(0).code[-2].costs_by == "a tool"
 
 
-def test_the_passes_of_the_compiler_come_when_they_are_asked_for(
-    session: Session,
-) -> None:
+def test_the_passes_of_the_compiler_come_when_they_are_asked_for(session: Session) -> None:
     done(session, "compiler_passes", variant=0)
     done(session, "code", variant=0, language="asm")
     done(session, "compiler_passes", variant=0)

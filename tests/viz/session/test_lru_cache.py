@@ -22,9 +22,7 @@ from workbench.viz.session.lru_cache import SESSIONS
 
 
 @pytest.fixture(autouse=True)
-def apart(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None
-) -> Iterator[None]:
+def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     SESSIONS.clear()
     with Context(LIVE=1):
@@ -40,9 +38,7 @@ class Shown:
         self.widget = explore(tensor).to_widget()
         self.session = self.widget._session
         self.sent: list[Any] = []
-        monkeypatch.setattr(
-            self.widget, "send", lambda m, b=None: self.sent.append(plain(m))
-        )
+        monkeypatch.setattr(self.widget, "send", lambda m, b=None: self.sent.append(plain(m)))
 
     def ask(self, **request: Any) -> Any:
         self.widget._handle_custom_msg({"id": 3, **request}, [])

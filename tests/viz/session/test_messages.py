@@ -26,10 +26,7 @@ threading.Thread(target=tell, daemon=True).start()"""
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_messages_stay_whole_until_the_end(tmp_path: Any) -> None:
-    with (
-        tempfile.TemporaryDirectory() as short,
-        (tmp_path / "said").open("w+") as log,
-    ):
+    with tempfile.TemporaryDirectory() as short, (tmp_path / "said").open("w+") as log:
         manager = KernelManager(config=listening_at(Path(short) / "session"))
         manager.shutdown_wait_time = 60.0  # it is to end by itself
         manager.start_kernel(

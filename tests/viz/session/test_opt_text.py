@@ -54,16 +54,11 @@ def test_opts_are_read_as_the_page_shows_them() -> None:
 
 
 def test_a_name_alone_is_an_opt_without_arguments() -> None:
-    assert parse_opts("nolocals, UPCAST") == (
-        Opt(OptOps.NOLOCALS),
-        Opt(OptOps.UPCAST),
-    )
+    assert parse_opts("nolocals, UPCAST") == (Opt(OptOps.NOLOCALS), Opt(OptOps.UPCAST))
 
 
 def test_words_for_arguments() -> None:
-    assert parse_opt('Opt(OptOps.UPCAST, axis="g1", arg=4)') == parse_opt(
-        'UPCAST("g1", 4)'
-    )
+    assert parse_opt('Opt(OptOps.UPCAST, axis="g1", arg=4)') == parse_opt('UPCAST("g1", 4)')
 
 
 def test_an_op_may_be_a_name_in_quotes() -> None:

@@ -45,9 +45,7 @@ def record(*opts: str, key: str = KEY, note: str = "") -> PageRecord:
 
 
 def test_what_is_stored_is_loaded(folder: Path) -> None:
-    persistence.store(
-        record("A", note="\u00e9<"), {(0, "LLVM"): TIMING, (0, "C"): TIMING}, {}
-    )
+    persistence.store(record("A", note="\u00e9<"), {(0, "LLVM"): TIMING, (0, "C"): TIMING}, {})
     entry = persistence.load(KEY)[A]
     assert entry.name == "mine 1" and entry.note == "\u00e9<" and entry.pinned
     assert set(entry.timings) == {"LLVM", "C"}
@@ -82,10 +80,7 @@ def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
 
 def test_edited_source_is_bounded(folder: Path) -> None:
     long = Edited("C", "\u00e9" * (persistence.MOST_SOURCE_BYTES // 6 + 1))
-    many = {
-        n: Edited("C", "x" * (persistence.MOST_SOURCE_BYTES - 9) + str(n))
-        for n in range(30)
-    }
+    many = {n: Edited("C", "x" * (persistence.MOST_SOURCE_BYTES - 9) + str(n)) for n in range(30)}
     persistence.store(record(*["A"] * 31), {}, {**many, 30: long})
     assert len(persistence.load(KEY)) == persistence.MOST_EDITED
     (path,) = folder.glob("*.json")
@@ -130,9 +125,7 @@ def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
     assert searches == [SEARCH] * persistence.MOST_SEARCHES + [None] * 4
     persistence.store(record("o0"), {}, {})
     search = persistence.load(KEY)[persistence.Key(0, ("o0",))].search
-    assert msgspec.to_builtins(search) == SEARCH, (
-        "not lost by a session that has not searched"
-    )
+    assert msgspec.to_builtins(search) == SEARCH, "not lost by a session that has not searched"
 
 
 @pytest.mark.parametrize(
@@ -211,9 +204,7 @@ def test_a_folder_that_others_write_to_is_not_used(folder: Path) -> None:
         assert persistence.load(KEY) == {}
 
 
-def test_a_folder_that_cannot_be_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     persistence.store(record("A"), {}, {})
@@ -221,9 +212,7 @@ def test_a_folder_that_cannot_be_made(
 
 
 def test_it_is_bounded() -> None:
-    persistence.store(
-        record(*[f"o{n}" for n in range(persistence.MOST_ENTRIES + 20)]), {}, {}
-    )
+    persistence.store(record(*[f"o{n}" for n in range(persistence.MOST_ENTRIES + 20)]), {}, {})
     assert len(persistence.load(KEY)) == persistence.MOST_ENTRIES
 
 
@@ -250,7 +239,5 @@ def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
     ]  # fmt: skip
     assert [w.wait(PATIENCE_S) for w in writers] == [0, 0]
     names = {key.opts[0] for key in persistence.load(KEY)}
-    assert {f"A{n}" for n in range(10)} <= names or {
-        f"B{n}" for n in range(10)
-    } <= names
+    assert {f"A{n}" for n in range(10)} <= names or {f"B{n}" for n in range(10)} <= names
     assert [p.suffix for p in folder.iterdir()] == [".json"], "nothing half-written"

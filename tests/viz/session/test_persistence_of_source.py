@@ -28,9 +28,7 @@ def done(session: Session, do: str, **fields: Any) -> Any:
 
 def edited(session: Session, variant: int, old: str, new: str) -> int:
     done(session, "code", variant=variant, language="LLVM")
-    code = next(
-        c for c in plain(session.row(variant))["code"] if c["language"] == "LLVM"
-    )
+    code = next(c for c in plain(session.row(variant))["code"] if c["language"] == "LLVM")
     text = "\n".join(code["lines"])
     assert old in text
     number: int = done(
@@ -47,10 +45,7 @@ def test_edited_source_comes_back() -> None:
         gone = edited(session, 0, "entry:", "entry:\n  call void @llvm.trap()")
         done(session, "note", variant=good, text="mine")
         done(session, "pin", variant=good)
-        before = {
-            plain(session.row(v))["name"]: plain(session.row(v))
-            for v in (good, wrong, gone)
-        }
+        before = {plain(session.row(v))["name"]: plain(session.row(v)) for v in (good, wrong, gone)}
         assert before["edited 1"]["timing"] and before["edited 1"]["check"]["ok"]
         assert before["edited 2"]["check"]["ok"] is False
         assert before["edited 3"]["error"]["what"] == "the program crashed"
@@ -65,9 +60,7 @@ def test_edited_source_comes_back() -> None:
             for field in ("opts", "note", "check", "error", "edited"):
                 assert row[field] == before[name][field], (name, field)
             [source], [was, _] = row["code"], before[name]["code"]
-            assert source["lines"] == was["lines"], (
-                "machine code comes when it is asked for"
-            )
+            assert source["lines"] == was["lines"], "machine code comes when it is asked for"
         assert after["edited 1"]["timing"]["earlier"]
         place = page.record["variants"].index(after["edited 1"])
         assert page.record["pinned"] == place

@@ -123,11 +123,7 @@ def test_a_stop_leaves_what_pages_lack() -> None:
         busy.let_go()
         finish_jobs(session.jobs)
         names = [v["name"] for v in page.record["variants"]]
-        assert (
-            names
-            == [v["name"] for v in plain(build(ex))["variants"]]
-            == ["plain", "auto"]
-        )
+        assert names == [v["name"] for v in plain(build(ex))["variants"]] == ["plain", "auto"]
         assert all(v["passes"] for v in page.record["variants"])
         assert page.record["variants"][0]["offers"]
 
@@ -149,25 +145,19 @@ def test_a_page_that_opens_between_a_change_and_its_patch() -> None:
         assert reply["result"]["n"] == plain(session.record)["n"]
         session.tell_changes()
         assert first.is_record_of(session) and second.is_record_of(session)
-        assert (
-            len(plain(second.record)["variants"]) == 3 and broken(second.record) == []
-        )
+        assert len(plain(second.record)["variants"]) == 3 and broken(second.record) == []
 
 
 # work in the background
 
 
-def test_work_in_the_background_gives_way_to_a_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_work_in_the_background_gives_way_to_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that waits for the lock has it next, however soon the next piece of work wants it."""
     order: list[str] = []
     begun = Event()
     monkeypatch.setattr(live_record, "GIVE_WAY_S", PATIENCE_S)
     with session_of(matmul()) as session:
-        monkeypatch.setitem(
-            QUICK, "ping", lambda *_, **__: order.append("answer") or NoResult()
-        )
+        monkeypatch.setitem(QUICK, "ping", lambda *_, **__: order.append("answer") or NoResult())
 
         def pieces() -> Iterator[None]:
             with session.lock:
@@ -188,9 +178,7 @@ def test_work_in_the_background_gives_way_to_a_request(
     assert order == ["piece", "answer", "next piece"] and not session.waiting
 
 
-def test_a_machine_has_sources_before_machine_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_machine_has_sources_before_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """And whoever asks for something does not wait for a compiler."""
     compiled: list[bool] = []
 
@@ -301,9 +289,7 @@ def pressed(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def test_ctrl_c_leaves_a_record_that_is_completed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_leaves_a_record_that_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece of it is made by a generator, which would not survive that."""
     ex = matmul()
     with session_of(ex) as session, monkeypatch.context() as patched:
@@ -316,9 +302,7 @@ def test_ctrl_c_leaves_a_record_that_is_completed(
         assert names == ["plain", "auto"] and plain(session.row(1))["passes"]
 
 
-def test_ctrl_c_leaves_no_request_without_an_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_leaves_no_request_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     SESSIONS.clear()
     with Context(LIVE=1):
         widget = matmul().to_widget()
@@ -333,9 +317,7 @@ def test_ctrl_c_leaves_no_request_without_an_answer(
     SESSIONS.clear()
 
 
-def test_offers_are_listed_while_others_may_ask(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_offers_are_listed_while_others_may_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a GPU take a second: in the background nobody waits for them, and who looks at the
     default opts finds theirs."""
     is_free: list[bool] = []

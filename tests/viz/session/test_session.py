@@ -26,9 +26,7 @@ from workbench.viz.session.session import QUICK, Session
 pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
-def test_a_fault_of_ours_is_an_answer(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_is_an_answer(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(QUICK, "note", lambda *_, **__: 1 / 0)
     reply = ask(session, "note", variant=0, text="x")
     assert reply["error"]["what"] == "ZeroDivisionError"
@@ -173,9 +171,7 @@ def test_default_opts_are_those_of_the_plan_that_is_shown() -> None:
         session.complete()
         record = session.record
         assert len(record.kernels) == 3
-        autos = [
-            (place, v) for place, v in enumerate(record.variants) if v.name == "auto"
-        ]
+        autos = [(place, v) for place, v in enumerate(record.variants) if v.name == "auto"]
         assert {v.kernel for _, v in autos} == {0, 1, 2}
         done(session, "replan", node=compared_node(session), store=None)
         compared = session.record.plan.compared
@@ -226,9 +222,7 @@ def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
         finish_jobs(session.jobs)
         assert len(page.record["kernels"]) == 2 and page.is_record_of(session)
         assert broken(page.record) == [] and page.record["n"] >= number
-        plain_or_auto = [
-            v for v in page.record["variants"] if v["name"] in ("plain", "auto")
-        ]
+        plain_or_auto = [v for v in page.record["variants"] if v["name"] in ("plain", "auto")]
         assert plain_or_auto and all(v["timing"] for v in plain_or_auto)
         forced = [d for d in page.record["plan"]["decisions"] if d["forced"]]
         done(session, "replan", node=forced[0]["node"], store=None)

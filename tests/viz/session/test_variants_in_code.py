@@ -12,9 +12,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
-def test_variants_in_code_are_those_of_the_workbench(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variants_in_code_are_those_of_the_workbench(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
     assert [v.name for v in ex.variants] == ["plain"]
     with session_of(ex) as session:
@@ -39,9 +37,7 @@ def test_variants_in_code_are_those_of_the_workbench(
             ex.variants.named("best")
 
 
-def test_a_variant_whose_name_is_taken_is_not_added(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_variant_whose_name_is_taken_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
     with session_of(ex) as session:
         monkeypatch.setattr(ex.display, "session", session)

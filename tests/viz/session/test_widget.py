@@ -26,9 +26,7 @@ from workbench.viz.session.page_parts import page_parts
 
 
 @pytest.fixture(autouse=True)
-def apart(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None
-) -> Iterator[None]:
+def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     SESSIONS.clear()
     with Context(LIVE=1):
@@ -42,9 +40,7 @@ class Shown:
     def __init__(self, ex: Any, monkeypatch: pytest.MonkeyPatch):
         self.widget = ex.to_widget()
         self.sent: list[Any] = []
-        monkeypatch.setattr(
-            self.widget, "send", lambda m, b=None: self.sent.append(plain(m))
-        )
+        monkeypatch.setattr(self.widget, "send", lambda m, b=None: self.sent.append(plain(m)))
 
     def ask(self, **request: Any) -> Any:
         """Send a request as the page does; return the reply, which may come later."""
@@ -87,23 +83,17 @@ def test_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(m.get("status", {}).get("task") == "measure" for m in view.sent)
     assert not view.ask(do="dance")["ok"]
     record = unpacked(view.widget.record)
-    assert record["variants"][number]["timing"], (
-        "it is renewed for pages that open later"
-    )
+    assert record["variants"][number]["timing"], "it is renewed for pages that open later"
     view.widget._handle_custom_msg(["nonsense"], [])
     assert view.sent[-1]["error"]
 
 
-def test_two_widgets_of_one_exploration_show_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_two_widgets_of_one_exploration_show_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
     first, second = Shown(ex, monkeypatch), Shown(ex, monkeypatch)
     first.ask(do="note", variant=0, text="seen")
     patches = [m["patch"] for m in second.sent if m.get("patch")]
-    assert [["variants", 0, "note"], "seen"] in [
-        s for patch in patches for s in patch["set"]
-    ]
+    assert [["variants", 0, "note"], "seen"] in [s for patch in patches for s in patch["set"]]
     assert not any("id" in m for m in second.sent), "the reply goes to who asked"
 
 
@@ -119,15 +109,11 @@ def test_one_pane() -> None:
     x = array(4, 4)
     widget = explore(x + x, show="rewrites").to_widget()
     assert widget.view == {"only": "rewrites", "mode": "rewrites"}
-    with pytest.raises(
-        WorkbenchError, match="there are code, gpu, loops, memory, plan"
-    ):
+    with pytest.raises(WorkbenchError, match="there are code, gpu, loops, memory, plan"):
         explore(x + x, show="everything")
 
 
-def test_a_dropped_exploration_frees_its_session(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dropped_exploration_frees_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
     view = Shown(ex, monkeypatch)
     session = weakref.ref(ex.display.session)
@@ -136,14 +122,10 @@ def test_a_dropped_exploration_frees_its_session(
     del ex
     gc.collect()
     assert session() is None
-    assert (
-        view.ask(do="note", variant=0, text="x")["error"]["try"] == "run the cell again"
-    )
+    assert view.ask(do="note", variant=0, text="x")["error"]["try"] == "run the cell again"
 
 
-def test_a_notebook_shows_the_widget_and_a_picture(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_notebook_shows_the_widget_and_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
     assert set(ex._repr_mimebundle_()) == {"text/html", "text/plain"}, "nobody listens"
     monkeypatch.setattr(show, "is_live", lambda: True)
@@ -151,9 +133,7 @@ def test_a_notebook_shows_the_widget_and_a_picture(
     assert set(bundle) == {show.WIDGET, "text/html", "text/plain"}
     assert bundle[show.WIDGET]["model_id"]
     monkeypatch.setattr(show.LivePage, "to_widget", lambda *_: 1 / 0)
-    assert set(ex._repr_mimebundle_()) == {"text/html", "text/plain"}, (
-        "the picture stays"
-    )
+    assert set(ex._repr_mimebundle_()) == {"text/html", "text/plain"}, "the picture stays"
 
 
 def test_one_file(tmp_path: Path) -> None:
@@ -191,9 +171,7 @@ def test_looking_in_a_terminal_loads_no_widgets() -> None:
         "str(ex); ex._repr_mimebundle_(); print(sorted({'anywidget', 'ipywidgets', 'IPython'}"
         " & set(sys.modules)))"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
 
 

@@ -108,9 +108,7 @@ def test_well_formed_and_self_contained() -> None:
         check(picture(value))
 
 
-def test_what_the_picture_of_an_exploration_shows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_the_picture_of_an_exploration_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formatters, "DETAIL_S", 60.0)
     html = picture(matmul())
     text = re.sub(r"<style>.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
@@ -151,9 +149,7 @@ def test_kernels_are_numbered_as_in_the_page() -> None:
     badges = re.findall(r'<span class="no">(\d+)</span> ?(?:<b>)?([^<]+)<', html)
     assert badges == [("1", first), ("2", second)] * 2, "the legend, and the cards"
     svg = ElementTree.fromstring(svg_of(html))
-    numbers = [
-        t.text for t in svg.iter(f"{NAMESPACE}text") if t.get("class") == "badge"
-    ]
+    numbers = [t.text for t in svg.iter(f"{NAMESPACE}text") if t.get("class") == "badge"]
     assert numbers == ["1", "2"]
     assert f"; kernel 1 {first}; kernel 2 {second}" in html
     cells = re.findall(r"<td>([\d, ]+) \(stored by (\d)\)</td>", html)
@@ -228,25 +224,9 @@ def test_the_default_opts_say_why() -> None:
 
 
 def test_opts_by_kind() -> None:
-    opts = [
-        Opt(OptOps.UPCAST, "g0", 2),
-        Opt(OptOps.ORDER, "a", "b"),
-        Opt(OptOps.UPCAST, "g0", 4),
-    ]
+    opts = [Opt(OptOps.UPCAST, "g0", 2), Opt(OptOps.ORDER, "a", "b"), Opt(OptOps.UPCAST, "g0", 4)]
     offers = [
-        OfferRow(
-            str(o),
-            o.op.name,
-            [],
-            o.op.here,
-            o.op.on_a_gpu,
-            None,
-            "",
-            None,
-            None,
-            False,
-            None,
-        )
+        OfferRow(str(o), o.op.name, [], o.op.here, o.op.on_a_gpu, None, "", None, None, False, None)
         for o in opts
     ]
     html = offers_part(offers)
@@ -281,9 +261,7 @@ def contrast(first: str, second: str) -> float:
 
 def _luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-    ]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -291,9 +269,7 @@ def test_every_axis_kind_is_legible_and_named() -> None:
     kinds = list(AxisType)
     assert len({k.letter for k in kinds}) == len({k.badge for k in kinds}) == len(kinds)
     assert {k.pattern for k in kinds} == set(PATTERNS) and len(PATTERNS) == len(kinds)
-    assert (
-        len({k.caption for k in kinds}) == len({k.words for k in kinds}) == len(kinds)
-    )
+    assert len({k.caption for k in kinds}) == len({k.words for k in kinds}) == len(kinds)
     assert min(contrast(k.colour, ink(k)) for k in kinds) >= 4.5
 
 

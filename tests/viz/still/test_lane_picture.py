@@ -40,9 +40,7 @@ def drawn(lanes: LaneMap) -> ElementTree.Element:
 
 @pytest.mark.parametrize("tile", ["a", "b", "c"])
 @pytest.mark.parametrize("core", CORES, ids=str)
-def test_each_element_has_its_lane_where_it_is_in_the_tile(
-    core: TensorCore, tile: str
-) -> None:
+def test_each_element_has_its_lane_where_it_is_in_the_tile(core: TensorCore, tile: str) -> None:
     lanes = lane_map(core, tile)
     root = drawn(lanes)
     width, height = float(root.get("width", 0)), float(root.get("height", 0))

@@ -27,10 +27,7 @@ def test_colours_are_those_of_the_table() -> None:
     for name, value in THEMED.findall(css()):
         said.setdefault(name, []).append(value)
     wanted = {f.letter: [f.light, f.dark] for f in FAMILIES}
-    wanted |= {
-        "edge": [LIGHT["outline"], DARK["outline"]],
-        "region": [LIGHT["tint"], DARK["tint"]],
-    }
+    wanted |= {"edge": [LIGHT["outline"], DARK["outline"]], "region": [LIGHT["tint"], DARK["tint"]]}
     assert {name: said[name] for name in wanted} == {
         name: both * 2 for name, both in wanted.items()
     }

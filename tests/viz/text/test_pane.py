@@ -113,14 +113,7 @@ def test_results_are_those_of_the_workbench(
         assert "of peak" not in str(ex.results), "nobody has measured one"
         session.recorder.machine.add()
         text = str(ex.results)
-    for words in (
-        f": {opt}",
-        "a note",
-        "right: ",
-        " peak, ",
-        " GB/s",
-        "not timed",
-    ):
+    for words in (f": {opt}", "a note", "right: ", " peak, ", " GB/s", "not timed"):
         assert words in text, words
 
 
@@ -144,9 +137,7 @@ def test_a_form_with_opts_has_its_own(ex: Exploration) -> None:
         ex.rewrites(explore(Tensor(A) + 1).kernels[0])
 
 
-def test_a_notebook_shows_the_one_pane(
-    ex: Exploration, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_shows_the_one_pane(ex: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
     views: list[ViewState] = []
 
     class Widget:
@@ -158,9 +149,7 @@ def test_a_notebook_shows_the_one_pane(
         def _repr_mimebundle_(self) -> tuple[dict[str, str], dict[str, str]]:
             return {show.WIDGET: "view"}, {}
 
-    def widget(
-        page: show.LivePage, ex: Exploration, view: ViewState, *_: object
-    ) -> Widget:
+    def widget(page: show.LivePage, ex: Exploration, view: ViewState, *_: object) -> Widget:
         views.append(view)
         return Widget()
 
@@ -184,9 +173,7 @@ def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:
     assert ex.why_not(match.rule, match.before, record.name).fires
     explanation = ex.why_not("add-zero", match.before, record.name)
     assert explanation.because == "the op is MUL, and ADD is needed"
-    assert str(explanation).splitlines()[1].strip().strip("^") == "", (
-        "a caret under the part"
-    )
+    assert str(explanation).splitlines()[1].strip().strip("^") == "", "a caret under the part"
     after = ex.why_not("add-zero", Tensor(A) + 0).after
     assert after is not None and after.op is Ops.COPY, "a tensor stands for its node"
     assert not ex.why_not("mul-zero", match.before, record.name).fires
@@ -197,16 +184,13 @@ def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:
     index = next(n for n in ex.kernels[0].ast.toposort() if n.dtype.name == "index")
     explanation = ex.why_not("idiv-by-shift", index // 4, "decompose")
     assert (
-        not explanation.fires
-        and "the set decompose leaves this node alone" in explanation.because
+        not explanation.fires and "the set decompose leaves this node alone" in explanation.because
     )
     assert ex.why_not("idiv-by-shift", index // 4).fires
     sum_ = UOp.index(3) + UOp.index(0)
     for of_pass in ("simplify-tensor", "simplify-kernel"):
         explanation = ex.why_not("add-zero", sum_, of_pass)
-        assert (
-            explanation.because == "fold-constants, an earlier rule, fires here first"
-        )
+        assert explanation.because == "fold-constants, an earlier rule, fires here first"
     assert ex.why_not("add-zero", sum_).fires
 
 

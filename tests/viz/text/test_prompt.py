@@ -104,9 +104,7 @@ def check(printed: str) -> None:
         for word in words:
             assert word in flat, (name, word, section)
         assert max(map(len, section.split("\n"))) <= COLUMNS, (name, section)
-        assert (
-            "UOp(" not in section and "<SINK" not in section and "\u2026" not in section
-        ), section
+        assert "UOp(" not in section and "<SINK" not in section and "\u2026" not in section, section
 
 
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None"
@@ -124,9 +122,7 @@ def test_a_terminal_without_rich(tmp_path: Path) -> None:
     check(printed)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("rich") is None, reason="rich is not installed"
-)
+@pytest.mark.skipif(importlib.util.find_spec("rich") is None, reason="rich is not installed")
 def test_a_terminal_with_rich(tmp_path: Path) -> None:
     printed = at_prompt(tmp_path, is_terminal=True)
     assert ESCAPE.search(printed.partition("<ex>")[2]), "in colour"

@@ -17,11 +17,7 @@ from pathlib import Path
 from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
-from workbench.backends.native.machine import (
-    CPU_WITHOUT,
-    MISCOMPILED,
-    features_in_use,
-)
+from workbench.backends.native.machine import CPU_WITHOUT, MISCOMPILED, features_in_use
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 

@@ -8,11 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from workbench.backends.contract import Program
-from workbench.backends.native.processor import (
-    Processor,
-    compiled_target,
-    processor_target,
-)
+from workbench.backends.native.processor import Processor, compiled_target, processor_target
 from workbench.backends.program.handwritten import Declaration
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
@@ -64,9 +60,7 @@ class CDevice(Processor):
             no_tensor_cores="C has no words for the products of one processor",
         )
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         with no_fork:
             from workbench.backends.c.render import render
 

@@ -22,9 +22,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import ParseError
 from workbench.ir.node.uop import UOp
 
-_COMMENT = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
-)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _FUNCTION = re.compile(
     r"(?P<before>[\w ]*)\bvoid\s+(?P<name>[A-Za-z_]\w*)\s*\((?P<args>[^()]*)\)\s*\{"
 )
@@ -32,9 +30,7 @@ _ARGUMENT = re.compile(
     r"(?P<type>[\w ]+?)\s*(?:\*\s*(?P<words>(?:const|restrict|__restrict|__restrict__|\s)*)"
     r"(?P<name>[A-Za-z_]\w*)|\s(?P<array>[A-Za-z_]\w*)\s*\[\s*\d*\s*\])"
 )
-_MEMORY = [
-    d for d in vars(dtypes).values() if isinstance(d, DType) and (d.is_int or d.is_bool)
-]
+_MEMORY = [d for d in vars(dtypes).values() if isinstance(d, DType) and (d.is_int or d.is_bool)]
 _TYPES: dict[str, DType] = {
     "float": dtypes.float32, "double": dtypes.float64, "_Float16": dtypes.float16,
     "_Bool": dtypes.bool, "bool": dtypes.bool,
@@ -54,9 +50,7 @@ def declaration(text: str) -> Declaration:
     Errors: ParseError where there is none, there are several, or one takes what is not memory.
     """
     plain = _COMMENT.sub(" ", text)
-    functions = [
-        m for m in _FUNCTION.finditer(plain) if "static" not in m["before"].split()
-    ]
+    functions = [m for m in _FUNCTION.finditer(plain) if "static" not in m["before"].split()]
     if len(functions) != 1:
         names = ", ".join(m["name"] for m in functions) or "none"
         raise ParseError(
@@ -99,6 +93,4 @@ def _argument(words: str) -> DeclaredArgument:
             "an argument is a pointer to a number: `const float *x`, or `int *out`",
             f"one of {', '.join(list(_TYPES)[:8])} .. or {memory_type(dtypes.int32)}",
         )
-    return DeclaredArgument(
-        match["name"] or match["array"], dtype, "const" not in kinds
-    )
+    return DeclaredArgument(match["name"] or match["array"], dtype, "const" not in kinds)

@@ -31,11 +31,7 @@ class CMemory:
     """Writes memory accesses. `names` has the name of each argument and array."""
 
     def __init__(
-        self,
-        plan: ProgramAnalysis,
-        values: COperands,
-        text: CodeWriter,
-        linear: Sequence[UOp],
+        self, plan: ProgramAnalysis, values: COperands, text: CodeWriter, linear: Sequence[UOp]
     ):
         self.plan, self.values, self.text = plan, values, text
         self.prelude = values.prelude
@@ -91,9 +87,7 @@ class CMemory:
             return f"({test} ? {text} : 0)", ATOM
         return text, EQUAL if node.dtype.is_bool else ATOM
 
-    def _load_vector(
-        self, node: UOp, address: UOp, condition: Sequence[UOp]
-    ) -> Expression:
+    def _load_vector(self, node: UOp, address: UOp, condition: Sequence[UOp]) -> Expression:
         dtype, place = node.dtype, address.param
         constant = "" if place in self._written or place.op is Ops.DEFINE else "const "
         if condition and condition[0].dtype.count > 1:

@@ -18,9 +18,7 @@ class CRegisters:
         self.values, self.text, self.prelude = values, text, values.prelude
         self.names: dict[UOp, str] = {}
         self._declared: set[UOp] = set()
-        self._parts: dict[
-            str, set[UOp]
-        ] = {}  # an accumulator may take several registers
+        self._parts: dict[str, set[UOp]] = {}  # an accumulator may take several registers
         for node in linear:
             if node.op is Ops.SET:
                 self._parts.setdefault(node.src[0].name, set()).add(node.src[0])

@@ -33,20 +33,10 @@ from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.expressions.operators import arithmetic
 from workbench.backends.c.memory import CMemory
 from workbench.backends.c.registers import CRegisters
-from workbench.backends.program.analysis import (
-    ProgramAnalysis,
-    about,
-    analyse,
-    finished,
-)
+from workbench.backends.program.analysis import ProgramAnalysis, about, analyse, finished
 from workbench.backends.program.comments import Follower
 from workbench.backends.program.expression import ATOM, Expression
-from workbench.backends.program.inlining import (
-    LEAVES,
-    TRANSPARENT,
-    InliningPlan,
-    plan_inlining,
-)
+from workbench.backends.program.inlining import LEAVES, TRANSPARENT, InliningPlan, plan_inlining
 from workbench.backends.program.source import Source
 from workbench.backends.program.statement_writer import StatementWriter
 from workbench.backends.program.writer import CodeWriter, identifier
@@ -70,9 +60,7 @@ _PARTS: dict[LoopRole | None, tuple[str, str]] = {
 """First and last step of the loops that a launch runs a part of."""
 
 
-def render(
-    block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None
-) -> Source:
+def render(block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None) -> Source:
     """Return the C of a linear program, with comments from the statement tree `block`, whose text
     is that of `tree`: the same statements before exp2 and the like were decomposed.
 
@@ -82,9 +70,7 @@ def render(
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
     name = identifier(info.name, RESERVED)
-    writer = _CRenderer(
-        name, plan, plan_inlining(linear), Follower(block, tree), linear
-    )
+    writer = _CRenderer(name, plan, plan_inlining(linear), Follower(block, tree), linear)
     writer.body(linear)
     prelude = writer.prelude.text()
     head = [*prelude.split("\n"), ""] if prelude else []
@@ -136,18 +122,14 @@ class _CRenderer(StatementWriter):
                 self.registers.begin(register, node)
             self._write(position, node)
         if self.open:
-            raise CompileError(
-                "render", f"the loop over {self._innermost} does not end"
-            )
+            raise CompileError("render", f"the loop over {self._innermost} does not end")
 
     def _write(self, position: int, node: UOp) -> None:
         op = node.op
         self.text.at = self._written_with(position, node)
         if op is Ops.BLOCK:
             if position:
-                raise CompileError(
-                    "render", "BLOCK is not the first node of the program"
-                )
+                raise CompileError("render", "BLOCK is not the first node of the program")
         elif op is Ops.LOOP:
             self._loop(node)
         elif op is Ops.ENDLOOP:
@@ -208,9 +190,7 @@ class _CRenderer(StatementWriter):
         name = self.axes[axis]
         first, last = _PARTS.get(node.role, ("0", str(axis.extent)))
         note = axis.axis_kind.name.lower().replace("_", " ")
-        self.text.put(
-            f"for (long {name} = {first}; {name} < {last}; {name}++) {{  // {note}"
-        )
+        self.text.put(f"for (long {name} = {first}; {name} < {last}; {name}++) {{  // {note}")
         self.values.texts[axis] = name, ATOM
         self.open.append(axis)
         self._open()
@@ -219,8 +199,6 @@ class _CRenderer(StatementWriter):
     def _end(self, node: UOp) -> None:
         if not self.open or self.open[-1] is not node.src[0]:
             names = self._innermost if self.open else "nothing"
-            raise CompileError(
-                "render", f"the loop over {names} is not the one that ends"
-            )
+            raise CompileError("render", f"the loop over {names} is not the one that ends")
         self.open.pop()
         self._close()

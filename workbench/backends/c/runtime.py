@@ -38,10 +38,7 @@ def compile_many(sources: Sequence[Source]) -> list[CProgram]:
     """
     programs = [load(source) for source in sources]
     pending = [p for p in dict.fromkeys(programs) if not p.is_compiled]
-    groups = [
-        pending[i : i + _KERNELS_PER_CALL]
-        for i in range(0, len(pending), _KERNELS_PER_CALL)
-    ]
+    groups = [pending[i : i + _KERNELS_PER_CALL] for i in range(0, len(pending), _KERNELS_PER_CALL)]
     with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
         list(workers.map(_compile_together, groups))
     return programs
@@ -123,9 +120,7 @@ def _loaded(text: str, names: Sequence[str]) -> list[jit.Code]:
     try:
         return jit.load_functions(_object(text), names)
     except CompileError as error:
-        raise CompileError(
-            "c", error.because, text, hint=error.hint, line=error.line
-        ) from error
+        raise CompileError("c", error.because, text, hint=error.hint, line=error.line) from error
 
 
 def _object(text: str) -> bytes:

@@ -21,11 +21,7 @@ from workbench.backends.compilers.messages import first_error
 from workbench.base import function_process
 from workbench.base.child_process import signal_name
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
-from workbench.base.function_process import (
-    FunctionFailed,
-    FunctionProcess,
-    FunctionProcessEnded,
-)
+from workbench.base.function_process import FunctionFailed, FunctionProcess, FunctionProcessEnded
 
 LIMIT_S = 50.0
 """Seconds that a compiler may take: fewer than a worker may be silent, or its silence would be told
@@ -67,11 +63,7 @@ class CompilerProcess(FunctionProcess):
     """A FunctionProcess whose end is an error of a compiler."""
 
     def call(
-        self,
-        limit_s: float,
-        function: Callable[P, R],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """Return what a function returns there.
 

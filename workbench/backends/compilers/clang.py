@@ -55,9 +55,7 @@ class Clang:
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(words)
-            return self.run(
-                *flags, f"-I{folder}", *_QUIET, "-S", "-o", "-", "-", text=text
-            )
+            return self.run(*flags, f"-I{folder}", *_QUIET, "-S", "-o", "-", "-", text=text)
 
     def lists(self, name: str, *arguments: str) -> bool:
         """Return whether a call lists `name`, in a line of its own, wherever it writes lists."""

@@ -73,8 +73,5 @@ class MachineCode:
 
     def from_lines(self, numbers: dict[int, int]) -> MachineCode:
         """Return it with other lines of a source: `numbers` has the new one for each."""
-        lines = (
-            AsmLine(line.text, numbers.get(line.source_line or 0))
-            for line in self.lines
-        )
+        lines = (AsmLine(line.text, numbers.get(line.source_line or 0)) for line in self.lines)
         return replace(self, lines=tuple(lines))

@@ -105,9 +105,7 @@ def about_line(error: CompileError, source: Source) -> CompileError:
         because += _operation(source, old)
         if before and not old:
             hint = hint or f"the text without line {line}"
-    return CompileError(
-        error.stage, because, source.text, hint or _try(source, line, edit), line
-    )
+    return CompileError(error.stage, because, source.text, hint or _try(source, line, edit), line)
 
 
 def _lines_before(source: Source) -> list[str]:
@@ -121,9 +119,7 @@ def _last_line(lines: Sequence[str]) -> int:
     return next(numbers, 1)
 
 
-def _is_past_edits(
-    line: int | None, before: Sequence[str], lines: Sequence[str]
-) -> bool:
+def _is_past_edits(line: int | None, before: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether a compiler has read all of a text, whose last lines nobody edited: what is wrong may
     be anywhere."""
     if line is None or line < _last_line(lines):

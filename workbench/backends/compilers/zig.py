@@ -23,8 +23,4 @@ def zig_environment() -> dict[str, str]:
     """Return the environment of a call: zig's default cache folders may be missing or
     read-only."""
     folder = str(cache_folder() / "zig")
-    return {
-        "ZIG_GLOBAL_CACHE_DIR": folder,
-        "ZIG_LOCAL_CACHE_DIR": folder,
-        **os.environ,
-    }
+    return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder, **os.environ}

@@ -26,10 +26,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
     if tools is not None and tools.nvdisasm:
         text = source.text
         return code_of(
-            lambda: in_child(sass.compile_to_sass, text, arch),
-            text,
-            arch,
-            _version(tools),
+            lambda: in_child(sass.compile_to_sass, text, arch), text, arch, _version(tools)
         )
     if not source.linear:
         what = f"there is no compiler of CUDA C++ for {arch} here"

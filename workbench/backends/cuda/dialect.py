@@ -8,12 +8,7 @@ from workbench.backends.cuda.copies import COMMIT, COPY_BYTES, WAIT, copy_functi
 from workbench.backends.cuda.generations import GROUP_SHARED_BYTES
 from workbench.backends.cuda.mma import matrix_function, mma_function, registers
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
-from workbench.backends.gpu.dialect import (
-    COMPONENTS,
-    CopyText,
-    FragmentText,
-    SharedArray,
-)
+from workbench.backends.gpu.dialect import COMPONENTS, CopyText, FragmentText, SharedArray
 from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType, dtypes
@@ -43,11 +38,7 @@ class CudaCpp(GpuCpp):
     # floats of 16 bits
 
     def has_vector(self, dtype: DType) -> bool:
-        return (
-            dtype.count in (2, 4, 8)
-            if dtype.is_low_precision
-            else super().has_vector(dtype)
-        )
+        return dtype.count in (2, 4, 8) if dtype.is_low_precision else super().has_vector(dtype)
 
     def vector(self, dtype: DType) -> str:
         if not dtype.is_low_precision:
@@ -99,9 +90,7 @@ class CudaCpp(GpuCpp):
             head = f"{self.inline}{vector} operator-({vector} a)"
             return f"{head} {{ return make_{vector}({lanes}); }}"
         first, second = (vector if v else scalar for v in (left, right))
-        a, b = (
-            ["%s.{}", "%s"][not v] % name for v, name in ((left, "a"), (right, "b"))
-        )
+        a, b = (["%s.{}", "%s"][not v] % name for v, name in ((left, "a"), (right, "b")))
         if sign in ("+=", "*="):
             steps = " ".join(f"{a.format(c)} {sign} {b.format(c)};" for c in parts)
             return f"{self.inline}void operator{sign}({vector} &a, {second} b) {{ {steps} }}"
@@ -129,9 +118,7 @@ class CudaCpp(GpuCpp):
         return call("__shfl_xor_sync", "0xffffffff", value[0], str(distance))
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        return mma_function(
-            name, core, self.vector(core.accumulator.vec(core.c.per_lane))
-        )
+        return mma_function(name, core, self.vector(core.accumulator.vec(core.c.per_lane)))
 
     def tile_arguments(self, value: FragmentText) -> list[str]:
         if not value.is_packed:
@@ -151,8 +138,7 @@ class CudaCpp(GpuCpp):
     def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
         first = "extern __shared__ __align__(16) unsigned char shared_memory[];"
         return [first] + [
-            f"{a.kind} *{a.name} = ({a.kind} *)&shared_memory[{a.offset}];"
-            for a in arrays
+            f"{a.kind} *{a.name} = ({a.kind} *)&shared_memory[{a.offset}];" for a in arrays
         ]
 
     def copy(self, copy: CopyText) -> str | None:

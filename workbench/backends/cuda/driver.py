@@ -59,11 +59,7 @@ class CudaDriver(GpuDriver):
                 clock_hz=limits.clock_rate * KILO,
                 memory_bytes=self.memory_bytes,
                 # two transfers per cycle
-                dram=2
-                * limits.memory_clock_rate
-                * KILO
-                * limits.global_memory_bus_width
-                / 8,
+                dram=2 * limits.memory_clock_rate * KILO * limits.global_memory_bus_width / 8,
             ),
             unit_registers=limits.max_registers_per_multiprocessor,
             unit_items=limits.max_threads_per_multiprocessor,

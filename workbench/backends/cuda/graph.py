@@ -17,9 +17,7 @@ class CudaGraph(LaunchGraph[CudaLaunch]):
 
     def launch(self, graph: Any) -> None:
         driver = CudaDriver.current()
-        driver.explain(
-            "CUDA cannot launch a graph", lambda: graph.launch(driver.stream)
-        )
+        driver.explain("CUDA cannot launch a graph", lambda: graph.launch(driver.stream))
 
     def _built(self) -> Any:
         driver = CudaDriver.current()

@@ -72,9 +72,7 @@ def _text(data: bytes, start: int) -> str:
     return data[start : data.index(0, start)].decode()
 
 
-def _relocated(
-    by_name: dict[str, bytes], sections: list[_Section]
-) -> Iterator[tuple[int, str]]:
+def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[tuple[int, str]]:
     """Yield places in the table of lines with the section whose address belongs there."""
     symbols = list(_SYMBOL.iter_unpack(by_name[".symtab"]))
     layouts = {".rel.debug_line": _RELOCATION, ".rela.debug_line": _RELOCATION_AND_MORE}

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from workbench.backends.cuda.generations import hardware, target
 from workbench.base.target import Hardware, Target
 
-_HOPPER_PAPER = (
-    "NVIDIA H100 Tensor Core GPU Architecture, whitepaper 2022, tables 1 to 4"
-)
+_HOPPER_PAPER = "NVIDIA H100 Tensor Core GPU Architecture, whitepaper 2022, tables 1 to 4"
 _HOPPER_L2 = "Chips and Cheese, Nvidia's H100: Funny L2, and Tons of Bandwidth, 2023"
 _HOPPER_L2_SPEED = 5.7e12
 """Bytes per second of reads from the second cache as measured there: NVIDIA publishes none."""
@@ -80,9 +78,7 @@ def hardware_here(
     if row is not None and row.units == units and _near(row.memory_bytes, memory_bytes):
         l2 = row.bandwidth("L2") * clock_hz / row.clock_hz
         names = row.name, row.about, row.sources
-        return hardware(
-            *names, arch, units, clock_hz, row.bandwidth("DRAM"), memory_bytes, l2
-        )
+        return hardware(*names, arch, units, clock_hz, row.bandwidth("DRAM"), memory_bytes, l2)
     sources = (f"the driver of the GPU, and its generation's ({arch})",)
     name = gpu.removeprefix("NVIDIA ")
     return hardware(name, gpu, sources, arch, units, clock_hz, dram, memory_bytes)

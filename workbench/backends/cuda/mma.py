@@ -89,8 +89,7 @@ def registers(words: Sequence[str], operand: DType) -> list[str]:
     registers = []
     for begin in range(0, len(words), size):
         parts = [f"{cast}{words[begin]}"] + [
-            f"(unsigned){cast}{words[begin + i]} << {i * operand.bits}"
-            for i in range(1, size)
+            f"(unsigned){cast}{words[begin + i]} << {i * operand.bits}" for i in range(1, size)
         ]
         registers.append(" | ".join(parts))
     return registers

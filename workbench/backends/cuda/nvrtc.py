@@ -88,9 +88,7 @@ def toolkit() -> Toolkit | None:
     for root in _roots():
         names = ("lib/libnvrtc.so*", "lib64/libnvrtc.so*", "bin/**/nvrtc64_*.dll")
         paths = sorted(path for name in names for path in root.glob(name))
-        libraries = [
-            p for p in paths if "alt" not in p.name and "builtins" not in p.name
-        ]
+        libraries = [p for p in paths if "alt" not in p.name and "builtins" not in p.name]
         if libraries:
             return Toolkit(str(libraries[-1]), _nvdisasm(), str(root / "include"))
     system = find_library("nvrtc")
@@ -116,9 +114,7 @@ def _nvdisasm() -> str:
 def _library() -> Any:
     tools = toolkit()
     if tools is None:
-        raise DeviceError(
-            "there is no NVRTC here", "it compiles CUDA C++", how_to_get()
-        )
+        raise DeviceError("there is no NVRTC here", "it compiles CUDA C++", how_to_get())
     try:
         # NVRTC opens this by its name alone, and where pip installed it no loader looks
         for name in ("libnvrtc-builtins.so*", "nvrtc-builtins64_*.dll"):
@@ -174,11 +170,7 @@ def compile_text(text: str, arch: str) -> Image:
     try:
         arguments = _strings(options)
         status = library.nvrtcCompileProgram(program, len(options), arguments)
-        log = (
-            _read(library, program, "ProgramLog")
-            .rstrip(b"\0")
-            .decode("utf-8", "replace")
-        )
+        log = _read(library, program, "ProgramLog").rstrip(b"\0").decode("utf-8", "replace")
         if status:
             raise refusal("nvrtc", log, text)
         kind = "CUBIN" if arch.startswith("sm_") else "PTX"

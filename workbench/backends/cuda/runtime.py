@@ -102,8 +102,7 @@ class CudaLaunch(AddressLaunch):
     def __call__(self, wait: bool = True) -> None:
         driver = CudaDriver.current()
         driver.explain(
-            f"CUDA cannot launch {self.name}",
-            lambda: self.enqueue(driver, driver.stream),
+            f"CUDA cannot launch {self.name}", lambda: self.enqueue(driver, driver.stream)
         )
         if wait:
             driver.explain(f"the GPU stopped in {self.name}", driver.stream.sync)

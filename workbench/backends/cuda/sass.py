@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.backends.compilers.child import run_compiler
-from workbench.backends.compilers.machine_code import (
-    LiveRegisters,
-    MachineCode,
-    ResourceUse,
-)
+from workbench.backends.compilers.machine_code import LiveRegisters, MachineCode, ResourceUse
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.line_table import LineStart, line_at, line_table
@@ -30,9 +26,7 @@ _COLUMNS = re.compile(r"\s*// [|+ ].*$")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
 _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 _LIVE = re.compile(r"// \|\s*(\d+) ([^|]*)\|")
-_NUMBERS = re.compile(
-    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
-)
+_NUMBERS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 
@@ -70,9 +64,7 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
     isa = f"SASS for {arch}"
     plain = _without_registers(text)
     kernels = tuple(_KERNEL.findall(text))
-    return MachineCode(
-        "sass", isa, compiler, plain, lines, kernels, resources(log), in_use
-    )
+    return MachineCode("sass", isa, compiler, plain, lines, kernels, resources(log), in_use)
 
 
 def _disassembled(program: str, path: Path) -> str:
@@ -103,9 +95,7 @@ def _listing(text: str, table: Mapping[str, Sequence[LineStart]]) -> Iterator[_L
         elif row := _INSTRUCTION.match(line):
             offset, words = int(row[1], 16), _TARGET.sub(r"\1", row[2])
             rows += [_Listing(offset, AsmLine(f"{name}:", None)) for name in labels]
-            rows.append(
-                _Listing(offset, AsmLine("  " + words, line_at(places, offset)))
-            )
+            rows.append(_Listing(offset, AsmLine("  " + words, line_at(places, offset))))
             labels = []
     while rows and rows[-1].line.text.split()[0] == "NOP":
         del rows[-1]

@@ -40,10 +40,7 @@ def _of_8_bits(operand: DType) -> TensorCore:
 
 
 _TF32 = _mma(
-    8,
-    dtypes.float32,
-    Fragment("k0 k1 m0 m1 m2", "m3 k2"),
-    Fragment("k0 k1 n0 n1 n2", "k2"),
+    8, dtypes.float32, Fragment("k0 k1 m0 m1 m2", "m3 k2"), Fragment("k0 k1 n0 n1 n2", "k2")
 )
 _F64 = TensorCore(
     8, 8, 4, dtypes.float64, dtypes.float64, LANES,

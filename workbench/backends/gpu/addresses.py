@@ -56,12 +56,7 @@ class AddressMemory(Memory):
         self.driver.current().wait()
 
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         self._copy("DtoD", target + target_offset, source + source_offset, size_bytes)
 

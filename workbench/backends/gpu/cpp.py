@@ -88,9 +88,7 @@ class GpuCpp(Dialect):
             lanes.append(self.multiply_add(dtype.scalar, scalars, (False,) * 3))
         listed = ", ".join(f"{k} {n}" for k, n in zip(kinds, "abc", strict=True))
         head = f"{self.inline}{vector} fma({listed})"
-        self._multiply_adds[head] = (
-            f"{head} {{ return {self.build(dtype, lanes)[0]}; }}"
-        )
+        self._multiply_adds[head] = f"{head} {{ return {self.build(dtype, lanes)[0]}; }}"
 
     def special_float(self, value: float, dtype: DType) -> str:
         if math.isnan(value):
@@ -101,9 +99,7 @@ class GpuCpp(Dialect):
         bits = int.from_bytes(struct.pack(">d", value), "big")
         return f"__longlong_as_double({bits:#x}ll)"
 
-    def apply(
-        self, op: Ops, dtype: DType, arguments: Sequence[Expression]
-    ) -> Expression:
+    def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
         name = self.functions[op] + ("f" if dtype.bits <= 32 else "")
         return call(name, *[words for words, _ in arguments])
 
@@ -119,13 +115,7 @@ class GpuCpp(Dialect):
         return self.cast(words, source, dtype) if dtype.name == "uint64" else words
 
     def load_vector(
-        self,
-        name: str,
-        index: str,
-        dtype: DType,
-        space: str,
-        aligned: bool,
-        constant: bool,
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         kind = f"{'const ' if constant else ''}{self.vector(dtype)}"
         return f"*({kind} *)&{name}[{index}]" if aligned else None
@@ -146,9 +136,7 @@ class GpuCpp(Dialect):
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'block' if role == 'grid' else 'thread'}Idx.{COMPONENTS[dimension]}"
 
-    def head(
-        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
-    ) -> list[str]:
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         listed = [
             f"{'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
             for p in parameters

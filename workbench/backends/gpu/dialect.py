@@ -172,9 +172,7 @@ class Dialect(ABC):
 
     # expressions
 
-    def operation(
-        self, node: UOp, arguments: Sequence[Expression]
-    ) -> Expression | None:
+    def operation(self, node: UOp, arguments: Sequence[Expression]) -> Expression | None:
         """Return an elementwise node, of one lane, on a dtype for which the language has no
         operators; None where it has."""
         return None
@@ -187,9 +185,7 @@ class Dialect(ABC):
         """Return a number as another type, as C does it."""
         return f"({self.scalar(dtype)}){paren(value, UNARY)}", UNARY
 
-    def convert(
-        self, value: Expression, source: DType, dtype: DType
-    ) -> Expression | None:
+    def convert(self, value: Expression, source: DType, dtype: DType) -> Expression | None:
         """Return a vector of floats as floats of another type, None where each lane is converted
         by itself."""
         return None
@@ -198,9 +194,7 @@ class Dialect(ABC):
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         """Return the same bits as another scalar type of that width, one of them a float."""
 
-    def choose(
-        self, condition: Expression, yes: Expression, no: Expression
-    ) -> Expression:
+    def choose(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
         """Return `yes` where the condition holds, else `no`."""
         test, a, b = (paren(e, EITHER) for e in (condition, yes, no))
         return f"{test} ? {a} : {b}", CHOICE
@@ -211,9 +205,7 @@ class Dialect(ABC):
         where it does not; None where a load behind a condition may be a branch."""
         return None
 
-    def apply(
-        self, op: Ops, dtype: DType, arguments: Sequence[Expression]
-    ) -> Expression:
+    def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
         """Return a function of floats."""
         return call(self.functions[op], *[words for words, _ in arguments])
 
@@ -319,22 +311,14 @@ class Dialect(ABC):
             return place, ATOM
         return f"{place} != {self.constant(0, dtypes.uint8)[0]}", EQUAL
 
-    def store_element(
-        self, name: str, index: str, dtype: DType, value: Expression
-    ) -> str:
+    def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
         """Return the statement that stores one element."""
         if dtype.is_bool:
             value = self.cast(value, dtypes.bool, dtypes.uint8)
         return f"{self.element(name, index)} = {value[0]};"
 
     def load_vector(
-        self,
-        name: str,
-        index: str,
-        dtype: DType,
-        space: str,
-        aligned: bool,
-        constant: bool,
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         """Return the expression that loads `dtype` from there on, None where each lane is loaded
         by itself. `space` is "global", "shared" or "private"; `aligned` says that the address is a
@@ -403,9 +387,7 @@ class Dialect(ABC):
         """Return the number of this work-group or work-item along a dimension."""
 
     @abstractmethod
-    def head(
-        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
-    ) -> list[str]:
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         """Return the lines that begin a kernel, the last with its brace."""
 
     def preamble(self, uses: frozenset[str]) -> list[str]:

@@ -7,14 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import CopyText, Dialect, FragmentText
-from workbench.backends.program.expression import (
-    ADD,
-    ATOM,
-    EITHER,
-    LESS,
-    Expression,
-    call,
-)
+from workbench.backends.program.expression import ADD, ATOM, EITHER, LESS, Expression, call
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
@@ -30,9 +23,7 @@ class Helpers:
         self.dialect = dialect
         self.texts: dict[str, str] = {}
 
-    def extreme(
-        self, op: Ops, dtype: DType, a: Expression, b: Expression
-    ) -> Expression:
+    def extreme(self, op: Ops, dtype: DType, a: Expression, b: Expression) -> Expression:
         """The greater or lesser of two values; NaN if either is."""
         word = op.name.lower()
         if dtype.is_int and dtype.bits == 32:
@@ -49,18 +40,13 @@ class Helpers:
         value = self.dialect.choose(test, _A, _B)
         return self._called(name, dtype, 2, value, a, b)
 
-    def quotient(
-        self, op: Ops, dtype: DType, a: Expression, b: Expression
-    ) -> Expression:
+    def quotient(self, op: Ops, dtype: DType, a: Expression, b: Expression) -> Expression:
         """A quotient or remainder that wraps where INT_MIN / -1 is possible."""
         minus = f"b == {self.dialect.constant(-1, dtype)[0]}", LESS
         if op is Ops.CDIV:
             wrapped, plain, name = ("-a", ATOM), ("a / b", ADD), "quotient"
         else:
-            zero, plain = (
-                self.dialect.constant(0, dtype),
-                self.dialect.rest(_A, _B, dtype),
-            )
+            zero, plain = (self.dialect.constant(0, dtype), self.dialect.rest(_A, _B, dtype))
             wrapped, name = zero, "rest"
         value = self.dialect.choose(minus, wrapped, plain)
         return self._called(f"{name}_{dtype.name}", dtype, 2, value, a, b)
@@ -91,9 +77,7 @@ class Helpers:
         """The fragments of the rows that the lanes of a warp read."""
         name = f"load_matrix_x{matrices}" + ("_trans" if transposed else "")
         if name not in self.texts:
-            self.texts[name] = self.dialect.exchange_function(
-                name, matrices, transposed
-            )
+            self.texts[name] = self.dialect.exchange_function(name, matrices, transposed)
         return call(name, f"&{place}")
 
     def begin_copy(self, copy: CopyText) -> str | None:

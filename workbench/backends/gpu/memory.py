@@ -23,9 +23,7 @@ PART = 4
 class WorkItemMemory:
     """Writes memory accesses. `names` has the name of each argument and array."""
 
-    def __init__(
-        self, dialect: Dialect, values: Values, text: CodeWriter, written: set[UOp]
-    ):
+    def __init__(self, dialect: Dialect, values: Values, text: CodeWriter, written: set[UOp]):
         self.dialect, self.values, self.text = dialect, values, text
         self.names: dict[UOp, str] = {}
         self.written = written
@@ -120,15 +118,11 @@ class WorkItemMemory:
         constant = source.param not in self.written
         dtype = load.dtype.scalar.vec(count)
         for begin in range(0, load.dtype.count, count):
-            target, there = (
-                f"{words} + {begin}" if begin else words for words in (to[0], at[0])
-            )
+            target, there = (f"{words} + {begin}" if begin else words for words in (to[0], at[0]))
             words: str | None = self.dialect.element(from_name, there)
             zero = self.dialect.constant(0, load.dtype.scalar)
             if count > 1:
-                words = self.dialect.load_vector(
-                    from_name, there, dtype, "global", True, constant
-                )
+                words = self.dialect.load_vector(from_name, there, dtype, "global", True, constant)
                 zero = self.dialect.build(dtype, [zero] * count)
             if words is None:
                 self._copy_parts(address, load, 1)
@@ -138,9 +132,7 @@ class WorkItemMemory:
                 words = self.dialect.choose(test, (words, ATOM), zero)[0]
             text: str | None = f"{self.dialect.element(name, target)} = {words};"
             if count > 1:
-                text = self.dialect.store_vector(
-                    name, target, dtype, "shared", True, words
-                )
+                text = self.dialect.store_vector(name, target, dtype, "shared", True, words)
             self.text.put(text or "")
 
     def store(self, node: UOp) -> None:
@@ -162,9 +154,7 @@ class WorkItemMemory:
         for i, element in enumerate(elements):
             self._write_guarded(condition, i, element)
 
-    def _store_part(
-        self, address: UOp, value: UOp, begin: int, size: int
-    ) -> str | None:
+    def _store_part(self, address: UOp, value: UOp, begin: int, size: int) -> str | None:
         """Store `size` lanes of a vector, from lane `begin`; None where the language cannot."""
         name, index = self._place(address)
         at = f"{index[0]} + {begin}" if begin else index[0]

@@ -92,9 +92,7 @@ class OpenCLC(Dialect):
             return self._called("round_half", value)
         return super().cast(value, source, dtype)
 
-    def convert(
-        self, value: Expression, source: DType, dtype: DType
-    ) -> Expression | None:
+    def convert(self, value: Expression, source: DType, dtype: DType) -> Expression | None:
         return value if source.scalar is dtypes.float16 else None
 
     def _called(self, name: str, value: Expression) -> Expression:
@@ -106,9 +104,7 @@ class OpenCLC(Dialect):
             return f"vload_half({index}, {name})", ATOM
         return super().load_element(name, index, dtype)
 
-    def store_element(
-        self, name: str, index: str, dtype: DType, value: Expression
-    ) -> str:
+    def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
         if dtype is dtypes.float16:
             return f"vstore_half_rte({value[0]}, {index}, {name});"
         return super().store_element(name, index, dtype, value)
@@ -176,13 +172,7 @@ class OpenCLC(Dialect):
         return call(f"as_{self.scalar(dtype)}", value[0])
 
     def load_vector(
-        self,
-        name: str,
-        index: str,
-        dtype: DType,
-        space: str,
-        aligned: bool,
-        constant: bool,
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         if dtype.scalar is dtypes.float16:
             word = "vloada" if aligned else "vload"
@@ -219,9 +209,7 @@ class OpenCLC(Dialect):
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"
 
-    def head(
-        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
-    ) -> list[str]:
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         listed = [
             f"__global {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
             for p in parameters

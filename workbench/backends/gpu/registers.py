@@ -17,9 +17,7 @@ class WorkItemRegisters:
     """Writes declarations and SETs. A vector that the language has no
     type for, as of bools, is as many scalars."""
 
-    def __init__(
-        self, dialect: Dialect, values: Values, text: CodeWriter, linear: Sequence[UOp]
-    ):
+    def __init__(self, dialect: Dialect, values: Values, text: CodeWriter, linear: Sequence[UOp]):
         self.dialect, self.values, self.text = dialect, values, text
         self.names: dict[UOp, tuple[str, ...]] = {}
         self._declared: set[UOp] = set()

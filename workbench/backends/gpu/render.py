@@ -29,11 +29,7 @@ from workbench.backends.gpu.wide_index import needs_wide
 from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
 from workbench.backends.program.comments import Follower
 from workbench.backends.program.expression import ATOM
-from workbench.backends.program.inlining import (
-    LEAVES,
-    TRANSPARENT,
-    plan_inlining,
-)
+from workbench.backends.program.inlining import LEAVES, TRANSPARENT, plan_inlining
 from workbench.backends.program.source import Source, signature
 from workbench.backends.program.statement_writer import StatementWriter
 from workbench.backends.program.writer import CodeWriter, identifier
@@ -46,11 +42,7 @@ from workbench.ir.node.uop import KernelInfo, UOp
 
 
 def render(
-    dialect: Dialect,
-    block: UOp,
-    linear: tuple[UOp, ...],
-    target: Target,
-    tree: UOp | None = None,
+    dialect: Dialect, block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None
 ) -> Source:
     """Return the text of a linear program in a dialect, with comments from the statement tree
     `block`, whose text is that of `tree` (before exp2 and the like were decomposed).
@@ -234,9 +226,7 @@ class _Writer(StatementWriter):
 
     def _value(self, position: int, node: UOp) -> None:
         """Inline a value where its expression is short and that is allowed, else name it."""
-        text = (
-            self.memory.load(node) if node.op is Ops.LOAD else self.values.compute(node)
-        )
+        text = self.memory.load(node) if node.op is Ops.LOAD else self.values.compute(node)
         self.values.parts.pop(node, None)
         self.values.wholes.pop(node, None)
         if isinstance(text[0], str):
@@ -263,18 +253,13 @@ class _Writer(StatementWriter):
         self.text.put(self.dialect.define(self.values.type(node.dtype), name, words))
         self.values.wholes[node] = name, ATOM
 
-    def _lanes(
-        self, position: int, node: UOp, lanes: tuple[tuple[str, int], ...]
-    ) -> None:
+    def _lanes(self, position: int, node: UOp, lanes: tuple[tuple[str, int], ...]) -> None:
         self.values.parts[node] = lanes
         if self._is_short(position, max((words for words, _ in lanes), key=len)):
             self._inline[node] = self.text.at
             return
         self._inline.pop(node, None)
-        kind, stem = (
-            self.values.type(node.dtype.scalar),
-            self._stem(node, self.memory.names),
-        )
+        kind, stem = (self.values.type(node.dtype.scalar), self._stem(node, self.memory.names))
         if node.dtype.is_bool or not self.dialect.has_vector(node.dtype):
             names = [self.text.numbered(stem) for _ in lanes]
             for name, (words, _) in zip(names, lanes, strict=True):
@@ -312,9 +297,7 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
     casts = {
         n
         for n in linear
-        if n.op is Ops.CAST
-        and n.dtype.scalar is dtypes.float16
-        and n.src[0].dtype.is_float
+        if n.op is Ops.CAST and n.dtype.scalar is dtypes.float16 and n.src[0].dtype.is_float
     }
     for node in linear:
         read = node.src[:1] + node.src[2:] if node.op is Ops.STORE else node.src

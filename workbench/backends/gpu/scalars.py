@@ -86,9 +86,7 @@ def scalar_operation(
     raise CompileError("render", f"{name} has no operator for {op.name}", hint=advice())
 
 
-def _wrapped(
-    dialect: Dialect, node: UOp, unsigned: DType, arguments: Arguments
-) -> Expression:
+def _wrapped(dialect: Dialect, node: UOp, unsigned: DType, arguments: Arguments) -> Expression:
     """Return what a signed type does not define as that of the unsigned one."""
     dtype = node.dtype.scalar
     first, *others = arguments
@@ -125,10 +123,7 @@ def _on_bools(op: Ops, arguments: Arguments) -> Expression:
         return f"!{paren(arguments[0], UNARY)}", UNARY
     if op in (Ops.CMPLT, Ops.CMPLE):
         sign, binds = ("&&", BOTH) if op is Ops.CMPLT else ("||", EITHER)
-        return (
-            f"!{paren(arguments[0], UNARY)} {sign} {paren(arguments[1], EQUAL)}",
-            binds,
-        )
+        return (f"!{paren(arguments[0], UNARY)} {sign} {paren(arguments[1], EQUAL)}", binds)
     sign, binds = _ON_BOOLS[op]
     a, b = (paren(argument, ADD) for argument in arguments)
     return f"{a} {sign} {b}", binds
@@ -142,12 +137,7 @@ def _narrowed(dialect: Dialect, op: Ops, dtype: DType, text: Expression) -> Expr
 
 
 def _converted(
-    dialect: Dialect,
-    helpers: Helpers,
-    op: Ops,
-    source: DType,
-    dtype: DType,
-    value: Expression,
+    dialect: Dialect, helpers: Helpers, op: Ops, source: DType, dtype: DType, value: Expression
 ) -> Expression:
     if source is dtype:
         return value

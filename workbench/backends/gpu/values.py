@@ -12,14 +12,7 @@ from collections.abc import Callable, Set
 from workbench.backends.gpu.dialect import Dialect, FragmentText
 from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.scalars import scalar_operation
-from workbench.backends.program.expression import (
-    ADD,
-    ATOM,
-    MUL,
-    UNARY,
-    Expression,
-    paren,
-)
+from workbench.backends.program.expression import ADD, ATOM, MUL, UNARY, Expression, paren
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
@@ -48,11 +41,7 @@ class Values:
 
     def type(self, dtype: DType) -> str:
         """Return the type of a value."""
-        return (
-            self.dialect.scalar(dtype)
-            if dtype.count == 1
-            else self.dialect.vector(dtype)
-        )
+        return self.dialect.scalar(dtype) if dtype.count == 1 else self.dialect.vector(dtype)
 
     # reading
 
@@ -123,8 +112,7 @@ class Values:
         if converted is not None:
             return converted
         return tuple(
-            self._operation(node, [self.lane(s, i) for s in node.src])
-            for i in range(count)
+            self._operation(node, [self.lane(s, i) for s in node.src]) for i in range(count)
         )
 
     def _converted(self, node: UOp) -> Expression | None:
@@ -163,11 +151,7 @@ class Values:
 
     def _has_operator(self, node: UOp) -> bool:
         has_sign = node.op in _INFIX or node.op in (Ops.FMA, Ops.NEG)
-        return (
-            has_sign
-            and node.dtype.is_float
-            and not any(s in self.parts for s in node.src)
-        )
+        return has_sign and node.dtype.is_float and not any(s in self.parts for s in node.src)
 
     def _vector_operation(self, node: UOp) -> Expression:
         if node.op is Ops.NEG:

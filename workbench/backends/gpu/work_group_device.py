@@ -57,17 +57,11 @@ class WorkGroupDevice(DeviceInfo):
     def dialect(self) -> Dialect:
         """Return the language, for one kernel."""
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return self.render_for(self.target, block, linear, tree)
 
     def render_for(
-        self,
-        target: Target,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, target: Target, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         with no_fork:
             from workbench.backends.gpu.render import render
@@ -76,11 +70,7 @@ class WorkGroupDevice(DeviceInfo):
         return render(dialect, block, linear, target, tree)
 
     def render_as(
-        self,
-        language: Language,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, language: Language, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         return self.render_as_for(self.target, language, block, linear, tree)
 

@@ -39,9 +39,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         what = f"there is no compiler of HIP for {arch} here"
         raise DeviceError(what, f"no clang here knows {arch}", how_to_get())
     code = gpu_machine_code(AMDGCN, arch, source, target)
-    return replace(
-        code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})"
-    )
+    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})")
 
 
 def how_to_get() -> str:

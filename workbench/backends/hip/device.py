@@ -26,10 +26,7 @@ class HipDevice(WorkGroupDevice):
     name = "HIP"
     about = "an AMD GPU, through HIP"
     extra = "hip"
-    needs = (
-        "on a machine with an AMD GPU and ROCm; without ROCm, WebGPU runs kernels on an"
-        " AMD GPU"
-    )
+    needs = "on a machine with an AMD GPU and ROCm; without ROCm, WebGPU runs kernels on an AMD GPU"
     rank = 97
     queues = True
     memory: Memory = HipMemory()

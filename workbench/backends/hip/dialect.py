@@ -15,13 +15,7 @@ from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
-HIP_CPP = Language(
-    "HIP",
-    "HIP, the program of one work-item",
-    COMMENT,
-    WORD,
-    HEAD,
-)
+HIP_CPP = Language("HIP", "HIP, the program of one work-item", COMMENT, WORD, HEAD)
 _ELEMENTS = {
     dtypes.float16: "_Float16", dtypes.bfloat16: "short", dtypes.float32: "float",
 }  # fmt: skip

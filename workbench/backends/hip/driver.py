@@ -29,9 +29,7 @@ class HipDriver(GpuDriver):
 
     def __init__(self, gpu: Any):
         self.properties = gpu
-        self.stream = self.explain(
-            "the GPU cannot be used", lambda: call("StreamCreate")
-        )
+        self.stream = self.explain("the GPU cannot be used", lambda: call("StreamCreate"))
 
     @staticmethod
     def find() -> Any | None:

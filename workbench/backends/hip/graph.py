@@ -27,8 +27,7 @@ class HipGraph(LaunchGraph[HipLaunch]):
     def launch(self, graph: HipExecutable) -> None:
         driver = HipDriver.current()
         driver.explain(
-            "HIP cannot launch a graph",
-            lambda: call("GraphLaunch", graph.handle, driver.stream),
+            "HIP cannot launch a graph", lambda: call("GraphLaunch", graph.handle, driver.stream)
         )
 
     def _built(self) -> HipExecutable:

@@ -12,9 +12,7 @@ def compile_text(text: str, arch: str) -> bytes:
     Errors: CompileError with the line that hipRTC refuses.
     """
     rtc = part("hiprtc")
-    program = call(
-        "CreateProgram", text.encode(), b"kernel.hip", 0, None, None, module="hiprtc"
-    )
+    program = call("CreateProgram", text.encode(), b"kernel.hip", 0, None, None, module="hiprtc")
     options = [f"--offload-arch={arch}".encode(), b"-O3", b"-ffp-contract=off"]
     try:
         (status,) = rtc.hiprtcCompileProgram(program, len(options), options)

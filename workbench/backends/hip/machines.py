@@ -74,9 +74,7 @@ MACHINES: Mapping[str, Target] = {
 """By name."""
 
 
-def machine_of(
-    gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int
-) -> Target:
+def machine_of(gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int) -> Target:
     """Return the Target of a GPU that is here, by what its driver says: that of a machine of its
     name or architecture, with its own units, clock and memory; else one without figures."""
     for machine in MACHINES.values():

@@ -64,8 +64,7 @@ class HipLaunch(AddressLaunch):
         driver.explain(f"HIP cannot launch {self.name}", self.enqueue)
         if wait:
             driver.explain(
-                f"the GPU stopped in {self.name}",
-                lambda: call("StreamSynchronize", driver.stream),
+                f"the GPU stopped in {self.name}", lambda: call("StreamSynchronize", driver.stream)
             )
 
     def timed(self) -> float:

@@ -44,9 +44,7 @@ def _wmma(operand: DType) -> TensorCore:
 
 RDNA3 = (_wmma(dtypes.float16), _wmma(dtypes.bfloat16))
 CDNA = tuple(
-    _mfma(size, operand)
-    for operand in (dtypes.float16, dtypes.bfloat16, _F32)
-    for size in (16, 32)
+    _mfma(size, operand) for operand in (dtypes.float16, dtypes.bfloat16, _F32) for size in (16, 32)
 )
 
 

@@ -51,17 +51,11 @@ class LLVMDevice(Processor):
     def machines(self) -> Mapping[str, Target]:
         return MACHINES
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return render_llvm.render(linear, self.target)
 
     def render_for(
-        self,
-        target: Target,
-        block: UOp,
-        linear: tuple[UOp, ...],
-        tree: UOp | None = None,
+        self, target: Target, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         return render_llvm.render(linear, target)
 

@@ -18,8 +18,7 @@ from workbench.base.child_process import python_environment
 from workbench.base.errors import DeviceError
 
 _DUMP = re.compile(
-    r"^(?:# )?\*\*\* IR Dump After (.*) \((\S*)\) \*\*\*(?: \(loop: %(\S+)\))?.*$",
-    re.MULTILINE,
+    r"^(?:# )?\*\*\* IR Dump After (.*) \((\S*)\) \*\*\*(?: \(loop: %(\S+)\))?.*$", re.MULTILINE
 )
 _NOISE = re.compile(r"^(; predecessors: .*|\s*|# End machine code .*)$")
 _MARGIN = re.compile(r"^(?:\d+B)?\t|\s+; preds = .*$")
@@ -67,9 +66,7 @@ def passes_of(dump: str) -> list[MachinePass]:
         lines = _program(text)
         if not passes or passes[-1].lines != lines:
             passes.append(
-                MachinePass(
-                    name or title, f"{title}, loop {loop}" if loop else title, lines
-                )
+                MachinePass(name or title, f"{title}, loop {loop}" if loop else title, lines)
             )
     return passes
 

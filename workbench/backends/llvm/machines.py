@@ -116,10 +116,7 @@ RASPBERRY_PI_5 = Hardware(
 BANANA_PI_F3 = Hardware(
     name="Banana Pi F3",
     about="Banana Pi BPI-F3, 8 SpacemiT X60 cores (RISC-V with vectors of 256 bits)",
-    sources=(
-        "SpacemiT, Key Stone K1 data sheet, 2024",
-        "Banana Pi, BPI-F3 documentation, 2024",
-    ),
+    sources=("SpacemiT, Key Stone K1 data sheet, 2024", "Banana Pi, BPI-F3 documentation, 2024"),
     arch="spacemit-x60",
     triple="riscv64-unknown-linux-gnu",
     units=8,

@@ -24,9 +24,7 @@ class ArgumentMemory(LLVMMemory):
         name = self.text.unique(name)
         where = "%args"
         if slot:
-            where = self.text.emit(
-                f"getelementptr ptr, ptr %args, i64 {slot}", f"{name}.slot"
-            )
+            where = self.text.emit(f"getelementptr ptr, ptr %args, i64 {slot}", f"{name}.slot")
         return self.text.emit(f"load ptr, ptr {where}, align 8", name)
 
     def _scratch(self) -> None:

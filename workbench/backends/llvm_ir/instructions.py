@@ -217,9 +217,7 @@ def _where(node: UOp, args: Sequence[str], emit: Emit) -> str:
 
 def _bitcast(node: UOp, args: Sequence[str], emit: Emit) -> str:
     source = node.src[0].dtype
-    if (
-        source.is_bool != node.dtype.is_bool
-    ):  # a bool is a byte in memory and a bit here
+    if source.is_bool != node.dtype.is_bool:  # a bool is a byte in memory and a bit here
         return _convert(source, node.dtype, args[0])
     return f"bitcast {type_of(source)} {args[0]} to {type_of(node.dtype)}"
 
@@ -235,9 +233,7 @@ _OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
     Ops.BITCAST: _bitcast,
 }
 
-SUPPORTED = frozenset(
-    {*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD}
-)
+SUPPORTED = frozenset({*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD})
 """The elementwise ops that reach LLVM; lowering has decomposed the others. FMOD, which branches, is
 in remainder.py."""
 

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
-_LOCATION = re.compile(
-    r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE
-)
+_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE)
 _PLACE = re.compile(r",? !dbg !(\d+)")
 
 

@@ -80,9 +80,7 @@ class Loops:
         """
         loop = self.stack[-1]
         if loop.range is not node.src[0]:
-            raise CompileError(
-                "render", f"the loop over {loop.name} is not the one that ends"
-            )
+            raise CompileError("render", f"the loop over {loop.name} is not the one that ends")
         name = loop.name
         kind = type_of(dtypes.index)
         self.text.put(f"%{name}.next = add nuw nsw {kind} %{name}, 1")

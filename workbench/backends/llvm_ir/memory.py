@@ -8,20 +8,11 @@ from __future__ import annotations
 
 import re
 
-from workbench.backends.llvm_ir.instructions import (
-    constant,
-    memory_type,
-    suffix,
-    type_of,
-)
+from workbench.backends.llvm_ir.instructions import constant, memory_type, suffix, type_of
 from workbench.backends.llvm_ir.operands import Operands
 from workbench.backends.llvm_ir.ssa import split_offset
 from workbench.backends.llvm_ir.writer import LLVMWriter
-from workbench.backends.program.analysis import (
-    ProgramAnalysis,
-    alignment,
-    element_type,
-)
+from workbench.backends.program.analysis import ProgramAnalysis, alignment, element_type
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
@@ -68,9 +59,7 @@ class LLVMMemory:
         if (name, text) not in self.bases:
             pointer = f"{memory_type(place.dtype.scalar)}, {self.pointer(place)} {name}"
             address = f"{step} {pointer}, {type_of(dtypes.index)} {text}"
-            self.bases[name, text] = self.text.emit(
-                address, self.text.numbered(f"{name[1:]}_at")
-            )
+            self.bases[name, text] = self.text.emit(address, self.text.numbered(f"{name[1:]}_at"))
         return self.bases[name, text]
 
     # loads and stores
@@ -184,17 +173,13 @@ class LLVMMemory:
     def every_lane(self, condition: UOp, test: str) -> str:
         """Return whether all lanes of a test hold."""
         count, mask = condition.dtype.count, type_of(condition.dtype)
-        return self.text.step(
-            f"call i1 @llvm.vector.reduce.and.v{count}i1({mask} {test})"
-        )
+        return self.text.step(f"call i1 @llvm.vector.reduce.and.v{count}i1({mask} {test})")
 
     def masked_store(self, store: UOp, text: str, test: str, place: str) -> None:
         """Write the lanes of a STORE where the lanes of a test hold."""
         address, value, condition = store.src
         dtype, where = value.dtype, self.pointer(address.param)
-        over = (
-            f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
-        )
+        over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
         name = f"@llvm.masked.store.{over}.{_space(where)}"
         values = f"{memory_type(dtype)} {text}, {place}, {type_of(condition.dtype)}"
         self.text.put(f"call void {name}({values} {test})")

@@ -59,9 +59,7 @@ class Operands:
         """Write an instruction under a name derived from `node`; return the name."""
         register = self.ssa.names.get(node)
         if register is not None:
-            return self.text.emit(
-                instruction, self.text.unique(register_name(register))
-            )
+            return self.text.emit(instruction, self.text.unique(register_name(register)))
         if node.op is Ops.LOAD:
             place = self.values[node.place.param].lstrip("%@")
             return self.text.emit(instruction, self.text.numbered(f"{place}_v"))

@@ -109,6 +109,4 @@ class _Remainder:
         return self.text.step(f"and {self.bit} {x}, {y}")
 
     def _select(self, test: str, yes: str, no: str) -> str:
-        return self.text.step(
-            f"select {self.bit} {test}, {self.kind} {yes}, {self.kind} {no}"
-        )
+        return self.text.step(f"select {self.bit} {test}, {self.kind} {yes}, {self.kind} {no}")

@@ -17,12 +17,7 @@ from workbench.backends.llvm_ir.products.processor import processor_product
 from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
 from workbench.backends.llvm_ir.walker import LLVMWalker
 from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
-from workbench.backends.program.analysis import (
-    ProgramAnalysis,
-    about,
-    analyse,
-    finished,
-)
+from workbench.backends.program.analysis import ProgramAnalysis, about, analyse, finished
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
@@ -62,10 +57,7 @@ def _frame(
 ) -> tuple[list[str], list[str]]:
     """Return the lines before and after those of the function's body."""
     head = ["; " + words for words in about(name, plan)]
-    head += [
-        f";   p{slot} is written with non-temporal stores"
-        for slot in non_temporal_slots
-    ]
+    head += [f";   p{slot} is written with non-temporal stores" for slot in non_temporal_slots]
     if ssa.zero_bytes:
         least = plan.alignment_bytes
         zeros = f"[{max(least, ssa.zero_bytes)} x i8] zeroinitializer, align {least}"

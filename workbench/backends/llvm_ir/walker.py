@@ -15,13 +15,7 @@ from __future__ import annotations
 
 from workbench.backends.llvm_ir.branches import Branches
 from workbench.backends.llvm_ir.instructions import SUPPORTED, constant, elementwise
-from workbench.backends.llvm_ir.lanes import (
-    broadcast,
-    combine_lanes,
-    extract,
-    shuffle,
-    stack,
-)
+from workbench.backends.llvm_ir.lanes import broadcast, combine_lanes, extract, shuffle, stack
 from workbench.backends.llvm_ir.loops import Loops
 from workbench.backends.llvm_ir.memory import LLVMMemory
 from workbench.backends.llvm_ir.operands import Operands
@@ -33,16 +27,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
 
 _NEVER_WRITTEN = frozenset(
-    {
-        Ops.CONST,
-        Ops.PARAM,
-        Ops.RANGE,
-        Ops.LANES,
-        Ops.REG,
-        Ops.DEFINE,
-        Ops.BLOCK,
-        Ops.AFTER,
-    }
+    {Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE, Ops.BLOCK, Ops.AFTER}
 )
 
 
@@ -123,8 +108,4 @@ class LLVMWalker:
             return shuffle(args, node.dtype, node.arg)
         if node.op is Ops.HREDUCE:
             return combine_lanes(node.arg, args[0], node.src[0].dtype, step)
-        raise CompileError(
-            "render",
-            f"LLVM has no instruction for {node.op.name}",
-            hint=advice(),
-        )
+        raise CompileError("render", f"LLVM has no instruction for {node.op.name}", hint=advice())

@@ -49,22 +49,14 @@ class Metal(Dialect):
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         return call(self.vector(dtype), *[words for words, _ in lanes])
 
-    def convert(
-        self, value: Expression, source: DType, dtype: DType
-    ) -> Expression | None:
+    def convert(self, value: Expression, source: DType, dtype: DType) -> Expression | None:
         return call(self.vector(dtype), value[0])
 
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         return call(f"as_type<{self.scalar(dtype)}>", value[0])
 
     def load_vector(
-        self,
-        name: str,
-        index: str,
-        dtype: DType,
-        space: str,
-        aligned: bool,
-        constant: bool,
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         space_words = f"{_SPACES[space]}{'const ' if constant else ''}"
         if aligned:
@@ -93,9 +85,7 @@ class Metal(Dialect):
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"
 
-    def head(
-        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
-    ) -> list[str]:
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         listed = [
             f"device {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
             f" [[buffer({place})]]"
@@ -106,25 +96,15 @@ class Metal(Dialect):
             "uint3 item [[thread_position_in_threadgroup]]",
         ]
         items = math.prod(group_size(launch))
-        lines = [
-            f"[[max_total_threads_per_threadgroup({items})]]",
-            f"kernel void {name}(",
-        ]
-        return [
-            *lines,
-            *[f"    {each}," for each in listed[:-1]],
-            f"    {listed[-1]}) {{",
-        ]
+        lines = [f"[[max_total_threads_per_threadgroup({items})]]", f"kernel void {name}("]
+        return [*lines, *[f"    {each}," for each in listed[:-1]], f"    {listed[-1]}) {{"]
 
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
         return call("simd_shuffle_xor", value[0], f"ushort({distance})")
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return a function over simdgroup_matrix, whose elements a thread has by number."""
-        kind, element = (
-            self.vector(bits.vec(core.a.per_lane)),
-            self.scalar(core.operand),
-        )
+        kind, element = (self.vector(bits.vec(core.a.per_lane)), self.scalar(core.operand))
         total = self.vector(core.accumulator.vec(core.c.per_lane))
         word = self.scalar(core.accumulator)
         size = f"{core.m}x{core.n}"

@@ -22,9 +22,7 @@ class MetalMemory(Memory):
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
         gpu, size = MetalDriver.current().gpu, max(1, size_bytes)
         most = gpu.maxBufferLength()
-        buffer = (
-            gpu.newBufferWithLength_options_(size, SHARED) if size <= most else None
-        )
+        buffer = gpu.newBufferWithLength_options_(size, SHARED) if size <= most else None
         if buffer is None:
             raise MemoryError(f"a buffer has at most {most:,} bytes")
         return buffer
@@ -41,12 +39,7 @@ class MetalMemory(Memory):
             data[:] = self._bytes(handle, offset, data.size)
 
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         if size_bytes:
             data = self._bytes(source, source_offset, size_bytes).copy()

@@ -39,9 +39,7 @@ class MetalProgram:
         gpu, source = MetalDriver.current().gpu, self.source
         options = library("Metal").MTLCompileOptions.new()
         options.setFastMathEnabled_(False)  # it takes NaN for no value
-        compiled, error = gpu.newLibraryWithSource_options_error_(
-            source.text, options, None
-        )
+        compiled, error = gpu.newLibraryWithSource_options_error_(source.text, options, None)
         if compiled is None:
             raise refusal("metal", _words(error), source.text)
         function = compiled.newFunctionWithName_(source.name)
@@ -74,9 +72,7 @@ class MetalLaunch:
         items = self.group.width * self.group.height * self.group.depth
         most = self.pipeline.maxTotalThreadsPerThreadgroup()
         if items > most:
-            because = (
-                f"a work-group has {items} work-items, and the GPU takes {most} of this"
-            )
+            because = f"a work-group has {items} work-items, and the GPU takes {most} of this"
             raise DeviceError(f"METAL cannot launch {self.name}", because)
 
     def move(self, slot: int, buffer: Buffer) -> None:

@@ -32,17 +32,13 @@ def readable(assembly: str) -> tuple[AsmLine, ...]:
     """Return a compiler's assembly without directives, comments and needless labels."""
     lines = list(_instructions(assembly))
     used = {w for line in lines if not line.is_label for w in _NAME.findall(line.text)}
-    return tuple(
-        line for line in lines if not line.is_label or _is_shown(line.text[:-1], used)
-    )
+    return tuple(line for line in lines if not line.is_label or _is_shown(line.text[:-1], used))
 
 
 def code_loops(lines: Sequence[AsmLine]) -> list[range]:
     """Return the loops of some code, each from its label to a jump back to it, outer ones before
     inner ones."""
-    labels = {
-        line.text[:-1]: place for place, line in enumerate(lines) if line.is_label
-    }
+    labels = {line.text[:-1]: place for place, line in enumerate(lines) if line.is_label}
     loops: list[range] = []
     for place, line in enumerate(lines):
         start = labels.get(line.text.split()[-1], place)

@@ -33,12 +33,7 @@ class HostMemory(Memory):
         np.copyto(data, handle[offset : offset + data.size])
 
     def copy(
-        self,
-        target: Bytes,
-        target_offset: int,
-        source: Bytes,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Bytes, target_offset: int, source: Bytes, source_offset: int, size_bytes: int
     ) -> None:
         data = source[source_offset : source_offset + size_bytes]
         self.copy_in(target, target_offset, data)
@@ -56,9 +51,7 @@ class HostMemory(Memory):
 host_memory = HostMemory()
 """The memory of all devices that run in this process."""
 data_memory = HostMemory()
-data_memory.spare_limit_bytes = (
-    16 << 20
-)  # it is read once: small pieces are worth caching
+data_memory.spare_limit_bytes = 16 << 20  # it is read once: small pieces are worth caching
 memories[HOST] = data_memory
 
 

@@ -18,11 +18,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.backends.compilers.refusal import refusal
-from workbench.backends.native.machine import (
-    features_in_use,
-    features_left_out,
-    permits_amx,
-)
+from workbench.backends.native.machine import features_in_use, features_left_out, permits_amx
 from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork

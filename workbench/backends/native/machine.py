@@ -45,9 +45,7 @@ def cache_ways(folder: Path = CACHES) -> Ways:
     """Return how many lines a set of each data cache of core 0 holds; those of a common processor
     where the system does not say."""
     described = _described(folder, "ways_of_associativity")
-    ways = {
-        level: int(text) for level, text in described if text.isdigit() and int(text)
-    }
+    ways = {level: int(text) for level, text in described if text.isdigit() and int(text)}
     return tuple((dict(TYPICAL_WAYS) | ways).items())
 
 

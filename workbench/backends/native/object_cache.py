@@ -27,10 +27,7 @@ _writes = itertools.count(1)
 
 
 def object_of(
-    text: str,
-    compiler: Sequence[str],
-    machine: Sequence[str],
-    compile_text: Callable[[str], bytes],
+    text: str, compiler: Sequence[str], machine: Sequence[str], compile_text: Callable[[str], bytes]
 ) -> bytes:
     """Return the object file of `text`: the one in the cache, or what `compile_text` returns.
 
@@ -70,9 +67,7 @@ def put(key: str, content: bytes) -> None:
     try:
         replace_file(folder / key, _wrap(key, content))
     except OSError as error:
-        _warn(
-            f"the cache {folder} cannot be written ({error.strerror}); going on without"
-        )
+        _warn(f"the cache {folder} cannot be written ({error.strerror}); going on without")
     if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
         trim(_LIMIT_BYTES)
 

@@ -11,6 +11,4 @@ def object_of(text: str) -> bytes:
     Errors: CompileError if LLVM refuses the text.
     """
     host = jit.host()
-    return object_cache.object_of(
-        text, [host.version], host.machine, jit.compile_object
-    )
+    return object_cache.object_of(text, [host.version], host.machine, jit.compile_object)

@@ -22,15 +22,9 @@ def processor_target(name: str) -> Target:
     """Return a Target with the caches of this machine's processor. It reads a few small files, in
     0.5 ms."""
     with no_fork:
-        from workbench.backends.native.machine import (
-            cache_ways,
-            known_caches,
-            line_bytes,
-        )
+        from workbench.backends.native.machine import cache_ways, known_caches, line_bytes
 
-    return Target(
-        name, caches=known_caches(), ways=cache_ways(), line_bytes=line_bytes()
-    )
+    return Target(name, caches=known_caches(), ways=cache_ways(), line_bytes=line_bytes())
 
 
 def compiled_target(name: str) -> Target:

@@ -216,8 +216,6 @@ def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:
         return True
     # Lowering may have turned low-precision floats into their bits.
     as_bits = (
-        dtype.kind == "uint"
-        and dtype.bits == buffer.dtype.bits
-        and buffer.dtype.is_low_precision
+        dtype.kind == "uint" and dtype.bits == buffer.dtype.bits and buffer.dtype.is_low_precision
     )
     return (buffer.dtype is dtype or as_bits) and buffer.size >= size

@@ -20,9 +20,7 @@ def _core(m: int, n: int, k: int, a: str, b: str, c: str, name: str) -> TensorCo
 
 
 BFMMLA = _core(2, 2, 4, "k0 k1 m0", "k0 k1 n0", "n0 m0", "bfmmla")
-DPBF16PS = _core(
-    4, 16, 2, "k0 m0 m1", "k0 n0 n1 n2 n3", "n0 n1 n2 n3 m0 m1", "dpbf16ps"
-)
+DPBF16PS = _core(4, 16, 2, "k0 m0 m1", "k0 n0 n1 n2 n3", "n0 n1 n2 n3 m0 m1", "dpbf16ps")
 TDPBF16PS = _core(
     16, 16, 32, "k0 k1 k2 k3 k4 m0 m1 m2 m3", "k0 n0 n1 n2 n3 k1 k2 k3 k4",
     "n0 n1 n2 n3 m0 m1 m2 m3", "tdpbf16ps",

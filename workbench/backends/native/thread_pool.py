@@ -50,9 +50,7 @@ def _current_core() -> Callable[[], int] | None:
     """Return the system's function for the current core of a thread, None where there is none."""
     if os.name != "posix":
         return None
-    question: Callable[[], int] | None = getattr(
-        ctypes.CDLL(None), "sched_getcpu", None
-    )
+    question: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
     return question
 
 

@@ -50,9 +50,7 @@ class NullDevice(DeviceInfo):
     def _target(self) -> Target:
         return replace(self.source_device.target, device=self.name)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return self.source_device.render(block, linear, tree)
 
     def load(self, source: Source) -> Program:

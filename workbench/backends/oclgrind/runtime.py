@@ -9,18 +9,9 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
-from workbench.backends.compilers.refusal import (
-    errors_in,
-    missing_kernel,
-    require_arguments,
-)
+from workbench.backends.compilers.refusal import errors_in, missing_kernel, require_arguments
 from workbench.backends.oclgrind.report import findings
-from workbench.backends.oclgrind.simulate import (
-    Outcome,
-    Simulation,
-    compile_text,
-    simulate,
-)
+from workbench.backends.oclgrind.simulate import Outcome, Simulation, compile_text, simulate
 from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
@@ -101,9 +92,7 @@ def _ask(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     except CompileError as error:
         if error.stage != function.__module__.rpartition(".")[2]:
             raise
-        raise DeviceError(
-            "the kernel cannot be simulated", error.because, error.hint
-        ) from error
+        raise DeviceError("the kernel cannot be simulated", error.because, error.hint) from error
 
 
 def _refuse(source: Source, report: str) -> None:

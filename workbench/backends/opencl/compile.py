@@ -62,7 +62,5 @@ def compile_kernel(kernel: KernelText) -> bytes:
             return pocl.binary(driver.context, *kernel)
         except CompileError as error:
             because = error.because.replace(pocl.KERNEL, kernel.name)
-            raise CompileError(
-                error.stage, because, hint=error.hint, line=error.line
-            ) from None
+            raise CompileError(error.stage, because, hint=error.hint, line=error.line) from None
     return binary_in(build(driver.context, kernel.text))

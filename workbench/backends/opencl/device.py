@@ -25,9 +25,7 @@ class OpenCLDevice(WorkGroupDevice):
     has_machine_code = False
     about = "work-groups, through an OpenCL driver"
     extra = "opencl"
-    needs = (
-        "which brings a driver for the processor (PoCL); drivers of GPUs are found too"
-    )
+    needs = "which brings a driver for the processor (PoCL); drivers of GPUs are found too"
     aliases = ("CL",)
     rank = 95
     queues = True

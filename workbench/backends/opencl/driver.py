@@ -45,9 +45,7 @@ class OpenCLDriver(GpuDriver):
         return Target(
             self.name,
             vector_bytes=16,
-            native_transcendentals=bool(
-                is_gpu
-            ),  # those of PoCL give wrong answers for NaN
+            native_transcendentals=bool(is_gpu),  # those of PoCL give wrong answers for NaN
             conversions=(dtypes.float16,),
             converts_in_memory=True,
             grid_limits=(1 << 31, 1 << 16, 1 << 16),

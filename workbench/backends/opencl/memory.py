@@ -37,12 +37,7 @@ class OpenCLMemory(Memory):
         cl.enqueue_copy(queue, data, handle, src_offset=offset, is_blocking=True)
 
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         cl = library("pyopencl")
         cl.enqueue_copy(

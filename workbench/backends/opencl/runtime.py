@@ -92,9 +92,7 @@ class OpenCLLaunch:
                 OpenCLDriver.current().queue, self.kernel, self.items, self.group
             )
         except cl.Error as error:
-            raise DeviceError(
-                f"OPENCL cannot launch {self.source.name}", str(error)
-            ) from error
+            raise DeviceError(f"OPENCL cannot launch {self.source.name}", str(error)) from error
 
     def __call__(self, wait: bool = True) -> None:
         event = self._enqueue()

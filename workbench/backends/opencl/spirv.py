@@ -23,18 +23,8 @@ _MACHINE = "spirv64"
 _TARGET = f"--target={SPIRV.triple}"
 _NAMES = "-fno-discard-value-names"  # blocks are found by them
 _READ = ("-x", "cl", STANDARD, "-gline-tables-only", "-emit-llvm", _NAMES)
-_WRITE = (
-    "-x",
-    "ir",
-    "-Xclang",
-    "-disable-llvm-passes",
-    _NAMES,
-    "-mllvm",
-    "--spirv-ext=all",
-)
-_COPY = re.compile(
-    r"^define [^\n]*@__clang_ocl_kern_imp_.*?^}\n", re.MULTILINE | re.DOTALL
-)
+_WRITE = ("-x", "ir", "-Xclang", "-disable-llvm-passes", _NAMES, "-mllvm", "--spirv-ext=all")
+_COPY = re.compile(r"^define [^\n]*@__clang_ocl_kern_imp_.*?^}\n", re.MULTILINE | re.DOTALL)
 """A kernel as a function, which clang writes for other kernels to call."""
 
 
@@ -53,9 +43,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         what = "there is no compiler of OpenCL C for other machines here"
         raise DeviceError(what, "no clang here writes SPIR-V", how_to_get())
     code = gpu_machine_code(SPIRV, "", source, target)
-    return replace(
-        code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})"
-    )
+    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})")
 
 
 def how_to_get() -> str:
@@ -68,12 +56,8 @@ def compile_text(clang: Clang, text: str) -> MachineCode:
 
     Errors: CompileError with the line that clang refuses.
     """
-    ir = clang.compile(
-        text, {NAME: HEADER}, *_READ, _TARGET, "-O2", "-fno-unroll-loops"
-    )
+    ir = clang.compile(text, {NAME: HEADER}, *_READ, _TARGET, "-O2", "-fno-unroll-loops")
     located = without_locations(_COPY.sub("", ir))
     marked = with_marks(located.text, lambda line: located.numbers[line - 1])
-    written = clang.compile(
-        marked.text, {}, *_WRITE, _TARGET, "-O2", "-fno-unroll-loops"
-    )
+    written = clang.compile(marked.text, {}, *_WRITE, _TARGET, "-O2", "-fno-unroll-loops")
     return replace(read_spirv(written, marked), compiler=clang.name)

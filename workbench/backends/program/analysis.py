@@ -70,9 +70,7 @@ def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
     return tuple(sorted(params, key=lambda param: param.slot))
 
 
-def _scratch(
-    linear: tuple[UOp, ...], alignment_bytes: int
-) -> tuple[dict[UOp, int], int]:
+def _scratch(linear: tuple[UOp, ...], alignment_bytes: int) -> tuple[dict[UOp, int], int]:
     offsets: dict[UOp, int] = {}
     total = 0
     for node in linear:

@@ -43,9 +43,7 @@ def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
     count = len(code.src) - len(starts)
     arguments, others = code.src[:count], code.src[count:]
     copies = [
-        CopiedArgument(
-            arguments[place].slot, other.slot, other.length * other.dtype.itemsize
-        )
+        CopiedArgument(arguments[place].slot, other.slot, other.length * other.dtype.itemsize)
         for place, other in zip(starts, others, strict=True)
     ]
     return [argument.slot for argument in arguments], copies

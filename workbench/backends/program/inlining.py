@@ -20,16 +20,7 @@ TRANSPARENT = frozenset({Ops.INDEX, Ops.AFTER, Ops.BROADCAST})
 """Ops that are never variables: their users use their source."""
 LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
 _STATEMENTS = frozenset(
-    {
-        Ops.LOOP,
-        Ops.ENDLOOP,
-        Ops.IF,
-        Ops.ENDIF,
-        Ops.SET,
-        Ops.STORE,
-        Ops.BLOCK,
-        Ops.BARRIER,
-    }
+    {Ops.LOOP, Ops.ENDLOOP, Ops.IF, Ops.ENDIF, Ops.SET, Ops.STORE, Ops.BLOCK, Ops.BARRIER}
     | {Ops.SPECIAL}
 )
 
@@ -96,9 +87,7 @@ def _find_inline(
             lasts[position] = position
             continue
         reads = _reads(node)
-        if any(
-            position < c < lasts[position] for r in reads for c in changes.get(r, ())
-        ):
+        if any(position < c < lasts[position] for r in reads for c in changes.get(r, ())):
             lasts[position] = position
             continue
         plan.once.add(position)
@@ -174,9 +163,7 @@ def _is_arithmetic(node: UOp) -> bool:
     """Whether a scalar is computed from loop counters and constants alone."""
     if node.dtype.count > 1 or not (node.dtype.kind == "index" or node.dtype.is_bool):
         return False
-    return all(
-        n.is_elementwise or n.op in (Ops.CONST, Ops.RANGE) for n in node.toposort()
-    )
+    return all(n.is_elementwise or n.op in (Ops.CONST, Ops.RANGE) for n in node.toposort())
 
 
 def _find_beginnings(

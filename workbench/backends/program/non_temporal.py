@@ -66,10 +66,7 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp], target: Target) -> Iterat
     rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:
         nbytes = store.src[1].dtype.itemsize
-        if (
-            nbytes >= LEAST_BYTES
-            and alignment(store.src[0], most) % min(nbytes, line_bytes) == 0
-        ):
+        if nbytes >= LEAST_BYTES and alignment(store.src[0], most) % min(nbytes, line_bytes) == 0:
             parts, offset = terms(store.place.flat_index)
             key = _place(store), frozenset(parts.items())
             rows.setdefault(key, []).append((offset, store))

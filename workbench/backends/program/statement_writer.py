@@ -30,9 +30,7 @@ class StatementWriter:
     def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
         """Return the positions of a node and of all nodes inlined in its expression."""
         inside = [self._inline[s] for s in node.src if s in self._inline]
-        return (
-            tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
-        )
+        return tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
 
     def _is_short(self, position: int, words: str) -> bool:
         """Whether the value at a position may, and should, stand where it is used."""

@@ -50,9 +50,7 @@ class CodeWriter(Names):
     def comment(self, words: str, at: int) -> None:
         """Put a comment before line `at`: one line, cut where it would be too long."""
         line = "  " * (self.depth + 1) + "// " + words.replace("\n", " ")
-        self.lines.insert(
-            at, line if len(line) <= _LONGEST else line[:_LONGEST] + " .."
-        )
+        self.lines.insert(at, line if len(line) <= _LONGEST else line[:_LONGEST] + " ..")
         self.positions.insert(at, ())
 
     def identifier(self, name: str) -> str:

@@ -31,9 +31,7 @@ class PythonDevice(DeviceInfo):
     def _target(self) -> Target:
         return Target(self.name, native_transcendentals=True, native_low_precision=True)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         with no_fork:
             from workbench.backends.python.render import render
 

@@ -88,9 +88,7 @@ def _body(
             inside = (*path, place)
             parts = _body(child.src[1:], inside, owned)
             storage = owned.get(inside, ())
-            body.append(
-                EmulatorLoop(child.src[0], parts, storage, _lanes(parts, storage))
-            )
+            body.append(EmulatorLoop(child.src[0], parts, storage, _lanes(parts, storage)))
         elif child.op in (Ops.STORE, Ops.ACCUMULATE):
             body.append(_statement(child))
         elif child.op not in (Ops.DEFINE, Ops.BARRIER):
@@ -98,9 +96,7 @@ def _body(
     return tuple(body)
 
 
-def _lanes(
-    body: Sequence[EmulatorLoop | EmulatorStatement], storage: Sequence[UOp]
-) -> int:
+def _lanes(body: Sequence[EmulatorLoop | EmulatorStatement], storage: Sequence[UOp]) -> int:
     sizes = [math.prod(define.memory_shape) for define in storage]
     for part in body:
         if isinstance(part, EmulatorStatement):

@@ -16,12 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from workbench.backends.program.source import Source
-from workbench.backends.python.plan import (
-    EmulatorLoop,
-    EmulatorPlan,
-    EmulatorStatement,
-    make_plan,
-)
+from workbench.backends.python.plan import EmulatorLoop, EmulatorPlan, EmulatorStatement, make_plan
 from workbench.backends.python.statement import Array, State, execute
 from workbench.base.errors import DeviceError
 from workbench.base.unpicklable import Unpicklable
@@ -65,9 +60,7 @@ class EmulatorProgram(Unpicklable):
         what = f"cannot launch {self.source.name}"
         params = self.source.params
         if len(arrays) < len(params):
-            raise DeviceError(
-                what, f"it takes {len(params)} buffers, not {len(arrays)}"
-            )
+            raise DeviceError(what, f"it takes {len(params)} buffers, not {len(arrays)}")
         for slot, (dtype, size) in enumerate(params):
             array = arrays[slot]
             if dtype.bits and (array.dtype != dtype.numpy or array.size < size):
@@ -106,9 +99,7 @@ class _Run:
             self.body(self.plan.body, self.plan.storage)
 
     def body(
-        self,
-        body: tuple[EmulatorLoop | EmulatorStatement, ...],
-        storage: tuple[UOp, ...],
+        self, body: tuple[EmulatorLoop | EmulatorStatement, ...], storage: tuple[UOp, ...]
     ) -> None:
         self.state.open_storage(storage)
         for child in body:

@@ -128,9 +128,7 @@ class _Frame:
         self.check(value, buffer.length, buffer, at, verb)
         return value
 
-    def cells(
-        self, at: UOp, indexes: Sequence[UOp], valid: Array | None
-    ) -> tuple[Array, Any]:
+    def cells(self, at: UOp, indexes: Sequence[UOp], valid: Array | None) -> tuple[Array, Any]:
         """Return (array, key): `array[key]` are the elements of storage, lane by lane.
 
         Where each index is an axis from end to end, or one number, the array is a view with a
@@ -146,9 +144,7 @@ class _Frame:
             self.check(value, size, define, at, "reaches")
         places: list[int] = list(range(depth))
         picks: list[Any] = [slice(None)] * depth
-        for size, index, value in zip(
-            data.shape[depth:], indexes, offsets, strict=True
-        ):
+        for size, index, value in zip(data.shape[depth:], indexes, offsets, strict=True):
             if np.ndim(value) == 0:
                 picks.append(int(value))
             elif self._covers(index, size) and self.place[index] not in places:
@@ -222,9 +218,7 @@ def _reduce(frame: _Frame, node: UOp) -> Array:
 
 
 def _combine(op: Ops, value: Array, lanes: tuple[int, ...]) -> Array:
-    return REDUCTIONS[op].ufunc.reduce(
-        value, axis=lanes, keepdims=True, dtype=value.dtype
-    )
+    return REDUCTIONS[op].ufunc.reduce(value, axis=lanes, keepdims=True, dtype=value.dtype)
 
 
 def _store(frame: _Frame, node: UOp) -> None:

@@ -42,9 +42,7 @@ class WasmDevice(DeviceInfo):
     def _target(self) -> Target:
         return Target(self.name, vector_bytes=16, vector_registers=16)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         with no_fork:
             from workbench.backends.wasm.render import render
         return render(linear, self.target)

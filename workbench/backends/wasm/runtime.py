@@ -64,9 +64,7 @@ class WasmProgram:
     @once
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source."""
-        return readable(
-            in_child(llvm.assembly_of, with_locations(self.source.text), ISA)
-        )
+        return readable(in_child(llvm.assembly_of, with_locations(self.source.text), ISA))
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
@@ -103,9 +101,7 @@ class WasmLaunch:
             self.program.kernel(engine().store, *self._arguments)
         except library("wasmtime").Trap as error:
             what = f"the kernel {self.program.source.name} was stopped"
-            raise DeviceError(
-                what, str(error).strip().splitlines()[-1].strip()
-            ) from None
+            raise DeviceError(what, str(error).strip().splitlines()[-1].strip()) from None
 
     def __del__(self) -> None:
         scratch = getattr(self, "_scratch", None)

@@ -23,12 +23,7 @@ from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.webgpu import long_integers
 from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
-from workbench.backends.webgpu.packed import (
-    PackedMemory,
-    fills_words,
-    is_packed,
-    word_count,
-)
+from workbench.backends.webgpu.packed import PackedMemory, fills_words, is_packed, word_count
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import LanguageError
 from workbench.ir.node.ops import Ops
@@ -110,9 +105,7 @@ class Wgsl(Dialect):
         value = self._packed.load(name, index, byte, self.scalar(byte))
         return (f"{value} != 0u", EQUAL) if dtype.is_bool else (value, ATOM)
 
-    def store_element(
-        self, name: str, index: str, dtype: DType, value: Expression
-    ) -> str:
+    def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
         if not self._is_shared_word(name, dtype):
             return super().store_element(name, index, dtype, value)
         byte, words = dtype, value[0]
@@ -121,13 +114,7 @@ class Wgsl(Dialect):
         return self._packed.store(name, index, byte, self.scalar(byte), words)
 
     def load_vector(
-        self,
-        name: str,
-        index: str,
-        dtype: DType,
-        space: str,
-        aligned: bool,
-        constant: bool,
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         if not self._has_whole_words(name, dtype, aligned):
             return None
@@ -151,9 +138,7 @@ class Wgsl(Dialect):
             return long_integers.constant(int(value))
         return super().constant(value, dtype)
 
-    def operation(
-        self, node: UOp, arguments: Sequence[Expression]
-    ) -> Expression | None:
+    def operation(self, node: UOp, arguments: Sequence[Expression]) -> Expression | None:
         op, source = node.op, node.src[0].dtype.scalar
         if not long_integers.has_words(source):
             return None
@@ -188,11 +173,7 @@ class Wgsl(Dialect):
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
-        if (
-            long_integers.has_words(dtype)
-            or long_integers.has_words(source)
-            and dtype.is_float
-        ):
+        if long_integers.has_words(dtype) or long_integers.has_words(source) and dtype.is_float:
             return self._with_functions(long_integers.cast(value, source, dtype))
         if long_integers.has_words(source):
             value, source = long_integers.low_word(value), dtypes.uint32
@@ -204,9 +185,7 @@ class Wgsl(Dialect):
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         return call(f"bitcast<{self.scalar(dtype)}>", value[0])
 
-    def choose(
-        self, condition: Expression, yes: Expression, no: Expression
-    ) -> Expression:
+    def choose(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
         return call("select", no[0], yes[0], condition[0])
 
     def negative(self, value: Expression, dtype: DType) -> Expression:
@@ -234,9 +213,7 @@ class Wgsl(Dialect):
     def shift(self, amount: Expression, tight: int) -> str:
         return f"u32({amount[0]})"
 
-    def apply(
-        self, op: Ops, dtype: DType, arguments: Sequence[Expression]
-    ) -> Expression:
+    def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
         if op in FUNCTIONS:
             name, declarations = FUNCTIONS[op]
             self._declarations |= dict.fromkeys(declarations)
@@ -278,9 +255,7 @@ class Wgsl(Dialect):
         part = f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"
         return f"i32({part})"
 
-    def head(
-        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
-    ) -> list[str]:
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         bindings = [
             f"@group(0) @binding({place}) var<storage, {'read_write' if p.is_written else 'read'}>"
             f" {p.name}: array<{self._element_type(p)}>;"

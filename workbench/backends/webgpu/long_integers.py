@@ -9,14 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workbench.backends.program.expression import (
-    ATOM,
-    EQUAL,
-    UNARY,
-    Expression,
-    call,
-    paren,
-)
+from workbench.backends.program.expression import ATOM, EQUAL, UNARY, Expression, call, paren
 from workbench.base.dtypes import DType
 from workbench.ir.node.ops import Ops
 
@@ -144,9 +137,7 @@ fn float32_of_int64(a: vec2<u32>) -> f32 {
   let size: f32 = float32_of_uint64(abs_64(a));
   return select(size, -size, bitcast<i32>(a.y) < 0);
 }"""
-_TEXTS: Mapping[str, str] = {
-    text[3 : text.index("(")]: text for text in _FUNCTIONS.split("\n\n")
-}
+_TEXTS: Mapping[str, str] = {text[3 : text.index("(")]: text for text in _FUNCTIONS.split("\n\n")}
 NAMES = frozenset(_TEXTS)
 """The names of the functions."""
 # fmt: off
@@ -169,9 +160,7 @@ def constant(value: int) -> Expression:
     return call(WORDS, f"{value & _MASK}u", f"{value >> 32 & _MASK}u")
 
 
-def operation(
-    op: Ops, dtype: DType, arguments: Sequence[Expression]
-) -> Expression | None:
+def operation(op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression | None:
     """Return an operation on integers of `dtype`; None where the language has an operator."""
     words = [each for each, _ in arguments]
     if op in (Ops.CMPEQ, Ops.CMPNE):
@@ -186,9 +175,7 @@ def operation(
         words[1] = low_word(arguments[1])[0]
     if op in _OF_WORDS:
         return call(_OF_WORDS[op], *words)
-    return (
-        call(f"{_OF_NUMBERS[op]}_{dtype.name}", *words) if op in _OF_NUMBERS else None
-    )
+    return call(f"{_OF_NUMBERS[op]}_{dtype.name}", *words) if op in _OF_NUMBERS else None
 
 
 def cast(value: Expression, source: DType, dtype: DType) -> Expression:

@@ -55,12 +55,7 @@ class WebGpuMemory(Memory):
             data[:] = words[: data.size]
 
     def copy(
-        self,
-        target: Any,
-        target_offset: int,
-        source: Any,
-        source_offset: int,
-        size_bytes: int,
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
     ) -> None:
         if size_bytes % WORD or target is source:
             data = self._read(source, source_offset, whole_words(size_bytes))

@@ -17,9 +17,7 @@ from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
-_STORAGE = re.compile(
-    r"((?:@\s*\w+\s*\([^()]*\)\s*)+)var\s*<\s*storage\s*,\s*read_write\s*,?\s*>"
-)
+_STORAGE = re.compile(r"((?:@\s*\w+\s*\([^()]*\)\s*)+)var\s*<\s*storage\s*,\s*read_write\s*,?\s*>")
 _BINDING = re.compile(r"@\s*binding\s*\(\s*(\d+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*(?:(?!/\*|\*/).)*\*/", re.DOTALL)
 
@@ -50,9 +48,7 @@ class WebGpuProgram:
         device, wgpu = WebGpuDriver.current().device, library("wgpu")
         most = device.limits["max-storage-buffers-per-shader-stage"]
         if len(self.slots) > most:
-            because = (
-                f"it has {len(self.slots)} buffers, and this GPU binds {most} at most"
-            )
+            because = f"it has {len(self.slots)} buffers, and this GPU binds {most} at most"
             raise CompileError("webgpu", because, hint="fewer inputs")
         try:
             module = device.create_shader_module(code=self.source.text)
@@ -148,8 +144,7 @@ class WebGpuLaunch:
             if slot not in written_slots and id(self.buffers[slot].handle) in written
         }
         entries = [
-            {"binding": place, "resource": self._resource(slot)}
-            for place, slot in enumerate(slots)
+            {"binding": place, "resource": self._resource(slot)} for place, slot in enumerate(slots)
         ]
         layout = self.pipeline.get_bind_group_layout(0)
         self._group = device.create_bind_group(layout=layout, entries=entries)

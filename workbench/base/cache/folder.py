@@ -21,9 +21,7 @@ def cache_folder() -> Path:
     if xdg_cache.is_absolute():
         return xdg_cache / "workbench"
     if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
-        )
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
     home = Path(os.path.expanduser("~"))
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "workbench"

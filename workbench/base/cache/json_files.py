@@ -34,9 +34,7 @@ def read_json(folder: str, name: str, kind: type[T]) -> T | None:
         return None
 
 
-def update_json(
-    folder: str, name: str, kind: type[T], change: Callable[[T | None], T]
-) -> None:
+def update_json(folder: str, name: str, kind: type[T], change: Callable[[T | None], T]) -> None:
     """Write the value that `change` returns for a file's content (None: there is no file, or it is
     damaged). A file that cannot be read at present is left as it is, with a warning."""
     path = private_folder(folder)

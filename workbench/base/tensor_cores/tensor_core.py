@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.base.dtypes import DType
-from workbench.base.tensor_cores.layout import (
-    COLUMNS,
-    NO_AXIS,
-    ROWS,
-    STEPS,
-    Fragment,
-)
+from workbench.base.tensor_cores.layout import COLUMNS, NO_AXIS, ROWS, STEPS, Fragment
 
 
 class TensorCore(NamedTuple):
@@ -70,9 +64,7 @@ def misfit(core: TensorCore) -> str:
         own = sorted(bit for bit in bits if bit != NO_AXIS)
         axes = TILE_AXES[name]
         needed = sorted(
-            f"{axis}{place}"
-            for axis in axes
-            for place in range(sizes[axis].bit_length() - 1)
+            f"{axis}{place}" for axis in axes for place in range(sizes[axis].bit_length() - 1)
         )
         if own != needed:
             return f"{name} has the bits {' '.join(own)}, not {' '.join(needed)}"

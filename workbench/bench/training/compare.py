@@ -65,9 +65,7 @@ class TrainingRow:
         if peer not in self.measurements or other not in self.measurements:
             return None
         pairs = zip(
-            self.measurements[other].samples_s,
-            self.measurements[peer].samples_s,
-            strict=True,
+            self.measurements[other].samples_s, self.measurements[peer].samples_s, strict=True
         )
         return statistics.median(a / b for a, b in pairs)
 
@@ -129,11 +127,7 @@ def _row(
         }
         samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
     measurements = {
-        name: TrainingMeasurement(
-            samples_s=samples[name],
-            memory=memory[name],
-            **firsts[name],
-        )
+        name: TrainingMeasurement(samples_s=samples[name], memory=memory[name], **firsts[name])
         for name in workers
     }
     return TrainingRow(model.name, measurements, absent)

@@ -65,9 +65,7 @@ def _of_workbench(model: Model) -> dict[str, int]:
         planned_bytes.append(plan.peak_bytes)
         return plan
 
-    def watched(
-        self: replay.Replay, memory: Sequence[Buffer], *more: Any
-    ) -> list[Buffer]:
+    def watched(self: replay.Replay, memory: Sequence[Buffer], *more: Any) -> list[Buffer]:
         blocks.update({b.owner: size_class(b.owner.nbytes) for b in memory})
         return run(self, memory, *more)
 

@@ -76,8 +76,7 @@ def _goals(rows: Sequence[TrainingRow]) -> Iterator[str]:
         ]
         yield _goal("first step over tinygrad's, the worst", max(firsts), TO_TINYGRAD)
     peaks = [
-        row.measurements[OURS.name].memory["peak"]
-        / row.measurements[TORCH].memory["peak"]
+        row.measurements[OURS.name].memory["peak"] / row.measurements[TORCH].memory["peak"]
         for row in rows
         if TORCH in row.measurements
         and row.measurements[TORCH].memory

@@ -24,9 +24,7 @@ def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
     part = cost.limit
     slowest = cost.seconds[part]
     if cost.launch_s > slowest:
-        why = (
-            f"it takes {seconds_text(cost.launch_s)}, the work {seconds_text(slowest)}"
-        )
+        why = f"it takes {seconds_text(cost.launch_s)}, the work {seconds_text(slowest)}"
         return Bottleneck("launch", why)
     if part == "latency":
         return _latency(cost)
@@ -44,9 +42,7 @@ def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
         why = f"{cost.occupancy.use.items} work-items in {plural(cost.warps, 'warp')} of a group"
         full = cost.occupancy.use.items / cost.warps / cost.target.warp_lanes
         if full < 1:
-            return Bottleneck(
-                "idle lanes", f"{why}: {1 - full:.0%} of the lanes do nothing"
-            )
+            return Bottleneck("idle lanes", f"{why}: {1 - full:.0%} of the lanes do nothing")
         return Bottleneck(part, "warps begin one in each cycle and part of a unit")
     if part == "arithmetic" and cost.has_products:
         products = seconds_text(cost.seconds[TENSOR])

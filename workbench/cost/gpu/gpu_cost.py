@@ -18,12 +18,7 @@ from workbench.backends.program.launch import launch_shape
 from workbench.base.target import Hardware, Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
-from workbench.cost.gpu.group_cycles import (
-    NO_FLOAT64,
-    TENSOR,
-    GroupCycles,
-    pipe_cycles,
-)
+from workbench.cost.gpu.group_cycles import NO_FLOAT64, TENSOR, GroupCycles, pipe_cycles
 from workbench.cost.gpu.group_time import group_cycles
 from workbench.cost.gpu.item_work import ItemWork, item_work
 from workbench.cost.gpu.memory_traffic import Residency, bytes_from, level_speeds
@@ -122,13 +117,9 @@ class GpuCost(RunCost):
         return limits
 
     def notes(self) -> list[str]:
-        lines = [
-            f"occupancy {self.occupancy}{' (registers estimated)' if self.estimated else ''}"
-        ]
+        lines = [f"occupancy {self.occupancy}{' (registers estimated)' if self.estimated else ''}"]
         if self.spilled:
-            lines.append(
-                f"{plural(self.spilled, 'register')} of each work-item go to memory"
-            )
+            lines.append(f"{plural(self.spilled, 'register')} of each work-item go to memory")
         rows = self.accesses
         if rows.transactions > rows.least_transactions:
             lines.append(
@@ -160,9 +151,7 @@ class GpuCost(RunCost):
         return "\n".join([*lines, *self.notes()])
 
 
-def gpu_cost(
-    kernel: UOp, target: Target, original: UOp, registers: int | None = None
-) -> GpuCost:
+def gpu_cost(kernel: UOp, target: Target, original: UOp, registers: int | None = None) -> GpuCost:
     """Return the cost of a kernel (a SINK) on a machine with work-groups and published figures.
 
     `registers` of a work-item are those that a compiler said, if it did. Errors: CompileError where
@@ -177,9 +166,7 @@ def gpu_cost(
     needed = estimated_registers(linear) if registers is None else registers
     most = _most_registers(hardware, items, target.warp_lanes)
     registers_used = min(needed, most) if most else needed
-    use = GroupUse(
-        items, registers_used, sum(size_of(n) * n.dtype.itemsize for n in shared)
-    )
+    use = GroupUse(items, registers_used, sum(size_of(n) * n.dtype.itemsize for n in shared))
     units = occupancy(target, use)
     at_once = min(groups, units.groups * hardware.units)
     residency = Residency(groups, units.groups, at_once)

@@ -59,10 +59,7 @@ class GroupCycles:
         return {"arithmetic": max(cycles.values(), default=0.0)} | parts
 
     def uses(
-        self,
-        linear: Sequence[UOp],
-        accesses: Sequence[WarpAccess],
-        pipe: Sequence[float],
+        self, linear: Sequence[UOp], accesses: Sequence[WarpAccess], pipe: Sequence[float]
     ) -> dict[UOp, dict[str, float]]:
         """Return, for each node, the cycles that all warps of a group take of what they share, each
         time that they come to it."""
@@ -80,11 +77,7 @@ class GroupCycles:
         """Return the cycles of each level below the first cache for a byte that moves there."""
         speeds, requested = level_speeds(self._hardware), max(1, self.moved["L1"])
         return {
-            level: moved
-            / requested
-            * self.units
-            * self._hardware.clock_hz
-            / speeds[level]
+            level: moved / requested * self.units * self._hardware.clock_hz / speeds[level]
             for level, moved in self.moved.items()
             if level != "L1"
         }
@@ -97,11 +90,7 @@ class GroupCycles:
             of_pipe = operations * lanes / _rate(hardware, kind)
             cycles[pipe] = cycles.get(pipe, 0.0) + of_pipe
         for operand_format, number in work.products.items():
-            rate = (
-                hardware.tensor_peak(operand_format)
-                / hardware.units
-                / hardware.clock_hz
-            )
+            rate = hardware.tensor_peak(operand_format) / hardware.units / hardware.clock_hz
             cycles[TENSOR] = cycles.get(TENSOR, 0.0) + 2 * self.warps * number / rate
         return cycles
 

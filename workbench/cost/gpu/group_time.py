@@ -76,9 +76,7 @@ class BarrierPhase:
 
 
 def group_cycles(
-    linear: Sequence[UOp],
-    uses: Mapping[UOp, Mapping[str, float]],
-    copies_async: bool,
+    linear: Sequence[UOp], uses: Mapping[UOp, Mapping[str, float]], copies_async: bool
 ) -> float:
     """Return the cycles of a group alone; `uses` has, for each node, the cycles of what warps share
     that all warps of a group take of it each time."""
@@ -154,11 +152,7 @@ def _add(
 
 def steps_in_flight(own: Sequence[UOp], copies: Collection[UOp] = ()) -> int:
     """Return how many steps of a loop have their loads in flight together."""
-    loaded = sum(
-        max(1, n.dtype.itemsize // REGISTER_BYTES)
-        for n in own
-        if _is_awaited(n, copies)
-    )
+    loaded = sum(max(1, n.dtype.itemsize // REGISTER_BYTES) for n in own if _is_awaited(n, copies))
     return min(MOST_STEPS, max(1, LOADS_IN_FLIGHT // max(1, loaded)))
 
 
@@ -171,9 +165,7 @@ def _latency(nodes: Sequence[UOp], copies: Collection[UOp], steps: int = 1) -> f
     values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in nodes)
     products = sum(n.op is Ops.WMMA for n in nodes)
     shuffles = sum(n.op is Ops.WARP_SHUFFLE for n in nodes)
-    chain = (
-        VALUE_CYCLES * values + PRODUCT_CYCLES * products + SHUFFLE_CYCLES * shuffles
-    )
+    chain = VALUE_CYCLES * values + PRODUCT_CYCLES * products + SHUFFLE_CYCLES * shuffles
     return waits / steps + chain / chains
 
 

@@ -65,10 +65,7 @@ class LoopAccesses:
 
 
 def bytes_from(
-    linear: Sequence[UOp],
-    accesses: Sequence[WarpAccess],
-    target: Target,
-    residency: Residency,
+    linear: Sequence[UOp], accesses: Sequence[WarpAccess], target: Target, residency: Residency
 ) -> dict[str, int]:
     """Return the bytes of a run from "L1" (those that loads and stores move), each later cache of
     the target, and "memory". Runs follow each other: what a cache keeps is there already."""
@@ -78,9 +75,7 @@ def bytes_from(
     axes = [n.axis for n in sorted(grid, key=lambda n: n.dimension)]
     groups = residency.groups
 
-    def of_wave(
-        memory: UOp, rows: Sequence[WarpAccess], inside: Collection[UOp]
-    ) -> int:
+    def of_wave(memory: UOp, rows: Sequence[WarpAccess], inside: Collection[UOp]) -> int:
         return wave_footprint(memory, rows, inside, axes, residency.at_once)
 
     whole = _each(program.everything, {*items, *program.axes, *axes}, footprint)
@@ -98,9 +93,7 @@ def bytes_from(
     shared = [level for level in target.caches if level[0] != "L1"]
     for number, (_, size) in enumerate(shared):
         loaded = _loads(program, items, size, of_wave)
-        below = {
-            m: min(max(whole[m], round(waves * n)), above[m]) for m, n in loaded.items()
-        }
+        below = {m: min(max(whole[m], round(waves * n)), above[m]) for m, n in loaded.items()}
         # the run before left a part of it there
         lost = 1 - kept_share(whole.total(), size)
         above = Counter({memory: round(lost * n) for memory, n in below.items()})
@@ -172,23 +165,17 @@ def _loads(scope: LoopAccesses, items: set[UOp], room: int, size: Footprint) -> 
     for inner in scope.loops:
         total.update(_loads(inner, items, room, size))
     steps = 1 if scope.axis is None else scope.axis.extent
-    return Counter(
-        {m: round(share * once[m] + (1 - share) * steps * n) for m, n in total.items()}
-    )
+    return Counter({m: round(share * once[m] + (1 - share) * steps * n) for m, n in total.items()})
 
 
-def _each(
-    accesses: Iterable[WarpAccess], inside: Collection[UOp], size: Footprint
-) -> Bytes:
+def _each(accesses: Iterable[WarpAccess], inside: Collection[UOp], size: Footprint) -> Bytes:
     of_memory: dict[UOp, list[WarpAccess]] = {}
     for access in accesses:
         of_memory.setdefault(access.memory, []).append(access)
     return Counter({m: size(m, rows, inside) for m, rows in of_memory.items()})
 
 
-def footprint(
-    memory: UOp, accesses: Sequence[WarpAccess], inside: Collection[UOp]
-) -> int:
+def footprint(memory: UOp, accesses: Sequence[WarpAccess], inside: Collection[UOp]) -> int:
     """Return the bytes of the sectors that accesses touch while the ranges `inside` run."""
     itemsize, size = memory.dtype.itemsize, size_of(memory)
     line = max(1, SECTOR_BYTES // itemsize)

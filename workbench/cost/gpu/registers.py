@@ -101,9 +101,7 @@ def _lives(linear: Sequence[UOp]) -> tuple[dict[UOp, int], dict[UOp, int]]:
             begins[node] = place
         for value in _used(node):
             if value in begins:
-                around = [
-                    end for begin, end in loops if begins[value] < begin < place <= end
-                ]
+                around = [end for begin, end in loops if begins[value] < begin < place <= end]
                 ends[value] = max(ends.get(value, 0), place, *around)
     return begins, ends
 

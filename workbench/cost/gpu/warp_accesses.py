@@ -101,9 +101,7 @@ def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
     ]
 
 
-def _executed(
-    linear: Sequence[UOp],
-) -> Iterator[tuple[UOp, int, tuple[UOp, ...], Sequence[UOp]]]:
+def _executed(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int, tuple[UOp, ...], Sequence[UOp]]]:
     """Yield each node with how often a work-item comes to it, the conditions around it that choose
     work-items, and its loops: conditions of loops alone, as of a tile that is filled steps before
     it is read, are in how often."""

@@ -87,9 +87,7 @@ def require_params(
         before = own_params.get(param.slot)
         if before is None or _type_of(before) != _type_of(param):
             has = "no such argument" if before is None else _type_of(before)
-            because = (
-                f"it has p{param.slot} as {_type_of(param)}, and the kernel has {has}"
-            )
+            because = f"it has p{param.slot} as {_type_of(param)}, and the kernel has {has}"
             raise VerifyError(what, because, _own_texts(own_params.values()))
     for slot in sorted({*outputs} & own_params.keys() - {p.slot for p in params}):
         because = f"it has no p{slot}, which the kernel writes its result to"

@@ -30,9 +30,7 @@ def _of_access(
     verb = "writes" if count.is_store else "reads"
     first, second = (f"{name}[{element}]" for element in worst.elements)
     what = "transactions" if count.space == "global" else "passes"
-    kind: InefficiencyKind = (
-        "uncoalesced" if count.space == "global" else "bank conflict"
-    )
+    kind: InefficiencyKind = "uncoalesced" if count.space == "global" else "bank conflict"
     words = (
         f"{one} {verb} {first}, and {other} {second}: their warp takes"
         f" {worst.transactions} {what}, and {worst.least} would do"
@@ -51,6 +49,4 @@ def _of_branches(machine: Machine) -> Iterator[Inefficiency]:
                 f" do, and {branch.least:,} would hold all work-items that do"
             )
             pair, total = (one, other), (branch.warps, branch.least)
-            yield Inefficiency(
-                "divergent branch", "", (), pair, position, *total, words
-            )
+            yield Inefficiency("divergent branch", "", (), pair, position, *total, words)

@@ -47,10 +47,7 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
 
 
 def require_time(
-    linear: Sequence[UOp],
-    target: Target,
-    most_s: float = MOST_S,
-    groups: int | None = None,
+    linear: Sequence[UOp], target: Target, most_s: float = MOST_S, groups: int | None = None
 ) -> None:
     """Errors: DeviceError for a program that the emulator would run for more than `most_s`
     seconds, all of its work-groups or a number of them."""
@@ -77,9 +74,7 @@ def _problems(
         yield because, "fewer dimensions"
     for dimension, size, limit in zip("xyz", sizes, limits, strict=False):
         if size > limit:
-            because = (
-                f"its grid has {size:,} groups along {dimension}, and {limit:,} fit"
-            )
+            because = f"its grid has {size:,} groups along {dimension}, and {limit:,} fit"
             yield because, "larger groups, or fewer"
     spaces = (
         ("shared", "a group", target.shared_bytes),

@@ -84,9 +84,7 @@ class RoundsPlan:
     def is_known(self, machine: LockStep) -> bool:
         """Whether no value that it uses depends on unwritten memory."""
         return not any(
-            node in machine.shadows
-            or node.op is Ops.REG
-            and node not in machine.registers
+            node in machine.shadows or node.op is Ops.REG and node not in machine.registers
             for node in self.outside
         )
 
@@ -95,9 +93,7 @@ class IrregularError(Exception):
     """A round does what depends on the order of rounds."""
 
 
-def rounds_plan(
-    linear: Sequence[UOp], begin: int, end: int, axis: UOp
-) -> RoundsPlan | None:
+def rounds_plan(linear: Sequence[UOp], begin: int, end: int, axis: UOp) -> RoundsPlan | None:
     """Return the plan of the loop with the body `begin` to `end`; None where its rounds depend on
     each other by more than registers.
 
@@ -136,14 +132,7 @@ def rounds_plan(
     left = dict.fromkeys(in_turn).keys() - {*sums, *(n.src[1] for n in sums)}
     by_round = tuple(n for n in in_turn if n in left)
     return RoundsPlan(
-        axis,
-        begin,
-        end,
-        tuple(together),
-        tuple(sums),
-        by_round,
-        lanes,
-        (*registers, *outside),
+        axis, begin, end, tuple(together), tuple(sums), by_round, lanes, (*registers, *outside)
     )
 
 
@@ -252,9 +241,7 @@ class Rounds:
 
     # memory
 
-    def _lanes(
-        self, node: UOp, gates: Sequence[UOp], count: int
-    ) -> tuple[Array, Array]:
+    def _lanes(self, node: UOp, gates: Sequence[UOp], count: int) -> tuple[Array, Array]:
         """Return the index of each access, and which lanes take part: (rounds, groups, items)."""
         place = node.place
         index = np.broadcast_to(self.value(place.src[1]), self.shape).astype(np.int64)
@@ -264,9 +251,7 @@ class Rounds:
         size = size_of(place.param)
         if size == 0:
             raise IrregularError
-        elements = (
-            index[..., None] + np.arange(count) if count > 1 else index[..., None]
-        )
+        elements = index[..., None] + np.arange(count) if count > 1 else index[..., None]
         if (takes_part & ((elements < 0) | (elements >= size))).any():
             raise IrregularError
         rows = self.count * self.shape[1]

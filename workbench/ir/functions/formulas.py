@@ -88,8 +88,7 @@ def cos_of_turns(turns: UOp) -> UOp:
     r = magnitude(turns - 0.5) - 0.25
     count = 7 if turns.dtype is dtypes.float32 else 12
     series = tuple(
-        (-1) ** i * (2 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1)
-        for i in range(count)
+        (-1) ** i * (2 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(count)
     )
     return r * polynomial(r * r, series)
 

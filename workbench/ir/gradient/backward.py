@@ -87,9 +87,7 @@ def backward(
     return result
 
 
-def _add_gradients(
-    result: Backward, graph: MergedGraph, targets: frozenset[UOp]
-) -> None:
+def _add_gradients(result: Backward, graph: MergedGraph, targets: frozenset[UOp]) -> None:
     inner = leading_to(graph, targets)
     pending = {graph.of[result.root]: result.seed}
     for node in reversed(graph.order):
@@ -100,9 +98,7 @@ def _add_gradients(
             result.gradients[node] = g
         made_as = _made_as(node, graph, targets)
         sources = gradient_sources(made_as)
-        leads_on = made_as.op is Ops.BITCAST or any(
-            graph.of[s] in inner for s in sources
-        )
+        leads_on = made_as.op is Ops.BITCAST or any(graph.of[s] in inner for s in sources)
         if g is None or not leads_on:
             continue
         for source, value in _shares(node, made_as, g, graph, inner):
@@ -168,12 +164,7 @@ def _shares(
         for source, share in zip(made_as.src, shares, strict=True):
             value = graph.of.get(source)
             if share is not None and value in inner:
-                yield (
-                    value,
-                    full(source.shape, share) if share.is_const else share,
-                )
+                yield (value, full(source.shape, share) if share.is_const else share)
 
 
-GRADIENT = Pass(
-    "gradient", "Each target has its gradient, made of the rules of the ops.", backward
-)
+GRADIENT = Pass("gradient", "Each target has its gradient, made of the rules of the ops.", backward)

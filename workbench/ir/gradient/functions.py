@@ -22,10 +22,7 @@ def power(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
     to_base = g * (y * x.alu(Ops.POW, y - 1.0))
     to_exponent = g * (n * x.alu(Ops.LOG))
     is_zero = x.eq(0.0) & (y >= 0.0)
-    return (
-        y.eq(0.0).where(g.like(0), to_base),
-        is_zero.where(g.like(0), to_exponent),
-    )
+    return (y.eq(0.0).where(g.like(0), to_base), is_zero.where(g.like(0), to_exponent))
 
 
 def with_sign(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:

@@ -59,13 +59,9 @@ def _product_of_others(x: UOp) -> UOp:
     blocks = reshaped(inside.where(padded, x.like(1)), (*lead, count, BLOCK))
     products = construct.reduce_axis(blocks, (len(lead) + 1,), Ops.MUL)
     outer = _product_of_others(reshaped(products, (*lead, count)))
-    rest = _others_directly(blocks) * expanded(
-        reshaped(outer, (*lead, count, 1)), blocks.shape
-    )
+    rest = _others_directly(blocks) * expanded(reshaped(outer, (*lead, count, 1)), blocks.shape)
     box = (*((0, n) for n in lead), (0, size))
-    return UOp(
-        Ops.SHRINK, x.dtype, (reshaped(rest, (*lead, count * BLOCK)),), tuple(box)
-    )
+    return UOp(Ops.SHRINK, x.dtype, (reshaped(rest, (*lead, count * BLOCK)),), tuple(box))
 
 
 def _others_directly(x: UOp) -> UOp:

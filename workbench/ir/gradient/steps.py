@@ -50,10 +50,7 @@ class GradientSteps(NamedTuple):
 
 
 def gradient_steps(
-    root: UOp,
-    seed: UOp,
-    gradients: Sequence[tuple[UOp, UOp]],
-    shares: Iterable[Share],
+    root: UOp, seed: UOp, gradients: Sequence[tuple[UOp, UOp]], shares: Iterable[Share]
 ) -> GradientSteps:
     """Return the steps of a pass over `root`, whose own gradient is `seed`: `gradients` has the
     targets, each with its gradient, `shares` are in the order of the pass. Of tensors only
@@ -110,9 +107,7 @@ def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
 def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
     """Return the rule that handed on what `source` has of the gradient of `node`."""
     name, meaning, rule = _rule(node, place is None)
-    why = (
-        f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
-    )
+    why = f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
     to = f"{_words(source)} below it" if place is None else f"source {place}"
     about = f"{_words(node)}, to {to}"
     return GradientRow(_name(name), why, about, function=rule)

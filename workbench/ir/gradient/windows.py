@@ -38,9 +38,7 @@ def rows_of(node: UOp, source: Callable[[UOp], UOp]) -> Rows | None:
     if line.op is not Ops.RESHAPE or (copies := source(line)).op is not Ops.EXPAND:
         return None
     one = copies.src[0].shape
-    wide = [
-        i for i, (a, b) in enumerate(zip(one, copies.shape, strict=False)) if a != b
-    ]
+    wide = [i for i, (a, b) in enumerate(zip(one, copies.shape, strict=False)) if a != b]
     if len(wide) != 1 or len(one) != len(copies.shape) or wide[0] + 1 >= len(one):
         return None
     (axis,) = wide
@@ -90,7 +88,5 @@ def _box(node: UOp) -> tuple[tuple[int, int], ...]:
 def _padded(value: UOp, axis: int, before: int, after: int) -> UOp:
     if not before and not after:
         return value
-    box = tuple(
-        (before, after) if i == axis else (0, 0) for i in range(len(value.shape))
-    )
+    box = tuple((before, after) if i == axis else (0, 0) for i in range(len(value.shape)))
     return UOp(Ops.PAD, value.dtype, (value,), box)

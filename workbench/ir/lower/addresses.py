@@ -73,19 +73,11 @@ class Addresses:
         index_parts = self.sums.get(index)
         if index_parts is None:
             parts, constant = terms(index)
-            strides = {
-                a: k
-                for a, k in parts.items()
-                if a.op is Ops.RANGE and a.axis_kind.is_lane
-            }
+            strides = {a: k for a, k in parts.items() if a.op is Ops.RANGE and a.axis_kind.is_lane}
             odd = {
-                a: k
-                for a, k in parts.items()
-                if a not in strides and (has_lanes(a) or is_value(a))
+                a: k for a, k in parts.items() if a not in strides and (has_lanes(a) or is_value(a))
             }
-            loops = {
-                a: k for a, k in parts.items() if a not in strides and a not in odd
-            }
+            loops = {a: k for a, k in parts.items() if a not in strides and a not in odd}
             base = self._ordered(loops, 0)
             index_parts = self.sums[index] = Parts(base, strides, odd, constant)
         return index_parts
@@ -94,8 +86,7 @@ class Addresses:
         """Return the sum with the terms of outer loops first, so that prefixes of it can be
         hoisted."""
         deep = sorted(
-            parts.items(),
-            key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0),
+            parts.items(), key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0)
         )
         return from_terms(dict(deep), constant, UOp.index(0))
 

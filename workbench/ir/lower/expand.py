@@ -55,9 +55,7 @@ class Expander:
                     self.memo[at] = self._expand(node, vector, lanes)
         return self.memo[key]
 
-    def address(
-        self, index: UOp, vector: UOp | None, lanes: At
-    ) -> tuple[UOp, int | None]:
+    def address(self, index: UOp, vector: UOp | None, lanes: At) -> tuple[UOp, int | None]:
         """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
         return self.addresses.address(index, vector, lanes, self.value)
 
@@ -90,9 +88,7 @@ class Expander:
         if node.op is not Ops.CAST:
             parts = parts[:first] + widened(parts[first:], lanes_wide)
         scalar = node.dtype if node.dtype.kind != "index" else parts[-1].dtype.scalar
-        return _fold_condition(
-            UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg)
-        )
+        return _fold_condition(UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg))
 
     # indexes used as values: in a condition, or cast to a number
 
@@ -103,8 +99,7 @@ class Expander:
         count = self.widths[vector.axis_name]
         if stride is None:
             each = [
-                self.address(node, None, {**lanes, vector: lanes[vector] + i})
-                for i in range(count)
+                self.address(node, None, {**lanes, vector: lanes[vector] + i}) for i in range(count)
             ]
             fitting = [narrow(e) if self._fits(node) else e for e, _ in each]
             return UOp(Ops.STACK, fitting[0].dtype.vec(count), tuple(fitting))
@@ -112,9 +107,7 @@ class Expander:
         kind = dtypes.int32 if self._fits(node) else dtypes.index
         start = narrow(base) if kind is dtypes.int32 else base
         if base.is_const:
-            return UOp(
-                Ops.LANES, kind.vec(count), (), tuple(base.arg + s for s in steps)
-            )
+            return UOp(Ops.LANES, kind.vec(count), (), tuple(base.arg + s for s in steps))
         wide = UOp(Ops.BROADCAST, kind.vec(count), (start,))
         return wide + UOp(Ops.LANES, kind.vec(count), (), steps)
 
@@ -176,15 +169,9 @@ class Expander:
             for start in starts(inner, self.widths):
                 across = vector if inner is None else inner
                 one = self.value(
-                    node.src[0],
-                    across,
-                    position if inner is None else {**position, inner: start},
+                    node.src[0], across, position if inner is None else {**position, inner: start}
                 )
-                total = (
-                    _rounded(one)
-                    if total is None
-                    else combine(node, node.arg, total, one)
-                )
+                total = _rounded(one) if total is None else combine(node, node.arg, total, one)
         assert total is not None
         if inner is None:
             return total
@@ -209,9 +196,7 @@ def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
     added by a multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
     if kind is Ops.ADD and one.op is Ops.WMMA:
-        with derived_from(
-            source, one
-        ):  # it begins with 0, and adds to any other number
+        with derived_from(source, one):  # it begins with 0, and adds to any other number
             return UOp(Ops.WMMA, one.dtype, (*one.src[:2], total), one.arg)
     if kind is Ops.ADD and _is_product(one):
         with derived_from(source, one):

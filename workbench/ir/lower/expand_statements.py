@@ -58,14 +58,8 @@ class StatementExpander:
         self._operations: list[UOp] = []
         """Those of the statement that is being expanded."""
         depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops), 1)}
-        sizes = [
-            n.dtype.itemsize
-            for n in nodes
-            if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
-        ]
-        itemsize = max(
-            4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
-        )
+        sizes = [n.dtype.itemsize for n in nodes if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)]
+        itemsize = max(4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float])
         self.widths = lane_widths(lanes, itemsize, target) | {
             r.axis_name: r.extent
             for n in nodes
@@ -88,18 +82,13 @@ class StatementExpander:
 
     def _declare(self, node: UOp) -> None:
         """Record the layout of an accumulator in registers, from the statement that writes it."""
-        if (
-            node.op not in (Ops.STORE, Ops.ACCUMULATE)
-            or node.place.memory.op is not Ops.DEFINE
-        ):
+        if node.op not in (Ops.STORE, Ops.ACCUMULATE) or node.place.memory.op is not Ops.DEFINE:
             return
         define = node.place.memory
         if define.space != "register":
             return
         dims = node.place.indexes
-        vector = next(
-            (d for d in dims if d.op is Ops.RANGE and d.axis_name == node.vector), None
-        )
+        vector = next((d for d in dims if d.op is Ops.RANGE and d.axis_name == node.vector), None)
         count = 1 if vector is None else self.widths[vector.axis_name]
         self.registers[define] = VectorRegisters(
             define.name, define.dtype, dims, vector if count > 1 else None, count
@@ -127,13 +116,9 @@ class StatementExpander:
         if vector is None and self.of_items:
             vector = self._block_axis(target, lanes)
         for position in spread(lanes, vector, self.widths):
-            self._write(
-                target, self.expander.value(value, vector, position), vector, position
-            )
+            self._write(target, self.expander.value(value, vector, position), vector, position)
 
-    def _accumulate(
-        self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
-    ) -> None:
+    def _accumulate(self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None) -> None:
         """Combine into each accumulator; reduction lanes outermost, so that few values are live at
         once."""
         target, value = node.src
@@ -147,14 +132,10 @@ class StatementExpander:
         for total, position in zip(totals, positions, strict=True):
             self._write(target, total, vector, position)
 
-    def _current(
-        self, target: UOp, vector: UOp | None, position: dict[UOp, int]
-    ) -> UOp:
+    def _current(self, target: UOp, vector: UOp | None, position: dict[UOp, int]) -> UOp:
         return self.expander.value(construct.running(target), vector, position)
 
-    def _write(
-        self, target: UOp, value: UOp, vector: UOp | None, position: dict[UOp, int]
-    ) -> None:
+    def _write(self, target: UOp, value: UOp, vector: UOp | None, position: dict[UOp, int]) -> None:
         count = 1 if vector is None else self.widths[vector.axis_name]
         if value.dtype.count < count:
             value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
@@ -186,12 +167,7 @@ class StatementExpander:
         return (self._machine(test),)
 
     def _scatter(
-        self,
-        target: UOp,
-        value: UOp,
-        vector: UOp | None,
-        position: dict[UOp, int],
-        count: int,
+        self, target: UOp, value: UOp, vector: UOp | None, position: dict[UOp, int], count: int
     ) -> None:
         assert vector is not None
         each = [UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i) for i in range(count)]
@@ -203,9 +179,7 @@ class StatementExpander:
                 self._write_block(target, each[begin : begin + size], at, tests)
                 continue
             for i in range(begin, begin + size):
-                self._write(
-                    target, each[i], None, {**position, vector: position[vector] + i}
-                )
+                self._write(target, each[i], None, {**position, vector: position[vector] + i})
 
     # a lane's part of a tile: a few neighbours here, a few there
 
@@ -230,9 +204,7 @@ class StatementExpander:
             ]
         )
 
-    def _tests(
-        self, target: UOp, vector: UOp, position: dict[UOp, int], size: int
-    ) -> set[UOp]:
+    def _tests(self, target: UOp, vector: UOp, position: dict[UOp, int], size: int) -> set[UOp]:
         """Return the conditions of a block of neighbours: one, where they share it, or none."""
         _, gate = split_gate(flat(target))
         if gate is None:
@@ -241,11 +213,7 @@ class StatementExpander:
         return {SIMPLIFY_INDEX(gate.substitute({vector: lane})) for lane in lanes}
 
     def _write_block(
-        self,
-        target: UOp,
-        lanes: Sequence[UOp],
-        position: dict[UOp, int],
-        tests: set[UOp],
+        self, target: UOp, lanes: Sequence[UOp], position: dict[UOp, int], tests: set[UOp]
     ) -> None:
         """Write neighbours at once, where the condition that they share holds."""
         whole, _ = split_gate(flat(target))

@@ -149,6 +149,4 @@ def widened(parts: list[UOp], count: int) -> list[UOp]:
 
 def narrow(part: UOp) -> UOp:
     """Return an index in 32 bits."""
-    return (
-        UOp.const(dtypes.int32, part.arg) if part.is_const else part.cast(dtypes.int32)
-    )
+    return UOp.const(dtypes.int32, part.arg) if part.is_const else part.cast(dtypes.int32)

@@ -29,9 +29,7 @@ EXPAND_LANES = PassStep(
     "A lane axis has no loop: a statement over it is an operation on each vector of its lanes, or"
     " on each lane. What does not depend on a lane is computed once, for all.",
 )
-EMIT_STATEMENT = PassStep(
-    "emit-statement", "A statement that has no lanes writes single values."
-)
+EMIT_STATEMENT = PassStep("emit-statement", "A statement that has no lanes writes single values.")
 HOIST_VALUES = PassStep(
     "hoist-values",
     "A value goes to the deepest loop that it depends on: a loop that it does not depend on reads"

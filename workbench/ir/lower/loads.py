@@ -72,10 +72,7 @@ class Loads:
         other = self._unit_lane(node, vector, lanes)
         if other is not None:
             return self._transposed(node, vector, other, lanes, value)
-        each = [
-            value(node, None, {**lanes, vector: lanes[vector] + i})
-            for i in range(count)
-        ]
+        each = [value(node, None, {**lanes, vector: lanes[vector] + i}) for i in range(count)]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
     def _test(self, gate: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
@@ -92,12 +89,7 @@ class Loads:
         return value(gate, vector, lanes)
 
     def _blocks(
-        self,
-        node: UOp,
-        vector: UOp,
-        lanes: At,
-        value: Value,
-        condition: tuple[UOp, ...],
+        self, node: UOp, vector: UOp, lanes: At, value: Value, condition: tuple[UOp, ...]
     ) -> UOp | None:
         """Return a vector of blocks of neighbours, each loaded as a vector; None where there are
         none. A lane's part of a tile is such: a few neighbours here, a few there."""
@@ -113,11 +105,7 @@ class Loads:
         dtype = node.dtype.vec(size)
         wide = tuple(widened(list(condition), size))
         blocks = [_read(node, at, dtype, wide) for at in places[::size]]
-        each = [
-            UOp(Ops.EXTRACT, node.dtype, (block,), i)
-            for block in blocks
-            for i in range(size)
-        ]
+        each = [UOp(Ops.EXTRACT, node.dtype, (block,), i) for block in blocks for i in range(size)]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
     def has_neighbours(self, value: UOp, lane: UOp) -> bool:
@@ -138,15 +126,10 @@ class Loads:
         if accumulator.vector is vector:
             return accumulator.at(lanes)[0]
         count = self.widths[vector.axis_name]
-        each = [
-            accumulator.element({**lanes, vector: lanes[vector] + i})
-            for i in range(count)
-        ]
+        each = [accumulator.element({**lanes, vector: lanes[vector] + i}) for i in range(count)]
         return UOp(Ops.STACK, accumulator.dtype.vec(count), tuple(each))
 
-    def _neighbours(
-        self, node: UOp, vector: UOp | None, gate: UOp | None, lanes: At
-    ) -> UOp | None:
+    def _neighbours(self, node: UOp, vector: UOp | None, gate: UOp | None, lanes: At) -> UOp | None:
         """Return a lane axis along which `node` loads neighbours, all of them or none."""
         for lane, stride in self.addresses.strides(node.src[0]).items():
             is_wide = lane in lanes and self.widths[lane.axis_name] > 1
@@ -164,19 +147,14 @@ class Loads:
                     return lane
         return None
 
-    def _transposed(
-        self, node: UOp, vector: UOp, other: UOp, lanes: At, value: Value
-    ) -> UOp:
+    def _transposed(self, node: UOp, vector: UOp, other: UOp, lanes: At, value: Value) -> UOp:
         """Load a square block of vectors along `other`, and return its vector along `vector` at
         `lanes`: interleaving the halves of the block log2(width) times transposes it."""
         count, at = self.widths[vector.axis_name], lanes[other]
         start = {**lanes, other: at - at % count}
         key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))
         if key not in self.blocks:
-            rows = [
-                value(node, other, {**start, vector: lanes[vector] + i})
-                for i in range(count)
-            ]
+            rows = [value(node, other, {**start, vector: lanes[vector] + i}) for i in range(count)]
             rows = widened(rows, count)  # a row beyond a gate is one 0
             half = count // 2
             while half:
@@ -199,9 +177,7 @@ def block_size(places: list[UOp]) -> int:
         begins = [sums[i - i % size] for i in range(len(sums))]
         if len(sums) % size == 0 and all(
             parts == begin and constant == more + i % size
-            for i, ((parts, constant), (begin, more)) in enumerate(
-                zip(sums, begins, strict=True)
-            )
+            for i, ((parts, constant), (begin, more)) in enumerate(zip(sums, begins, strict=True))
         ):
             return size
     return 1

@@ -76,9 +76,7 @@ def on_low_precision(n: UOp) -> bool:
 def in_float32(n: UOp) -> UOp:
     """Compute in float32 and round the result."""
     wide = [s.cast(_F32) if s.dtype.is_low_precision else s for s in n.src]
-    operation = UOp(
-        n.op, _F32 if n.dtype.is_low_precision else n.dtype, tuple(wide), n.arg
-    )
+    operation = UOp(n.op, _F32 if n.dtype.is_low_precision else n.dtype, tuple(wide), n.arg)
     return operation.cast(n.dtype)
 
 
@@ -140,9 +138,7 @@ IN_FLOAT32 = RuleSet("in-float32", [
 # fmt: on
 
 
-def as_bits(
-    dtype: DType, widened: Callable[[UOp], UOp], rounded: Callable[[UOp], UOp]
-) -> RuleSet:
+def as_bits(dtype: DType, widened: Callable[[UOp], UOp], rounded: Callable[[UOp], UOp]) -> RuleSet:
     """Return the rules that remove `dtype`: memory holds an unsigned integer, and a value is
     BITCAST(bits) until the cast, BITCAST or STORE that reads it reads the bits instead."""
     word = _WORDS[dtype.bits]

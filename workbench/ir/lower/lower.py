@@ -12,11 +12,7 @@ from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
 from workbench.ir.lower.launch.work_groups import work_groups
 from workbench.ir.lower.linearize import STEPS as LIST_STEPS
 from workbench.ir.lower.linearize import linearize
-from workbench.ir.lower.low_precision import (
-    has_low_precision,
-    keeps_bits,
-    low_precision_rules,
-)
+from workbench.ir.lower.low_precision import has_low_precision, keeps_bits, low_precision_rules
 from workbench.ir.lower.statement_tree import STEPS as TREE_STEPS
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.fragments import lane_kernel, tile_axes

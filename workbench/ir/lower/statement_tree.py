@@ -45,8 +45,7 @@ PLACE_STAGE = PassStep(
     "A row or a tile is filled in the loops that it depends on, before its readers' loops.",
 )
 PLACE_STORE = PassStep(
-    "place-store",
-    "A result is stored in the loops of its axes, after what it reads is complete.",
+    "place-store", "A result is stored in the loops of its axes, after what it reads is complete."
 )
 PLACE_REGISTERS = PassStep(
     "place-registers",
@@ -117,9 +116,7 @@ def _check_budget(placed: StoragePlan, target: Target) -> None:
         return
     split = ", ".join(excess.split)
     hint = f"another loop order, with {split} outside of what reads it"
-    raise CompileError(
-        "statement-tree", str(excess), hint=hint if split else "a smaller tile"
-    )
+    raise CompileError("statement-tree", str(excess), hint=hint if split else "a smaller tile")
 
 
 Step = Item | PassStep
@@ -256,9 +253,7 @@ class _Emission:
         parts: Sequence[UOp] = _nodes(others)
         if axis.extent > distance:
             has_step = axis < axis.extent - distance
-            later = [
-                _where(p.substitute({axis: axis + distance}), has_step) for p in fills
-            ]
+            later = [_where(p.substitute({axis: axis + distance}), has_step) for p in fills]
             parts = interleaved(parts, later)
             own += _steps([TreePart.of(fill, PLACE_PIPELINE) for fill in later])
         repeated = is_repeated(loop)
@@ -271,9 +266,7 @@ class _Emission:
         wait = construct.barrier(distance - 1)
         return [
             *[TreePart.of(part, PLACE_PIPELINE) for part in prologue],
-            TreePart(
-                UOp(Ops.LOOP, dtypes.void, (axis, wait, *parts)), (PLACE_PIPELINE, *own)
-            ),
+            TreePart(UOp(Ops.LOOP, dtypes.void, (axis, wait, *parts)), (PLACE_PIPELINE, *own)),
         ]
 
     def _of_group(self, loop: TreePart, child: Loop) -> list[TreePart]:
@@ -287,14 +280,9 @@ class _Emission:
         """Return a loop in halves, as its statements."""
         with derived_from(loop.node):
             *halves, rest = in_halves(loop.node, count)
-        return [
-            *[TreePart.of(half, PLACE_HALVES) for half in halves],
-            TreePart(rest, loop.steps),
-        ]
+        return [*[TreePart.of(half, PLACE_HALVES) for half in halves], TreePart(rest, loop.steps)]
 
-    def _of_warps(
-        self, part: TreePart, child: Loop, tiles: list[WarpTile]
-    ) -> list[TreePart]:
+    def _of_warps(self, part: TreePart, child: Loop, tiles: list[WarpTile]) -> list[TreePart]:
         """Return what a work-group does with what warps leave of its tiles."""
         plan, loop = tiles[0].plan, part.node
         if child in self.trees:
@@ -340,13 +328,9 @@ class _Emission:
         node = item.statement.node
         vector = self.vectors.axis(node)
         if item.init:
-            return construct.store(
-                self._element(node), identity(node.combines, node.dtype), vector
-            )
+            return construct.store(self._element(node), identity(node.combines, node.dtype), vector)
         loops = item.insertion_point.path()
-        reads = {
-            n: self._read(n, loops) for n in item.statement.reads if n.op is Ops.REDUCE
-        }
+        reads = {n: self._read(n, loops) for n in item.statement.reads if n.op is Ops.REDUCE}
         stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
         value = node.value if node.op is Ops.STORE else node.src[0]
         value = self._stage_reads(value, stages, loops, reads)
@@ -364,13 +348,9 @@ class _Emission:
             return construct.accumulate(into, value, node.combines, vector)
         define, array, lanes, pipeline = self.allocations[node]
         buffer = () if pipeline is None else (pipeline.buffer,)
-        indexes = tuple(
-            self._stage_reads(s, stages, loops, reads) for s in node.src[1:]
-        )
+        indexes = tuple(self._stage_reads(s, stages, loops, reads) for s in node.src[1:])
         return construct.store(
-            construct.index(define, *buffer, *array, *lanes, *indexes),
-            value,
-            vector,
+            construct.index(define, *buffer, *array, *lanes, *indexes), value, vector
         )
 
     def _element(self, node: UOp) -> UOp:
@@ -388,11 +368,7 @@ class _Emission:
             return construct.reduce(value, open_lanes, node.combines)
 
     def _stage_reads(
-        self,
-        value: UOp,
-        stages: list[UOp],
-        loops: dict[UOp, Loop],
-        reads: dict[UOp, UOp],
+        self, value: UOp, stages: list[UOp], loops: dict[UOp, Loop], reads: dict[UOp, UOp]
     ) -> UOp:
         """Replace every value of another statement by a read of that statement's storage."""
         changes = dict(reads)
@@ -406,9 +382,7 @@ class _Emission:
                 place = tuple(a if a in loops else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
-                    changes[node] = construct.index(
-                        define, *buffer, *place, *lanes, *inner
-                    )
+                    changes[node] = construct.index(define, *buffer, *place, *lanes, *inner)
         return value.substitute(changes)
 
 

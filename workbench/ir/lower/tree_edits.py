@@ -61,12 +61,7 @@ class TreeEdits:
         self._edits: dict[OpenLoop, list[Edit]] = {loop: [] for loop in self._loops}
 
     def replace(
-        self,
-        loop: OpenLoop,
-        at: int,
-        removed: int,
-        items: Iterable[UOp | OpenLoop],
-        step: PassStep,
+        self, loop: OpenLoop, at: int, removed: int, items: Iterable[UOp | OpenLoop], step: PassStep
     ) -> None:
         """Put `items` in the place of `removed` others from `at` on in the body of a loop."""
         edit = Edit(step, at, removed, tuple(items))
@@ -97,11 +92,7 @@ def _tree(loop: OpenLoop, bodies: Mapping[OpenLoop, list[UOp | OpenLoop]]) -> UO
 def innermost_change(before: UOp, after: UOp) -> tuple[UOp, UOp]:
     """Return the innermost loops of two statement trees (or the whole trees) such that one in the
     place of the other turns the first tree into the second."""
-    while (before.op, before.arg, len(before.src)) == (
-        after.op,
-        after.arg,
-        len(after.src),
-    ):
+    while (before.op, before.arg, len(before.src)) == (after.op, after.arg, len(after.src)):
         pairs = zip(before.src, after.src, strict=True)
         changes = [(a, b) for a, b in pairs if a is not b]
         if len(changes) != 1 or {n.op for n in changes[0]} != {Ops.LOOP}:
@@ -110,9 +101,7 @@ def innermost_change(before: UOp, after: UOp) -> tuple[UOp, UOp]:
     return before, after
 
 
-def matches_between(
-    before: UOp, states: Iterable[tuple[PassStep, UOp]]
-) -> Iterator[Match]:
+def matches_between(before: UOp, states: Iterable[tuple[PassStep, UOp]]) -> Iterator[Match]:
     """Yield the matches that lead from one statement tree through others, each with the step that
     led to it: it replaces the innermost loop in which the two trees differ.
 

@@ -39,10 +39,7 @@ def bitcast_array(a: Array, src: DType, dst: DType) -> Array:
 
 
 def elementwise(
-    meaning: Callable[..., Array],
-    sources: Sequence[DType],
-    dtype: DType,
-    values: Sequence[Array],
+    meaning: Callable[..., Array], sources: Sequence[DType], dtype: DType, values: Sequence[Array]
 ) -> Array:
     """Return `meaning` of values of `sources`, which gives `dtype`. Floats of 8 bits are computed
     in float32 and converted: ml_dtypes' arithmetic knows no saturation."""

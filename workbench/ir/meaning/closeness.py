@@ -31,9 +31,7 @@ def units(dtype: DType, steps: int = STEPS) -> float:
     stands for whole numbers too, but not above half of a value."""
     if not dtype.is_float:
         return 16.0
-    most = 2.0 ** (
-        dtype.fraction_bits - 1
-    )  # half of the value, with few bits of a fraction
+    most = 2.0 ** (dtype.fraction_bits - 1)  # half of the value, with few bits of a fraction
     unit, float32_unit = 2.0**-dtype.fraction_bits, 2.0**-dtypes.float32.fraction_bits
     lost = 16 + 4 * math.sqrt(steps) * min(1.0, float32_unit / unit)
     return min(most, lost)

@@ -31,9 +31,7 @@ def wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
 def floor_div(a: Array, b: Array) -> Array:
     """Return a // b, floored."""
     zero = b == 0
-    minus = (
-        (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
-    )
+    minus = (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
     safe = np.where(zero | minus, np.ones_like(b), b)
     return np.where(zero, np.zeros_like(a), np.where(minus, -a, a // safe))
 
@@ -57,18 +55,14 @@ def shift_left(a: Array, b: Array) -> Array:
     """Return a << b."""
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
-    return np.where(
-        fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
-    )
+    return np.where(fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
 
 
 def shift_right(a: Array, b: Array) -> Array:
     """Return a >> b."""
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
-    return np.where(
-        fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
-    )
+    return np.where(fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
 
 
 def sigmoid(a: Array) -> Array:

@@ -81,9 +81,7 @@ def _in_range(value: Array, dtype: DType) -> Array:
     return value.clip(-448.0, 448.0) if dtype.saturates else value
 
 
-def reduce(
-    op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool
-) -> Array:
+def reduce(op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool) -> Array:
     """Return `value` combined over `axes`; the identity of `op` where an axis has no elements."""
     if op not in REDUCTIONS:
         raise VerifyError(f"a reduction cannot combine with {op.name}")
@@ -93,8 +91,6 @@ def reduce(
         options["initial"] = np.array(identity(dtype), value.dtype)
     with np.errstate(all="ignore"):
         result = np.asarray(
-            ufunc.reduce(
-                value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options
-            )
+            ufunc.reduce(value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options)
         )
     return rounded_reduction(op, result, value, axes, dtype, keepdims)

@@ -14,13 +14,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.meaning.casts import cast_array
-from workbench.ir.meaning.evaluate import (
-    Array,
-    array_dtype,
-    constant,
-    elementwise,
-    reduce,
-)
+from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementwise, reduce
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
@@ -29,9 +23,7 @@ from workbench.ir.verify.custom import custom_kernel
 __all__ = ["interpret_kernel", "interpret_tensor", "interpret_tensors"]
 
 
-def interpret_tensor(
-    root: UOp, buffers: Mapping[UOp, Array], widen: bool = False
-) -> Array:
+def interpret_tensor(root: UOp, buffers: Mapping[UOp, Array], widen: bool = False) -> Array:
     """Return the value of a tensor-level graph; `buffers` holds what each BUFFER contains."""
     return interpret_tensors([root], buffers, widen)[0]
 
@@ -85,10 +77,7 @@ def custom_value(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
     """Return the value of a kernel that a user wrote, which reads its operands from memory."""
     kernel = custom_kernel(node.kernel_text)
     params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
-    arrays = [
-        np.zeros(params[slot].length, params[slot].dtype.numpy)
-        for slot in kernel.outputs
-    ]
+    arrays = [np.zeros(params[slot].length, params[slot].dtype.numpy) for slot in kernel.outputs]
     operands = zip(sources, node.src, strict=True)
     arrays += [a.astype(s.dtype.numpy).reshape(-1) for a, s in operands]
     result = interpret_kernel(kernel, arrays, widen)[node.output]
@@ -97,9 +86,7 @@ def custom_value(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
 
 def _pad(node: UOp, value: Array) -> Array:
     result = np.zeros(node.shape, value.dtype)
-    result[
-        tuple(slice(b, b + n) for n, (b, _) in zip(value.shape, node.arg, strict=True))
-    ] = value
+    result[tuple(slice(b, b + n) for n, (b, _) in zip(value.shape, node.arg, strict=True))] = value
     return result
 
 

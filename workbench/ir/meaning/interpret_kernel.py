@@ -15,33 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning.evaluate import (
-    Array,
-    array_dtype,
-    constant,
-    elementwise,
-    reduce,
-)
-from workbench.ir.meaning.interpret_steps import (
-    InterpreterStep,
-    Windows,
-    steps_of,
-    windows_of,
-)
-from workbench.ir.meaning.roundings import (
-    grain_of,
-    is_rounding_otherwise,
-    rounded_sum,
-)
+from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementwise, reduce
+from workbench.ir.meaning.interpret_steps import InterpreterStep, Windows, steps_of, windows_of
+from workbench.ir.meaning.roundings import grain_of, is_rounding_otherwise, rounded_sum
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.ranges import closed
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.text.readable import to_expr
 
 
-def interpret_kernel(
-    sink: UOp, arrays: Sequence[Array], widen: bool = False
-) -> list[Array]:
+def interpret_kernel(sink: UOp, arrays: Sequence[Array], widen: bool = False) -> list[Array]:
     """Return the written parameters, by slot, after running a kernel on `arrays`.
 
     Elements that the kernel does not write keep their input; `arrays` are not changed.
@@ -158,9 +141,7 @@ class _Machine:
             return self._gate(sources, axes)
         if node.op not in ELEMENTWISE:
             raise VerifyError(f"{node.op.name} is not an op of kernel-level values")
-        return _Value(
-            elementwise(node, [s.along(axes) for s in sources], self.widen), axes
-        )
+        return _Value(elementwise(node, [s.along(axes) for s in sources], self.widen), axes)
 
     def _union(self, *axes: Iterable[UOp]) -> tuple[UOp, ...]:
         return tuple(sorted(set().union(*axes), key=lambda r: self.rank[r]))
@@ -173,9 +154,7 @@ class _Machine:
         """Return the array along `axes`, with those in `full` at their whole size."""
         array, whole = value.along(axes), set(full)
         sizes = zip(axes, array.shape, strict=True)
-        return np.broadcast_to(
-            array, [self._size(r) if r in whole else n for r, n in sizes]
-        )
+        return np.broadcast_to(array, [self._size(r) if r in whole else n for r, n in sizes])
 
     def _gate(self, sources: list[_Value], axes: tuple[UOp, ...]) -> _Value:
         condition, index, _ = sources
@@ -199,9 +178,7 @@ class _Machine:
         axes = self._union(stage.axes, axes)
         rows = [
             np.arange(n).reshape([n if r is axis else 1 for r in axes])
-            for axis, n in zip(
-                stage.axes, stage.array.shape[: len(stage.axes)], strict=True
-            )
+            for axis, n in zip(stage.axes, stage.array.shape[: len(stage.axes)], strict=True)
         ]
         cells = stage.array.reshape(
             *stage.array.shape[: len(stage.axes)], math.prod(target.memory_shape)
@@ -210,11 +187,7 @@ class _Machine:
         return _Value(read, axes)
 
     def _position(
-        self,
-        node: UOp,
-        indexes: Sequence[UOp],
-        shape: Sequence[int],
-        axes: Sequence[UOp],
+        self, node: UOp, indexes: Sequence[UOp], shape: Sequence[int], axes: Sequence[UOp]
     ) -> _Value:
         """Return the row-major position in `shape`, every valid index checked; 0 if invalid."""
         flat: Array = np.zeros([1] * len(axes), np.int64)
@@ -302,9 +275,7 @@ class _Machine:
         free = tuple(r for r in value.axes if r not in own)
         place = self._position(node, node.src[1:], shape, own)
         axes = self._union(value.axes, own)
-        array = self._full(value, axes, own).transpose(
-            [axes.index(r) for r in (*free, *own)]
-        )
+        array = self._full(value, axes, own).transpose([axes.index(r) for r in (*free, *own)])
         rows = array.shape[: len(free)]
         cells = np.zeros((*rows, math.prod(shape)), array.dtype)
         where = self._full(_Value(place.array, own), own, own).reshape(-1)

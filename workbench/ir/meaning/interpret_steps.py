@@ -41,9 +41,7 @@ def steps_of(store: UOp) -> list[InterpreterStep]:
         if node in contracted or node.op in (Ops.PARAM, Ops.AFTER):
             continue
         if contracted.get(node.src[0] if node.src else node) is node:
-            steps.append(
-                InterpreterStep(node, (*node.src[0].src, *node.src[1:]), node.src[0])
-            )
+            steps.append(InterpreterStep(node, (*node.src[0].src, *node.src[1:]), node.src[0]))
         else:
             steps.append(InterpreterStep(node, node.src, None))
     return steps
@@ -63,15 +61,12 @@ def windows_of(
 ) -> Iterator[Windows]:
     """Yield windows of the ranges of `end` in which no value has more than ELEMENTS_AT_ONCE
     elements."""
-    inner = {
-        r for s in steps if s.node.op in (Ops.REDUCE, Ops.STAGE) for r in closed(s.node)
-    }
+    inner = {r for s in steps if s.node.op in (Ops.REDUCE, Ops.STAGE) for r in closed(s.node)}
     free = sorted(set(end.src[1:]) - inner, key=lambda r: rank[r])
     widths: dict[UOp, int] = {}
     while True:
         elements, node = max(
-            ((_elements(s.node, widths), s.node) for s in steps),
-            key=lambda pair: pair[0],
+            ((_elements(s.node, widths), s.node) for s in steps), key=lambda pair: pair[0]
         )
         axis = next((r for r in free if r in node.ranges and r not in widths), None)
         if elements <= ELEMENTS_AT_ONCE or axis is None:

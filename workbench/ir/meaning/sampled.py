@@ -16,13 +16,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.ir.meaning.casts import cast_array
-from workbench.ir.meaning.evaluate import (
-    Array,
-    array_dtype,
-    constant,
-    elementwise,
-    reduce,
-)
+from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementwise, reduce
 from workbench.ir.meaning.interpret import custom_value
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
@@ -96,17 +90,11 @@ class SampledElements:
             return [(node.src[0], _moved(node, needed, move))]
         return [(s, needed if s.size == node.size else needed * 0) for s in node.src]
 
-    def _at(
-        self, node: UOp, positions: Positions, values: Mapping[UOp, Array]
-    ) -> Array:
+    def _at(self, node: UOp, positions: Positions, values: Mapping[UOp, Array]) -> Array:
         return values[node][np.searchsorted(self._needed[node], positions)]
 
     def _value(
-        self,
-        node: UOp,
-        values: Mapping[UOp, Array],
-        buffers: Mapping[UOp, Array],
-        widen: bool,
+        self, node: UOp, values: Mapping[UOp, Array], buffers: Mapping[UOp, Array], widen: bool
     ) -> Array:
         needed = self._needed[node]
         if node.op is Ops.CONST:
@@ -203,12 +191,8 @@ def _expanded(node: UOp, at: Coordinates) -> Coordinates:
 _MOVES: dict[Ops, Callable[[UOp, Coordinates], Coordinates]] = {
     Ops.PERMUTE: _permuted,
     Ops.EXPAND: _expanded,
-    Ops.SHRINK: lambda node, at: [
-        a + low for a, (low, _) in zip(at, node.arg, strict=True)
-    ],
-    Ops.PAD: lambda node, at: [
-        a - low for a, (low, _) in zip(at, node.arg, strict=True)
-    ],
+    Ops.SHRINK: lambda node, at: [a + low for a, (low, _) in zip(at, node.arg, strict=True)],
+    Ops.PAD: lambda node, at: [a - low for a, (low, _) in zip(at, node.arg, strict=True)],
     Ops.FLIP: lambda node, at: [
         size - 1 - a if axis in node.arg else a
         for axis, (a, size) in enumerate(zip(at, node.shape, strict=True))

@@ -69,9 +69,7 @@ def _lane_map(core: TensorCore, tile: str) -> LaneMap:
         for lane in range(core.lanes)
     ]
     rows, columns = (
-        np.array([[at.get(axis, 0) for at in line] for line in positions]).reshape(
-            shape
-        )
+        np.array([[at.get(axis, 0) for at in line] for line in positions]).reshape(shape)
         for axis in (down, across)
     )
     holders = np.zeros((fragment.size(down), fragment.size(across), 2), np.int64)
@@ -131,8 +129,7 @@ def undefined_products(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
     """Return which elements of C depend on undefined ones: those of a row of A, of a column of B,
     or of C itself."""
     left, right, total = (
-        tile_of(core, name, np.asarray(mask, bool))
-        for name, mask in (("a", a), ("b", b), ("c", c))
+        tile_of(core, name, np.asarray(mask, bool)) for name, mask in (("a", a), ("b", b), ("c", c))
     )
     spread = left.any(-1, keepdims=True) | right.any(-2, keepdims=True) | total
     return fragments_of(core, "c", spread)
@@ -165,8 +162,8 @@ def _values(core: TensorCore, fragment: Array, dtype: DType) -> Array:
     if array.dtype.kind == "u" and dtype.is_float:
         array = np.ascontiguousarray(array).view(dtype.numpy)
     if core.rounds_to == "tf32" and dtype is core.operand:
-        shortened: Array = (
-            np.ascontiguousarray(array).view(np.uint32) & TF32_MASK
-        ).view(np.float32)
+        shortened: Array = (np.ascontiguousarray(array).view(np.uint32) & TF32_MASK).view(
+            np.float32
+        )
         return shortened
     return array

@@ -29,9 +29,7 @@ def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
     number that the layout of the rows does not have: only the lanes that have 0 there read."""
     layouts = {n.src[0]: n.arg[0] for n in linear if n.op is Ops.EXCHANGE}
     return {
-        load: sum(
-            1 << place for place, bit in enumerate(rows.lane.split()) if bit == NO_AXIS
-        )
+        load: sum(1 << place for place, bit in enumerate(rows.lane.split()) if bit == NO_AXIS)
         for load, rows in layouts.items()
     }
 
@@ -39,9 +37,7 @@ def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
 def async_stores(linear: Iterable[UOp]) -> frozenset[UOp]:
     """Return the STOREs of a linear program that end copies which go on while the program does,
     where a device has such: of elements of an argument to a shared tile of several buffers."""
-    return frozenset(
-        node for node in linear if node.op is Ops.STORE and _is_async(node)
-    )
+    return frozenset(node for node in linear if node.op is Ops.STORE and _is_async(node))
 
 
 def _is_async(store: UOp) -> bool:
@@ -71,18 +67,14 @@ def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
     loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
     memory_accesses = [MemoryAccess(at.src[0], _flat(at), False) for at in loads]
     updates = statement.op is Ops.ACCUMULATE
-    memory_accesses += [
-        MemoryAccess(target.src[0], _flat(target), w) for w in {True, not updates}
-    ]
+    memory_accesses += [MemoryAccess(target.src[0], _flat(target), w) for w in {True, not updates}]
     return tuple(a for a in memory_accesses if is_buffer(a.buffer))
 
 
 def lanes_of(statement: UOp) -> tuple[UOp, ...]:
     """Return the lane axes of a statement, the one that becomes the vector last."""
     vector = vector_of(statement)
-    lanes = [
-        n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane
-    ]
+    lanes = [n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane]
     return tuple(sorted(lanes, key=lambda r: (r.axis_name == vector, r.axis_name)))
 
 

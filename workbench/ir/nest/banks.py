@@ -51,10 +51,7 @@ def padded(
 
 
 def tile_accesses(
-    tile: Statement,
-    around: Sequence[UOp],
-    readers: Sequence[Statement],
-    vectors: Vectors,
+    tile: Statement, around: Sequence[UOp], readers: Sequence[Statement], vectors: Vectors
 ) -> Iterator[TileAccess]:
     """Yield where a tile is filled and read; the arguments are those of `padded`."""
     most = max(1, MOST_BYTES // tile.node.dtype.itemsize)
@@ -104,8 +101,7 @@ def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
         sums = [terms(index) for index in indexes]
         if all(atom.op is Ops.RANGE for parts, _ in sums for atom in parts):
             rows = tuple(
-                (constant, *[parts.get(axis, 0) for axis in inner])
-                for parts, constant in sums
+                (constant, *[parts.get(axis, 0) for axis in inner]) for parts, constant in sums
             )
             return TileAccess(_of_sums(rows, extents), lanes)
     values = index_values(indexes, inner, MOST_ITEMS, others_stand=True)
@@ -130,10 +126,7 @@ def _of_sums(
 
 
 def _accesses(
-    tile: Statement,
-    around: Sequence[UOp],
-    readers: Sequence[Statement],
-    vectors: Vectors,
+    tile: Statement, around: Sequence[UOp], readers: Sequence[Statement], vectors: Vectors
 ) -> Iterator[TileAccess]:
     """Yield where a tile is filled, and where it is read."""
     items = [r for r in tile.nest if r.axis_kind.is_work_item]

@@ -100,9 +100,7 @@ _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA, Ops.EXCHANGE}
 
 def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
     """Return the counts of one run of a linear program; its barriers are counted on the kernel."""
-    totals = dict.fromkeys(
-        ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
-    )
+    totals = dict.fromkeys(("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0)
     items = math.prod(n.axis.extent for n in linear if n.op is Ops.SPECIAL)
     idle = idle_lanes(linear)
     for node, own_trips, share in executed(linear):

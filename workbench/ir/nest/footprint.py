@@ -127,9 +127,7 @@ def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
     return count
 
 
-def runs(
-    indexes: Iterable[UOp], inside: Collection[UOp], line: int
-) -> tuple[Runs, ...]:
+def runs(indexes: Iterable[UOp], inside: Collection[UOp], line: int) -> tuple[Runs, ...]:
     """Return an estimate of the elements that the flat `indexes` touch while the ranges `inside`
     run, as unbroken runs, for a memory that moves lines of `line` elements. A gate that depends on
     a fixed range or on data counts as open.

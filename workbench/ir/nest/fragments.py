@@ -79,9 +79,7 @@ def _uncast(node: UOp) -> UOp:
 def tile_axes(kernel: UOp) -> TileAxes | None:
     """Return the axes of the tile that a kernel is cut in, None where it is not cut."""
     axes = [n for n in kernel.toposort() if n.op is Ops.RANGE]
-    warp = sorted(
-        (r for r in axes if r.axis_kind is AxisType.WARP), key=lambda r: r.axis_name
-    )
+    warp = sorted((r for r in axes if r.axis_kind is AxisType.WARP), key=lambda r: r.axis_name)
     reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
     steps = [r for r in warp if any(r in n.src[1:] for n in reduces)]
     outputs = [r for r in warp if r not in steps]
@@ -141,12 +139,7 @@ def _sums(kernel: UOp, axes: TileAxes) -> Sequence[UOp]:
 
 
 def _product(
-    parts: Factors,
-    axes: TileAxes,
-    core: TensorCore,
-    lane: UOp,
-    elements: UOp,
-    target: Target,
+    parts: Factors, axes: TileAxes, core: TensorCore, lane: UOp, elements: UOp, target: Target
 ) -> UOp:
     a, b = (parts.a, parts.b) if axes.m in parts.a.ranges else (parts.b, parts.a)
     operands: list[UOp] = []

@@ -47,16 +47,12 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
     ordered = sorted(nests, key=len, reverse=True)
     for nest in ordered:
         for axis in nest:
-            conflicts.setdefault(axis, {}).update(
-                dict.fromkeys(a for a in nest if a != axis)
-            )
+            conflicts.setdefault(axis, {}).update(dict.fromkeys(a for a in nest if a != axis))
     for nest in ordered:
         for axis in reversed(nest):
             others = {dimension[a] for a in conflicts[axis] if a in dimension}
             if axis not in dimension:
-                dimension[axis] = next(
-                    d for d in range(len(conflicts)) if d not in others
-                )
+                dimension[axis] = next(d for d in range(len(conflicts)) if d not in others)
     return dimension
 
 

@@ -85,16 +85,12 @@ def _statement(
     depth = max((position[r.axis_name] for r in free), default=-1)
     pre = set(free)
     for consumer in consumers:
-        pre.update(
-            r for r in consumer.nest if position[r.axis_name] < depth and r not in own
-        )
+        pre.update(r for r in consumer.nest if position[r.axis_name] < depth and r not in own)
 
     def by_order(ranges: set[UOp]) -> tuple[UOp, ...]:
         return tuple(sorted(ranges, key=lambda r: position[r.axis_name]))
 
-    lanes = sorted(
-        (r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name
-    )
+    lanes = sorted((r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name)
     reduction_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
     return Statement(
         node=node,
@@ -159,9 +155,7 @@ def kinds(sink: UOp) -> UOp:
     Axes that a rewrite has made needless leave the order."""
     nests = [set(s.nest) for s in statements(sink).values()]
     ranges = {axis.axis_name: axis for nest in nests for axis in nest}
-    info: KernelInfo = sink.arg._replace(
-        order=tuple(n for n in sink.arg.order if n in ranges)
-    )
+    info: KernelInfo = sink.arg._replace(order=tuple(n for n in sink.arg.order if n in ranges))
     sink = sink.replace(arg=info)
     changes: dict[UOp, UOp] = {}
     outermost = True

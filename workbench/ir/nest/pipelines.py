@@ -57,9 +57,7 @@ def is_repeated(loop: Loop) -> bool:
     return any(k is not AxisType.GLOBAL and not k.is_work_item for k in kinds)
 
 
-def pipelines(
-    items: Sequence[Item], shared: Collection[UOp]
-) -> Mapping[Loop, Pipeline]:
+def pipelines(items: Sequence[Item], shared: Collection[UOp]) -> Mapping[Loop, Pipeline]:
     """Return the loops that fill tiles ahead: those that fill `shared` tiles of several buffers,
     all of them from arguments alone, before everything else in them, and have all of their readers
     inside."""

@@ -70,9 +70,7 @@ def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
     work: dict[UOp, Item] = {}
     items: list[Item] = []
     for node, statement in statements.items():
-        item = Item(
-            statement, False, statement.nest, [work[r] for r in statement.reads]
-        )
+        item = Item(statement, False, statement.nest, [work[r] for r in statement.reads])
         if node.op is Ops.REDUCE:
             init = Item(statement, True, statement.pre)
             item.needs.append(init)
@@ -87,9 +85,7 @@ def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
     pending = dict.fromkeys(items)
     while pending:
         ready = [
-            i
-            for i in pending
-            if len(i.nest) == depth and not any(n in pending for n in i.needs)
+            i for i in pending if len(i.nest) == depth and not any(n in pending for n in i.needs)
         ]
         for item in ready:
             item.loop = loop

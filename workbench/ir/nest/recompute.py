@@ -95,9 +95,7 @@ def _without_row(kernel: UOp, stage: UOp) -> UOp:
     return kinds(construct.in_order(changes[kernel], order))
 
 
-def _value_at(
-    stage: UOp, indexes: Sequence[UOp], order: list[str], names: Iterator[int]
-) -> UOp:
+def _value_at(stage: UOp, indexes: Sequence[UOp], order: list[str], names: Iterator[int]) -> UOp:
     """Return the value that a STAGE has at `indexes`. Reductions and stages that it is computed
     from, and that differ along it, are new ones, whose loops (added to `order`) are the innermost:
     they are not those of another read."""

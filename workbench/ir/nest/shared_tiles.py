@@ -14,16 +14,12 @@ def is_shared(tile: Statement, reader: Statement) -> bool:
     """Whether a work-item reads elements of a tile that another one wrote: an axis of the
     work-group fills the tile, or stands around the reader and not around the tile."""
     around = {r for r in reader.nest if r.axis_kind.is_work_item}
-    return bool(around - set(tile.pre)) or any(
-        r.axis_kind.is_work_item for r in tile.own
-    )
+    return bool(around - set(tile.pre)) or any(r.axis_kind.is_work_item for r in tile.own)
 
 
 def shared_tiles(items: Sequence[Item]) -> frozenset[UOp]:
     """Return the tiles that a work-group shares: some work-item reads what another one wrote."""
-    tiles = {
-        i.statement.node: i.statement for i in items if i.statement.node.op is Ops.STAGE
-    }
+    tiles = {i.statement.node: i.statement for i in items if i.statement.node.op is Ops.STAGE}
     return frozenset(
         node
         for item in items

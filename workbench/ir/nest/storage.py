@@ -106,9 +106,7 @@ class StoragePlan:
         largest = max(sizes, key=lambda node: sizes[node])
         allocation = self.allocations[largest]
         split = tuple(a.axis_name for a in allocation.array)
-        return Excess(
-            allocation.define.name, split, sizes[largest], total, limit, space
-        )
+        return Excess(allocation.define.name, split, sizes[largest], total, limit, space)
 
 
 def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> StoragePlan:
@@ -138,9 +136,7 @@ def excess(sink: UOp, target: Target) -> Excess | None:
     """Return `plan_storage(sink, target).excess(target)`; None without placing statements where an
     upper bound of the bytes fits."""
     limits = [target.scratch_bytes]
-    if (
-        target.has_groups
-    ):  # rows of a tile may be longer than its elements, at most twice as long
+    if target.has_groups:  # rows of a tile may be longer than its elements, at most twice as long
         limits = [target.scratch_bytes, target.shared_bytes // 2]
     if _most_bytes(statements(sink)) <= min(limits):
         return None
@@ -202,9 +198,7 @@ def _allocation(
     return Allocation(define, array, lanes, pipeline)
 
 
-def _longer(
-    tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors
-) -> Allocation:
+def _longer(tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors) -> Allocation:
     """Return the storage of a shared tile with rows as long as they should be."""
     define = whole.define
     buffers = define.memory_shape[:1] if define.buffers > 1 else ()

@@ -65,9 +65,7 @@ def width(extent: int, widest: int) -> int:
 def _unit_lane(statement: Statement) -> UOp | None:
     """Return the lane along which the target's elements are neighbours."""
     node = statement.node
-    index = (
-        split_gate(node.place.flat_index)[0] if node.op is Ops.STORE else node.src[-1]
-    )
+    index = split_gate(node.place.flat_index)[0] if node.op is Ops.STORE else node.src[-1]
     parts, _ = terms(index)
     lanes = [
         a
@@ -78,9 +76,7 @@ def _unit_lane(statement: Statement) -> UOp | None:
 
 
 def _reduce_axis(
-    statement: Statement,
-    statements: Mapping[UOp, Statement],
-    axes: Mapping[UOp, UOp | None],
+    statement: Statement, statements: Mapping[UOp, Statement], axes: Mapping[UOp, UOp | None]
 ) -> UOp | None:
     for consumer in statements.values():
         if statement.node in consumer.reads:

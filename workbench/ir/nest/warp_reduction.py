@@ -82,9 +82,7 @@ def _tile(child: object, axis: UOp) -> UOp | None:
     return tile if value.place.indexes == (axis,) else None
 
 
-def warp_reductions(
-    items: Sequence[Item], target: Target
-) -> Mapping[UOp, WarpReduction]:
+def warp_reductions(items: Sequence[Item], target: Target) -> Mapping[UOp, WarpReduction]:
     """Return the tiles that warps combine, none on a target that has no shuffles."""
     if not target.shuffle_dtypes:
         return {}
@@ -102,9 +100,7 @@ def warp_reductions(
     return reductions
 
 
-def _reduction(
-    maker: Item, reader: Item, dims: _Dims, target: Target
-) -> WarpReduction | None:
+def _reduction(maker: Item, reader: Item, dims: _Dims, target: Target) -> WarpReduction | None:
     tile = maker.statement.node
     if not target.can_shuffle(tile.dtype) or len(tile.src) != 2:
         return None

@@ -36,13 +36,7 @@ class AxisType(Enum):
         return kind
 
     def __init__(
-        self,
-        letter: str,
-        badge: str,
-        colour: str,
-        pattern: str,
-        traits: str,
-        caption: str,
+        self, letter: str, badge: str, colour: str, pattern: str, traits: str, caption: str
     ):
         self.letter, self.badge, self.caption = letter, badge, caption
         self.colour, self.pattern = colour, pattern

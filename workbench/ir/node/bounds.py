@@ -132,9 +132,7 @@ def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
 def _truncated_div(a: Bounds, b: Bounds) -> Bounds:
     if b[0] <= 0 <= b[1]:
         return _ANY
-    corners = [
-        abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b
-    ]
+    corners = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b]
     return min(corners), max(corners)
 
 

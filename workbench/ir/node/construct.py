@@ -34,18 +34,14 @@ def param(dtype: DType, slot: int, length: int) -> UOp:
     return UOp(Ops.PARAM, dtype, (), (slot, length))
 
 
-def stage(
-    value: UOp, indexes: Iterable[UOp], name: str, shape: Shape, buffers: int = 1
-) -> UOp:
+def stage(value: UOp, indexes: Iterable[UOp], name: str, shape: Shape, buffers: int = 1) -> UOp:
     """Return the STAGE that holds `value` at every point of its own loops, `indexes`, in `buffers`
     that are filled in turn."""
     arg = (name, shape) if buffers == 1 else (name, shape, buffers)
     return UOp(Ops.STAGE, value.dtype, (value, *indexes), arg)
 
 
-def define(
-    dtype: DType, name: str, shape: Shape, space: Space, buffers: int = 1
-) -> UOp:
+def define(dtype: DType, name: str, shape: Shape, space: Space, buffers: int = 1) -> UOp:
     """Return storage inside a kernel; the first dimension has `buffers` that are filled in turn."""
     return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space, buffers))
 
@@ -150,9 +146,7 @@ def wmma(a: UOp, b: UOp, elements: UOp, closes: Iterable[UOp], core: TensorCore)
     return UOp(Ops.WMMA, core.accumulator, (a, b, elements, *closes), core)
 
 
-def exchange(
-    rows: UOp, elements: UOp, closes: UOp, before: Fragment, after: Fragment
-) -> UOp:
+def exchange(rows: UOp, elements: UOp, closes: UOp, before: Fragment, after: Fragment) -> UOp:
     """Return a tile of a warp in another layout: each lane had the elements of a row, along
     `closes`, and has the `elements` of its fragment."""
     return UOp(Ops.EXCHANGE, rows.dtype, (rows, elements, closes), (before, after))

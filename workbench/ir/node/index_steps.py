@@ -55,9 +55,7 @@ def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
     gates, exact = _conditions(gate, moving)
     steps: list[Step] = []
     others = 1
-    for part in _parts(
-        [p for p in coefficients.items() if p[0] not in fixed], gates, moving
-    ):
+    for part in _parts([p for p in coefficients.items() if p[0] not in fixed], gates, moving):
         values = _values(part, moving)
         if values is None:
             others, exact = others * _most(part), False
@@ -172,7 +170,6 @@ def _most(part: _Part) -> int:
     if not part.terms:
         return 1
     span = sum(
-        abs(factor) * (int(atom.bounds[1]) - int(atom.bounds[0]))
-        for atom, factor in part.terms
+        abs(factor) * (int(atom.bounds[1]) - int(atom.bounds[0])) for atom, factor in part.terms
     )
     return min(points, span + 1)

@@ -351,14 +351,10 @@ OPS: dict[Ops, OpInfo] = {
 }
 # fmt: on
 
-MOVEMENT = frozenset(
-    {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.FLIP}
-)
+MOVEMENT = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.FLIP})
 COMPARE = frozenset(op for op, row in OPS.items() if row.dtype == "bool")
 CASTS = frozenset({Ops.CAST, Ops.BITCAST})
-ELEMENTWISE = (
-    frozenset({op for op, row in OPS.items() if row.python is not None}) | CASTS
-)
+ELEMENTWISE = frozenset({op for op, row in OPS.items() if row.python is not None}) | CASTS
 REDUCTIONS: dict[Ops, Reduction] = {
     op: row.reduction for op, row in OPS.items() if row.reduction is not None
 }

@@ -60,9 +60,7 @@ def _derived(node: Node) -> Shape:
     if op is Ops.SHRINK:
         return tuple(hi - lo for lo, hi in node.arg)
     if op is Ops.PAD:
-        return tuple(
-            n + lo + hi for n, (lo, hi) in zip(src[0].shape, node.arg, strict=True)
-        )
+        return tuple(n + lo + hi for n, (lo, hi) in zip(src[0].shape, node.arg, strict=True))
     if op is Ops.REDUCE_AXIS:
         axes = node.reduced_axes
         return tuple(1 if i in axes else n for i, n in enumerate(src[0].shape))
@@ -77,7 +75,5 @@ def _elementwise(node: Node) -> Shape:
     if not shapes:
         return ()
     if len(shapes) > 1:
-        raise VerifyError(
-            f"{node.op.name} of shapes {sorted(shapes)}", "operands must agree"
-        )
+        raise VerifyError(f"{node.op.name} of shapes {sorted(shapes)}", "operands must agree")
     return shapes.pop()

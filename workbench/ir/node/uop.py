@@ -89,9 +89,7 @@ class UOp(Views, Operators):
     _normal_by: Any
     """The table of rules of the last rewrite of which none matches at this node or below it."""
 
-    def __new__(
-        cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
-    ) -> UOp:
+    def __new__(cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
         if op in _CONSTANTS:
             key = (op, dtype, src, _const_key(op, dtype, arg), None)
         else:  # the class too: a KernelInfo equals a plain tuple, and True equals 1
@@ -276,9 +274,7 @@ class UOp(Views, Operators):
         with derived_from():
             for node in graph:
                 if node not in substitutes:
-                    substitutes[node] = node.rebuild(
-                        tuple([substitutes[s] for s in node.src])
-                    )
+                    substitutes[node] = node.rebuild(tuple([substitutes[s] for s in node.src]))
         if observer() is not None:
             replaced(substitutes)
             _derive_indexes(changes, graph)

@@ -55,9 +55,7 @@ def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
         named = resolve(kernel, opt, target)
         outcome = _named_outcome(kernel, named, target)
         if isinstance(outcome, Refusal) and opt.op.argument == "amount":
-            return _or_padded(
-                kernel, named, _with_amounts(kernel, named, outcome, target), target
-            )
+            return _or_padded(kernel, named, _with_amounts(kernel, named, outcome, target), target)
         return outcome
 
 
@@ -102,9 +100,7 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
     if refusal.hint:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
-    hint = offered(
-        opt, extent, lambda other: apply_if_legal(kernel, other, target) is not None
-    )
+    hint = offered(opt, extent, lambda other: apply_if_legal(kernel, other, target) is not None)
     return Refusal(refusal.because, hint)
 
 
@@ -113,23 +109,17 @@ def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refus
     legal."""
     pad = Opt(PADTO, opt.axis, opt.arg)
     padded = refusal if opt.op is PADTO else _named_outcome(kernel, pad, target)
-    if isinstance(padded, Refusal) or isinstance(
-        _named_outcome(padded, opt, target), Refusal
-    ):
+    if isinstance(padded, Refusal) or isinstance(_named_outcome(padded, opt, target), Refusal):
         return refusal
     return Refusal(refusal.because, f"{refusal.hint}, or {pad} first")
 
 
 def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:
     """Return the KernelOptError of a refusal."""
-    return KernelOptError(
-        f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where
-    )
+    return KernelOptError(f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where)
 
 
-def apply_opt(
-    kernel: UOp, opt: Opt, target: Target, where: str = ""
-) -> tuple[UOp, Opt]:
+def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[UOp, Opt]:
     """Return `kernel` with `opt` applied, and the opt with its axis by name.
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.

@@ -32,18 +32,14 @@ def stage_bytes(kernel: UOp) -> int:
     return total
 
 
-def refuse_bytes(
-    opt: Opt, kernel: UOp, next_kernel: UOp, target: Target
-) -> Refusal | None:
+def refuse_bytes(opt: Opt, kernel: UOp, next_kernel: UOp, target: Target) -> Refusal | None:
     """Return why `next_kernel`, which `opt` makes of `kernel`, needs too much memory, or None. Rows
     that did not fit before are computed where they are read, and so they may be after."""
     refusal = _refusal(opt, lane_kernel(next_kernel, target), target)
     before = refusal and _refusal(opt, lane_kernel(kernel, target), target)
     if before is None:
         return refusal
-    if _fills_a_row(opt, kernel) and opt.axis not in ranges(
-        item_kernel(kernel, target)
-    ):
+    if _fills_a_row(opt, kernel) and opt.axis not in ranges(item_kernel(kernel, target)):
         because = f"{opt.axis} fills a row that is computed where it is read: {before.because}"
         return Refusal(because, "opts before it that share the row, or another axis")
     return _refusal(opt, item_kernel(next_kernel, target), target)
@@ -62,9 +58,7 @@ def _refusal(opt: Opt, kernel: UOp, target: Target) -> Refusal | None:
     if needed <= limit:
         over = excess(kernel, target)
         return None if over is None else Refusal(str(over), opt.op.less_memory(over))
-    because = (
-        f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
-    )
+    because = f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
     return Refusal(because, opt.op.less_memory(None))
 
 

@@ -20,9 +20,7 @@ from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.rules.index import SIMPLIFY_AXES
 
 
-def divide(
-    kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None
-) -> UOp:
+def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None) -> UOp:
     """Return `kernel` with axis `name` of N elements as (N // amount, amount).
 
     The inner part has a new name and `kind`; a loop stands after the axis `after` in the order
@@ -55,11 +53,7 @@ def unused(kernel: UOp, kind: AxisType) -> str:
     return f"{kind.letter}{number}"
 
 
-def refuse_amount(
-    kernel: UOp,
-    opt: Opt,
-    what: str,
-) -> Refusal | None:
+def refuse_amount(kernel: UOp, opt: Opt, what: str) -> Refusal | None:
     """Return why `opt` cannot split its axis, or None: the checks all splitting opts share. Axes
     of the kinds that it applies to are called `what`.
 
@@ -70,33 +64,25 @@ def refuse_amount(
     candidates = [r for r in axes.values() if r.axis_kind in opt.op.applies_to]
     names = ", ".join(f"{r.axis_name} ({r.extent})" for r in candidates) or "none"
     if axis is None:
-        return Refusal(
-            f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}"
-        )
+        return Refusal(f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}")
     if axis.axis_kind not in opt.op.applies_to:
         kind = axis.axis_kind.name
         return Refusal(
-            f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}",
-            f"one of: {names}",
+            f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}", f"one of: {names}"
         )
     if not isinstance(opt.arg, int) or isinstance(opt.arg, bool):
-        return Refusal(
-            f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4"
-        )
+        return Refusal(f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4")
     if axis.extent < 2:
         hint = f'another axis, or PADTO("{opt.axis}", 2) first'
         return Refusal(f"axis {opt.axis} has one element: nothing to split", hint)
     amount = axis.extent if opt.arg == 0 else opt.arg
     if amount < 2:
         return Refusal(
-            f"an amount of {opt.arg} splits nothing",
-            "2 or more, or 0 for the whole axis",
+            f"an amount of {opt.arg} splits nothing", "2 or more, or 0 for the whole axis"
         )
     if axis.extent % amount:
         n = axis.extent
-        return Refusal(
-            f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}"
-        )
+        return Refusal(f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}")
     return None
 
 
@@ -126,9 +112,7 @@ def refuse_lanes(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if lanes * amount <= max_lanes:
         return None
     total = lanes * amount
-    because = (
-        f"it would hold {total} lanes at once, and this device's limit is {max_lanes}"
-    )
+    because = f"it would hold {total} lanes at once, and this device's limit is {max_lanes}"
     room = max_lanes // lanes
     hint = f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes"
     return Refusal(because, hint)

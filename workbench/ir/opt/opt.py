@@ -43,10 +43,7 @@ class Opt:
                 object.__setattr__(self, field, int(value))
 
     def __repr__(self) -> str:
-        parts = [
-            repr(self.op),
-            *[repr(p) for p in (self.axis, self.arg) if p is not None],
-        ]
+        parts = [repr(self.op), *[repr(p) for p in (self.axis, self.arg) if p is not None]]
         return f"Opt({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -135,9 +132,7 @@ def _by_name(name: str) -> OptKind:
     that name."""
     if name not in OptOps.__members__:
         because = "it was registered in another process"
-        raise RegisterError(
-            f"there is no opt {name}", because, "workbench.register it here too"
-        )
+        raise RegisterError(f"there is no opt {name}", because, "workbench.register it here too")
     return OptOps[name]
 
 
@@ -204,9 +199,7 @@ class OptKinds:
     def unregister(self, name: str) -> None:
         """Remove a registered kind; existing opts keep it."""
         if name not in [kind.name for kind in self.registered]:
-            raise RegisterError(
-                f"cannot remove the opt {name!s:.40}", "it is not registered"
-            )
+            raise RegisterError(f"cannot remove the opt {name!s:.40}", "it is not registered")
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
 
     def _add(self, kinds: Mapping[str, OptKind]) -> None:
@@ -228,9 +221,7 @@ def _unfit(kind: OptKind) -> tuple[str, str] | None:
         if type(amount) is not int or amount < 0:
             because = f"its amount {amount!r:.40} is not a whole number"
             return because, "amounts=(2, 4), with 0 for the whole axis"
-    if not all(
-        isinstance(k, AxisType) for k in (*kind.applies_to, *_product_kinds(kind))
-    ):
+    if not all(isinstance(k, AxisType) for k in (*kind.applies_to, *_product_kinds(kind))):
         because = "what it applies to or makes is not a kind of axis"
         return because, "applies_to=frozenset({AxisType.GLOBAL})"
     if type(kind.promise) is not int:
@@ -245,9 +236,7 @@ def _product_kinds(kind: OptKind) -> tuple[object, ...]:
 OptOps = OptKinds()
 
 
-OUTPUT_KINDS = frozenset(
-    {AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.FILL}
-)
+OUTPUT_KINDS = frozenset({AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.FILL})
 REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 
@@ -265,17 +254,11 @@ def ranges(kernel: UOp) -> Mapping[str, UOp]:
     position = {name: i for i, name in enumerate(kernel.arg.order)}
     axis_nodes = [n for n in kernel.toposort() if n.op is Ops.RANGE]
     axis_nodes.sort(
-        key=lambda r: (
-            AXIS_ORDER[r.axis_kind],
-            position.get(r.axis_name, 0),
-            r.axis_name,
-        )
+        key=lambda r: (AXIS_ORDER[r.axis_kind], position.get(r.axis_name, 0), r.axis_name)
     )
     return {r.axis_name: r for r in axis_nodes}
 
 
 def axes(kernel: UOp) -> tuple[Axis, ...]:
     """Return the axes of a kernel: by kind, then in loop order."""
-    return tuple(
-        Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values()
-    )
+    return tuple(Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values())

@@ -60,9 +60,7 @@ def explain(rule: Rule, node: UOp, rules: RuleSet | None = None) -> Explanation:
         (start, end), because = problem
         return Explanation(rule, node, False, text, start, end, because, reader.bound)
     because = f"{_short(node)} becomes {_short(reader.after)}"
-    return Explanation(
-        rule, node, True, text, 0, len(text), because, reader.bound, reader.after
-    )
+    return Explanation(rule, node, True, text, 0, len(text), because, reader.bound, reader.after)
 
 
 Span = tuple[int, int]

@@ -51,13 +51,7 @@ class Pat:
             )
         self.ops = (ops,) if isinstance(ops, Ops) else ops
         self.more = more
-        self.src, self.name, self.value, self.kind, self.arg = (
-            src,
-            name,
-            value,
-            kind,
-            arg,
-        )
+        self.src, self.name, self.value, self.kind, self.arg = (src, name, value, kind, arg)
 
     def _with(self, op: Ops, other: Pat | Const) -> Pat:
         return Pat(op, (self, literal_or(other)))
@@ -224,10 +218,7 @@ def literal_or(part: Pat | Const) -> Pat:
 
 
 def op(
-    ops: Ops | tuple[Ops, ...],
-    *src: Pat | Const,
-    name: str | None = None,
-    arg: Any = None,
+    ops: Ops | tuple[Ops, ...], *src: Pat | Const, name: str | None = None, arg: Any = None
 ) -> Pat:
     """Match an op over exactly these sources."""
     return Pat(ops, tuple(map(literal_or, src)), name=name, arg=arg)
@@ -259,11 +250,7 @@ class _Code:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[str, str] = {}
-        self.env: dict[str, Any] = {
-            "UOp": UOp,
-            "CONST": Ops.CONST,
-            "_BOOL": dtypes.bool,
-        }
+        self.env: dict[str, Any] = {"UOp": UOp, "CONST": Ops.CONST, "_BOOL": dtypes.bool}
 
     def bind(self, value: Any, hint: str) -> str:
         name = f"_{hint}{len(self.env)}"
@@ -283,9 +270,7 @@ class _Code:
         if pat.kind is not None:
             fits = _KINDS[pat.kind]
             is_one = len(fits) == 1
-            self.need(
-                f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}"
-            )
+            self.need(f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}")
         if pat.value is not None:
             self.need(f"{node}.arg == {self.bind(pat.value, 'v')}")
         if pat.arg is not None:
@@ -345,23 +330,15 @@ def _bool_dtype(dtype: DType) -> DType:
 
 
 def compile_rule(
-    match: Pat,
-    becomes: Pat | Callable[..., UOp | None],
-    where: Callable[..., bool] | None,
+    match: Pat, becomes: Pat | Callable[..., UOp | None], where: Callable[..., bool] | None
 ) -> Matcher:
     """Return a function from a node (whose op fits) to its replacement, or None."""
     code = _Code()
     code.match(match, "n", is_op_checked=match.ops is not None and len(match.ops) == 1)
     if where is not None:
         code.need(code.call(where))
-    result = (
-        code.build(becomes, "n.dtype")
-        if isinstance(becomes, Pat)
-        else code.call(becomes)
-    )
+    result = code.build(becomes, "n.dtype") if isinstance(becomes, Pat) else code.call(becomes)
     code.lines.append(f"    return {result}")
-    exec(
-        "def matcher(n):\n" + "\n".join(code.lines), code.env
-    )  # text of this file, not of a user
+    exec("def matcher(n):\n" + "\n".join(code.lines), code.env)  # text of this file, not of a user
     matcher: Matcher = code.env["matcher"]
     return matcher

@@ -53,9 +53,7 @@ class Rule:
         require(where, (Callable, NoneType), "Rule: where", "None")  # type: ignore[arg-type]
         require(doc, str, "Rule: doc", '""')
         self.name, self.match, self.becomes, self.where = name, match, becomes, where
-        self.doc = doc or (
-            inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else ""
-        )
+        self.doc = doc or (inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else "")
 
     @once
     def matcher(self) -> Matcher:
@@ -66,11 +64,7 @@ class Rule:
         return self.name
 
     def __str__(self) -> str:
-        right = (
-            repr(self.becomes)
-            if isinstance(self.becomes, Pat)
-            else self.becomes.__name__
-        )
+        right = repr(self.becomes) if isinstance(self.becomes, Pat) else self.becomes.__name__
         guard = "" if self.where is None else f"  where {self.where.__name__}"
         return f"{self.name}: {self.match!r} -> {right}{guard}"
 
@@ -95,10 +89,7 @@ class RuleSet:
     """An ordered table of rules, indexed by op. Earlier rows are tried first."""
 
     def __init__(
-        self,
-        name: str,
-        rules: Iterable[Rule],
-        keep: Callable[[UOp, UOp], UOp] | None = None,
+        self, name: str, rules: Iterable[Rule], keep: Callable[[UOp, UOp], UOp] | None = None
     ):
         """`keep(before, after)` restores a property that every rule of the set must preserve (a
         shape)."""
@@ -110,13 +101,9 @@ class RuleSet:
         self.rules = tuple(rules)
         self._less: dict[frozenset[str], RuleSet] = {}
         self._more: dict[tuple[RuleSet, ...], RuleSet] = {}
-        twice = [
-            n for n, count in Counter(r.name for r in self.rules).items() if count > 1
-        ]
+        twice = [n for n, count in Counter(r.name for r in self.rules).items() if count > 1]
         if twice:
-            raise WorkbenchError(
-                f"rule set {name} has rules of one name", ", ".join(twice)
-            )
+            raise WorkbenchError(f"rule set {name} has rules of one name", ", ".join(twice))
 
     @once
     def by_op(self) -> Table:
@@ -144,9 +131,7 @@ class RuleSet:
                 f"rule set {self.name} has no rule {', '.join(sorted(unknown))}",
                 "its rules are " + ", ".join(r.name for r in self.rules),
             )
-        return RuleSet(
-            self.name, [r for r in self.rules if r.name not in names], self.keep
-        )
+        return RuleSet(self.name, [r for r in self.rules if r.name not in names], self.keep)
 
     def less(self, off: frozenset[str]) -> RuleSet:
         """Return the set without the rules named in `off`; memoised."""
@@ -274,12 +259,7 @@ makes ever new nodes."""
 
 
 def rewrite(
-    root: UOp,
-    rules: RuleSet,
-    *,
-    name: str | None = None,
-    doc: str = "",
-    limit: int | None = None,
+    root: UOp, rules: RuleSet, *, name: str | None = None, doc: str = "", limit: int | None = None
 ) -> UOp:
     """Return `root` with `rules` applied everywhere until none fires.
 
@@ -304,12 +284,7 @@ def applied(root: UOp, rules: RuleSet, name: str, matches: list[Match] | None) -
     return _run(root, rules.by_op, matches, None)
 
 
-def _run(
-    root: UOp,
-    by_op: Table,
-    matches: list[Match] | None,
-    limit: int | None,
-) -> UOp:
+def _run(root: UOp, by_op: Table, matches: list[Match] | None, limit: int | None) -> UOp:
     """Return `root` with the rules of `by_op` applied, sources first, until none matches.
 
     The walk has a stack of its own, since graphs are deeper than Python's. An entry of it is
@@ -339,9 +314,7 @@ def _run(
             continue
         if stage == 0:  # visit
             stack.append((node, 1, node))
-            stack.extend(
-                [(s, 0, s) for s in reversed(node.src) if s not in replacements]
-            )
+            stack.extend([(s, 0, s) for s in reversed(node.src) if s not in replacements])
             continue
         if stage == 2:  # resolve
             replacements[node] = replacements[result]
@@ -385,9 +358,7 @@ def _check_progress(pending: dict[UOp, Rule], node: UOp, rule: Rule, fuse: int) 
     if len(pending) > MOST_PENDING or not fuse:
         last = list(pending.values())[-1000:]
         names = list(dict.fromkeys(str(each.name) for each in (*last, rule)))
-        because = (
-            f"{' and '.join(names)} made ever new nodes, the last from {node.op.name}"
-        )
+        because = f"{' and '.join(names)} made ever new nodes, the last from {node.op.name}"
         raise EndlessRewrite("a rewrite did not end", because, _switch(names))
 
 
@@ -403,9 +374,7 @@ def _check_node(rule: Rule, node: UOp, value: object) -> None:
     hint = "a UOp, or None for a node that stays as it is"
     if isinstance(value, (int, float)):
         hint = f"UOp.const(node.dtype, {value!r}), or a pattern that has it"
-    raise WorkbenchError(
-        f"rule {rule} returned no node for {node.op.name}", because, hint
-    )
+    raise WorkbenchError(f"rule {rule} returned no node for {node.op.name}", because, hint)
 
 
 Note = Callable[[UOp, UOp], None]
@@ -413,10 +382,7 @@ Note = Callable[[UOp, UOp], None]
 
 
 def replay(
-    before: Any,
-    matches: Sequence[Match],
-    count: int | None = None,
-    note: Note | None = None,
+    before: Any, matches: Sequence[Match], count: int | None = None, note: Note | None = None
 ) -> Any:
     """Return the state after the first `count` matches (all: the pass's result).
 
@@ -429,10 +395,7 @@ def replay(
 
 
 def replacements(
-    before: UOp,
-    matches: Sequence[Match],
-    count: int | None = None,
-    note: Note | None = None,
+    before: UOp, matches: Sequence[Match], count: int | None = None, note: Note | None = None
 ) -> dict[UOp, UOp]:
     """Return what the nodes of a graph are after the first `count` matches: see `replay`."""
     changes = {m.before: m.after for m in matches[:count]}

@@ -199,8 +199,6 @@ COLLAPSE_RULES = RuleSet(
 
 KERNEL_RULES = RuleSet("simplify-kernel", SIMPLIFY.rules + COLLAPSE_RULES.rules)
 SIMPLIFY_KERNEL = Pass(
-    "simplify-kernel",
-    "Values and index expressions are in their simplest form.",
-    KERNEL_RULES,
+    "simplify-kernel", "Values and index expressions are in their simplest form.", KERNEL_RULES
 )
 """The rules for every kernel that scheduling builds."""

@@ -38,9 +38,7 @@ def gather_terms(n: UOp) -> UOp | None:
 
 
 def _constant_last(n: UOp) -> bool:
-    return not any(
-        part.op is Ops.ADD and part.src[1].op is Ops.CONST for part in n.src[:1]
-    )
+    return not any(part.op is Ops.ADD and part.src[1].op is Ops.CONST for part in n.src[:1])
 
 
 def div_terms(i: UOp, c: UOp) -> UOp | None:
@@ -219,9 +217,7 @@ def greater_than(c: UOp, i: UOp) -> UOp | None:
     if constant == 0 and factor == 1:
         return None
     limit = (c.arg - constant) // factor
-    return UOp.index(limit) < from_terms(
-        {a: k // factor for a, k in parts.items()}, 0, i
-    )
+    return UOp.index(limit) < from_terms({a: k // factor for a, k in parts.items()}, 0, i)
 
 
 def at_most(i: UOp, j: UOp) -> UOp | None:
@@ -236,11 +232,7 @@ def at_most(i: UOp, j: UOp) -> UOp | None:
 def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
     """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
     address = x.place.flat_index
-    if (
-        z is not z.like(0)
-        or address.op is not Ops.WHERE
-        or address.src[2].op is not Ops.INVALID
-    ):
+    if z is not z.like(0) or address.op is not Ops.WHERE or address.src[2].op is not Ops.INVALID:
         return None
     return x if _implies(address.src[0], cond) else None
 

@@ -91,9 +91,7 @@ def reduced_constant(n: UOp, c: UOp) -> UOp:
     meaning = OPS[Ops.MUL].python
     assert meaning is not None
     if kind is Ops.ADD:
-        return full(
-            n.shape, c if c.dtype.is_bool else c.like(meaning(value, times).item())
-        )
+        return full(n.shape, c if c.dtype.is_bool else c.like(meaning(value, times).item()))
     with np.errstate(all="ignore"):
         return full(n.shape, c.like(np.power(value, count).item()))
 
@@ -206,11 +204,7 @@ def _in_source(pad: UOp, piece: Box) -> Box | None:
         for (low, high), (before, _) in zip(piece, pad.arg, strict=True)
     )
     sizes = zip(source_piece, pad.src[0].shape, strict=True)
-    return (
-        source_piece
-        if all(low >= 0 and high <= n for (low, high), n in sizes)
-        else None
-    )
+    return source_piece if all(low >= 0 and high <= n for (low, high), n in sizes) else None
 
 
 def padded_narrow(n: UOp, x: UOp) -> UOp | None:
@@ -238,9 +232,7 @@ def _widens(cast: UOp) -> bool:
 def _is_outside(pad: UOp, piece: Box) -> bool:
     """Whether a piece of a PAD is padding alone."""
     axes = zip(piece, pad.arg, pad.src[0].shape, strict=True)
-    return any(
-        high <= before or low >= before + n for (low, high), (before, _), n in axes
-    )
+    return any(high <= before or low >= before + n for (low, high), (before, _), n in axes)
 
 
 def asks_for_no_opts(n: UOp) -> bool:
@@ -261,9 +253,7 @@ _EMPTIES = (
 _ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
 _choice = Pat(Ops.WHERE, None)
 _LINEAR = tuple(sorted(LINEAR, key=lambda o: o.value))
-_joined = Pat(
-    Ops.WHERE, (var("condition"), Pat(Ops.PAD, None), Pat(Ops.PAD, None)), name="n"
-)
+_joined = Pat(Ops.WHERE, (var("condition"), Pat(Ops.PAD, None), Pat(Ops.PAD, None)), name="n")
 _stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM), None, name="x")
 
 # fmt: off
@@ -288,7 +278,5 @@ MOVEMENT_RULES = RuleSet("movement", [
 ])
 # fmt: on
 
-TENSOR_RULES = RuleSet(
-    "simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape
-)
+TENSOR_RULES = RuleSet("simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape)
 """The rules that run on the tensor graph before scheduling decides anything."""

@@ -36,9 +36,7 @@ class StridedPiece(NamedTuple):
 
     def within(self, box: Box) -> StridedPiece | None:
         """Return the part of it that is in another box; None if there is none."""
-        both = tuple(
-            (max(a, c), min(b, d)) for (a, b), (c, d) in zip(self.box, box, strict=True)
-        )
+        both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(self.box, box, strict=True))
         if any(low >= high for low, high in both):
             return None
         skipped = zip(both, self.box, self.strides, strict=True)
@@ -144,10 +142,7 @@ def _moved(node: UOp, known: dict[UOp, Pieces]) -> Pieces | None:
     if node.op is Ops.PERMUTE:
         return tuple(
             StridedPiece(
-                tuple(p.box[a] for a in arg),
-                p.base,
-                p.first,
-                tuple(p.strides[a] for a in arg),
+                tuple(p.box[a] for a in arg), p.base, p.first, tuple(p.strides[a] for a in arg)
             )
             for p in pieces
         )
@@ -273,9 +268,7 @@ def _lines(piece: StridedPiece, shape: Shape, axes: slice) -> list[Line] | None:
             return None
         else:
             lines = [
-                Line(
-                    k * size + a, k * size + b, (k - low) * stride + first, line_stride
-                )
+                Line(k * size + a, k * size + b, (k - low) * stride + first, line_stride)
                 for k in range(low, high)
                 for a, b, first, line_stride in lines
             ]
@@ -312,9 +305,7 @@ def _cut(line: Line, sizes: Shape) -> Iterator[StridedBox]:
     for begin, end, left, right in rows:
         offset = first + (begin * inner + left - low) * stride
         for part in _cut(Line(left, right, offset, stride), sizes[1:]):
-            yield StridedBox(
-                ((begin, end), *part.box), part.first, (stride * inner, *part.strides)
-            )
+            yield StridedBox(((begin, end), *part.box), part.first, (stride * inner, *part.strides))
 
 
 def same_in_pieces(node: UOp) -> UOp | None:

@@ -42,9 +42,7 @@ class Strided(NamedTuple):
             signs = [-1 if a in step.arg else 1 for a in range(len(shape))]
             start += sum((shape[a] - 1) * strides[a] for a in step.arg)
             return Strided(
-                shape,
-                tuple(s * sign for s, sign in zip(strides, signs, strict=True)),
-                start,
+                shape, tuple(s * sign for s, sign in zip(strides, signs, strict=True)), start
             )
         if step.op is Ops.SHRINK:
             lows = [low for low, _ in step.arg]

@@ -33,9 +33,7 @@ def fold(n: UOp) -> UOp | None:
     assert meaning is not None
     values = [np.asarray(s.arg, s.dtype.numpy) for s in n.src]
     sources = [s.dtype for s in n.src]
-    with np.errstate(
-        all="ignore"
-    ):  # ml_dtypes warns of the greater of NaN and a number
+    with np.errstate(all="ignore"):  # ml_dtypes warns of the greater of NaN and a number
         return n.like(elementwise(meaning, sources, n.dtype, values).item())
 
 

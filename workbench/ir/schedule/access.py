@@ -78,14 +78,10 @@ def output_access(node: UOp, root: UOp, loops: tuple[UOp, ...]) -> Access:
     return Access(indices, TRUE, loops, root)
 
 
-def push(
-    node: UOp, access: Access, inner: Ranges | None = None
-) -> tuple[Access | None, ...]:
+def push(node: UOp, access: Access, inner: Ranges | None = None) -> tuple[Access | None, ...]:
     """Return the accesses by which `node`, read by `access`, reads its sources (None: a constant,
     or a source without elements). A reduction is over new ranges, or over `inner`."""
-    if not node.size or (
-        all(s.is_const for s in node.src) and node.op is not Ops.CUSTOM
-    ):
+    if not node.size or (all(s.is_const for s in node.src) and node.op is not Ops.CUSTOM):
         return (None,) * len(node.src)
     if node.op is Ops.CUSTOM:
         return tuple([_whole(source, access.root) for source in node.src])
@@ -174,16 +170,14 @@ def _expand(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 def _shrink(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     return tuple(
-        simplified(i + lo) if lo else i
-        for i, (lo, _) in zip(indices, node.arg, strict=True)
+        simplified(i + lo) if lo else i for i, (lo, _) in zip(indices, node.arg, strict=True)
     )
 
 
 def _flip(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     shape = node.src[0].shape
     return tuple(
-        simplified(i * -1 + (shape[a] - 1)) if a in node.arg else i
-        for a, i in enumerate(indices)
+        simplified(i * -1 + (shape[a] - 1)) if a in node.arg else i for a, i in enumerate(indices)
     )
 
 
@@ -196,11 +190,7 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
         t0, s0 = t, s
         inside, outside = 1, 1
         while True:
-            if (
-                inside == outside
-                and (t > t0 or s > s0)
-                and not _ones_left(target, source, t, s)
-            ):
+            if inside == outside and (t > t0 or s > s0) and not _ones_left(target, source, t, s):
                 break
             if t < len(target) and (inside <= outside or s >= len(source)):
                 inside, t = inside * target[t], t + 1
@@ -212,17 +202,13 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     return tuple(result)
 
 
-def _ones_left(
-    target: tuple[int, ...], source: tuple[int, ...], t: int, s: int
-) -> bool:
+def _ones_left(target: tuple[int, ...], source: tuple[int, ...], t: int, s: int) -> bool:
     """Whether one side has only axes of size 1 left, which belong to this block."""
     done_t, done_s = t >= len(target), s >= len(source)
     return done_t != done_s
 
 
-def _block(
-    indices: tuple[UOp, ...], target: tuple[int, ...], source: tuple[int, ...]
-) -> list[UOp]:
+def _block(indices: tuple[UOp, ...], target: tuple[int, ...], source: tuple[int, ...]) -> list[UOp]:
     if target == source:
         return list(indices)
     flat = flatten(indices, target)

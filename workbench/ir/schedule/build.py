@@ -76,9 +76,7 @@ def _stores(
     """Return the STORE of each value that a kernel stores, all reads resolved."""
     separate = (Ops.COPY, Ops.CUSTOM)
     kernels = dict.fromkeys(
-        plan.members(n)
-        for n in plan.nodes
-        if n in plan.stored and n.size and n.op not in separate
+        plan.members(n) for n in plan.nodes if n in plan.stored and n.size and n.op not in separate
     )
     if not kernels:
         return {}
@@ -111,9 +109,7 @@ def in_order(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
     stack = list(reversed(items))
     while stack:
         item = stack[-1]
-        first = [
-            w for b in item.inputs if (w := writer.get(b)) and id(w) not in ordered
-        ]
+        first = [w for b in item.inputs if (w := writer.get(b)) and id(w) not in ordered]
         if first:
             stack += reversed(first)
             continue
@@ -141,10 +137,7 @@ def _custom(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> Schedu
 
 
 def _item(
-    members: Sequence[UOp],
-    plan: SchedulePlan,
-    stores: Sequence[UOp],
-    matches: list[Match] | None,
+    members: Sequence[UOp], plan: SchedulePlan, stores: Sequence[UOp], matches: list[Match] | None
 ) -> ScheduleItem:
     """Return the item of the kernel that stores `members`."""
     loops = plan.reads[members[0]][0].loops
@@ -160,9 +153,7 @@ def _item(
     return ScheduleItem(kernel, params, tuple(members), decisions)
 
 
-def kernel_of(
-    stores: Sequence[UOp], outer: tuple[UOp, ...]
-) -> tuple[UOp, tuple[UOp, ...]]:
+def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of STOREs in the loops `outer`: buffers become PARAMs,
     ranges get their final names."""
     targets = [store.place.memory for store in stores]
@@ -174,9 +165,7 @@ def kernel_of(
     inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]
     read = [n for n in nodes if n.op is Ops.BUFFER and n not in targets]
     params = [*targets, *read]
-    changes = {
-        b: construct.param(b.dtype, slot, b.size) for slot, b in enumerate(params)
-    }
+    changes = {b: construct.param(b.dtype, slot, b.size) for slot, b in enumerate(params)}
     order = [*outer, *_nested_last(inner, nodes)]
     ends = [construct.end(store, outer) for store in _readers_first(stores)]
     ends = [end.substitute(changes) for end in ends]

@@ -90,9 +90,7 @@ def choose(
     return _by_cost(node, reads, facts)
 
 
-def _forced(
-    node: UOp, reads: list[Access], facts: Facts
-) -> tuple[Decision, Staging | None]:
+def _forced(node: UOp, reads: list[Access], facts: Facts) -> tuple[Decision, Staging | None]:
     estimates = _estimates(node, reads, facts, facts.whole_cost)
     stored, reason = facts.forced[node], "you asked for it"
     if stored:
@@ -115,9 +113,7 @@ def _estimates(
     }
 
 
-def _recompute_cost(
-    node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]
-) -> float:
+def _recompute_cost(node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]) -> float:
     """Return the cost of the evaluations of a value beyond one per element."""
     elements = node.size
     each = cost[node] / max(1, elements)
@@ -206,9 +202,7 @@ def _obstacle(
         reason = "as a kernel of its own it can be shared out among the cores"
         return "store-partial", reason
     if facts.products[node] and any(_in_a_row(a) for a in reads):
-        reason = (
-            "a product of matrices inside another loop would lose its register tile"
-        )
+        reason = "a product of matrices inside another loop would lose its register tile"
         return "store-for-tile", reason
     if facts.products[node] and any(a.valid is not TRUE for a in reads):
         reason = "a product of matrices would be computed for what is padded, too"
@@ -216,9 +210,7 @@ def _obstacle(
     return None
 
 
-def _by_cost(
-    node: UOp, reads: list[Access], facts: Facts
-) -> tuple[Decision, Staging | None]:
+def _by_cost(node: UOp, reads: list[Access], facts: Facts) -> tuple[Decision, Staging | None]:
     """Compare the costs of computing a value again, of storing it, and of a row inside the
     kernel."""
     estimates = _estimates(node, reads, facts, facts.cost)
@@ -232,9 +224,7 @@ def _by_cost(
             "fuse-row", node, False, reason, estimates | {"cost_to_stage": row_cost}
         ), row
     if recompute_cost > storing:
-        reason = (
-            f"computing it {evaluations:,} times for {node.size:,} elements costs more"
-        )
+        reason = f"computing it {evaluations:,} times for {node.size:,} elements costs more"
         return Decision("store-cheaper", node, True, reason, estimates), None
     if len(reads) > 1 and rounds_in_order(node):
         reason = "loops that add it up in other orders would round it in other ways"

@@ -50,9 +50,7 @@ NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
 
 
 def totals(
-    nodes: dict[UOp, None],
-    boundaries: Collection[UOp],
-    products: Mapping[UOp, bool] = NO_PRODUCTS,
+    nodes: dict[UOp, None], boundaries: Collection[UOp], products: Mapping[UOp, bool] = NO_PRODUCTS
 ) -> dict[UOp, float]:
     """Return per node the cost of computing it with everything below it fused once.
 
@@ -106,10 +104,7 @@ def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bo
     products: dict[UOp, bool] = {}
     for node in nodes:
         products[node] = rereads(node, boundaries) or any(
-            products[s]
-            and users[s] == 1
-            and s not in boundaries
-            and s.size == node.size
+            products[s] and users[s] == 1 and s not in boundaries and s.size == node.size
             for s in node.src
         )
     return products
@@ -149,9 +144,7 @@ def _selects(node: UOp) -> bool:
     if node.combines is not Ops.ADD or node.src[0].op is not Ops.WHERE:
         return False
     condition = _moved(node.src[0].src[0])
-    return condition.op is Ops.CMPEQ and any(
-        _moved(side).op is Ops.IOTA for side in condition.src
-    )
+    return condition.op is Ops.CMPEQ and any(_moved(side).op is Ops.IOTA for side in condition.src)
 
 
 def _is_prefix(node: UOp) -> bool:
@@ -188,9 +181,7 @@ def _moved(node: UOp) -> UOp:
 def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
     """Return whether a value is computed for one reduction alone, and is neither a reduction nor
     stored."""
-    return lambda n: (
-        n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
-    )
+    return lambda n: n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
 
 
 def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:

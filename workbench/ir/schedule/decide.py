@@ -37,9 +37,7 @@ boundary there, and wrote the whole kernel of a CUSTOM."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 
-def decide(
-    outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
-) -> SchedulePlan:
+def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) -> SchedulePlan:
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
     (True) or fused (False) whatever the costs are.
 
@@ -173,9 +171,7 @@ def _check_forced(
     forced: Mapping[UOp, bool], nodes: dict[UOp, None], reasons: Mapping[UOp, str]
 ) -> None:
     for node, stored in forced.items():
-        what = (
-            f"cannot {'store' if stored else 'fuse'} {node.op.name} {list(node.shape)}"
-        )
+        what = f"cannot {'store' if stored else 'fuse'} {node.op.name} {list(node.shape)}"
         if node in nodes and node.op in LEAVES:
             because = "it is in memory, or known, already: nothing computes it"
             raise WorkbenchError(what, because)

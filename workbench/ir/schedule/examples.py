@@ -21,9 +21,7 @@ EXAMPLES: dict[str, UOp] = {
     "open-row": read(_ROWS, _I, _J),
     "push-through-op": read(_VALUES + _VALUES, _I, _J),
     "push-through-movement": read(tensor(Ops.PERMUTE, _VALUES, (1, 0)), _J, _I),
-    "push-through-pad": read(
-        tensor(Ops.PAD, _VALUES, ((0, 0), (2, 0))), _I, axis("g1", 10)
-    ),
+    "push-through-pad": read(tensor(Ops.PAD, _VALUES, ((0, 0), (2, 0))), _I, axis("g1", 10)),
     "open-reduction": read(reduce_axis(_VALUES, (1,), Ops.ADD), _I, UOp.index(0)),
     "load-memory": read(_VALUES, _I, _J),
     "read-position": read(UOp(Ops.IOTA, dtypes.int32, (), 4), _I),

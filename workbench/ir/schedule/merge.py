@@ -16,8 +16,7 @@ from workbench.ir.rules.index import SIMPLIFY_AXES
 from workbench.ir.schedule.build import named
 
 MERGE_LOOPS = PassStep(
-    "merge-loops",
-    "Two neighbouring loops that walk every buffer as one are one loop.",
+    "merge-loops", "Two neighbouring loops that walk every buffer as one are one loop."
 )
 
 
@@ -42,16 +41,12 @@ def merge_axes(kernel: UOp) -> UOp:
 
 def _step(outer: UOp, inner: UOp, before: UOp, after: UOp) -> Match:
     names, sizes = zip(*[(a.axis_name, a.extent) for a in (outer, inner)], strict=True)
-    about = (
-        f"{' and '.join(names)}: {sizes[0]} times {sizes[1]} is {sizes[0] * sizes[1]}"
-    )
+    about = f"{' and '.join(names)}: {sizes[0]} times {sizes[1]} is {sizes[0] * sizes[1]}"
     return Match(MERGE_LOOPS.at(about), before, after)
 
 
 def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
-    if outer.axis_kind is not inner.axis_kind or not _closed_together(
-        kernel, outer, inner
-    ):
+    if outer.axis_kind is not inner.axis_kind or not _closed_together(kernel, outer, inner):
         return None
     size = inner.extent
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
@@ -69,9 +64,7 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
 def _closed_together(kernel: UOp, outer: UOp, inner: UOp) -> bool:
     """Whether every list of ranges that has one of the two has both."""
     for node in kernel.toposort():
-        if node.op in (Ops.REDUCE, Ops.END) and (outer in node.src) != (
-            inner in node.src
-        ):
+        if node.op in (Ops.REDUCE, Ops.END) and (outer in node.src) != (inner in node.src):
             return False
     return True
 

@@ -26,9 +26,7 @@ class SchedulePlan:
     decisions: list[Decision] = field(default_factory=list)
     reads: dict[UOp, list[Access]] = field(default_factory=dict)
     readers: dict[UOp, list[Access]] = field(default_factory=dict)
-    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(
-        default_factory=dict
-    )
+    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(default_factory=dict)
 
     def members(self, node: UOp) -> tuple[UOp, ...]:
         """Return the values that the kernel of a stored value stores."""

@@ -16,13 +16,7 @@ from typing import NamedTuple
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
-from workbench.ir.schedule.cost import (
-    LAUNCH_COST,
-    STORE_COST,
-    UNTILED_COST,
-    is_product,
-    reducing,
-)
+from workbench.ir.schedule.cost import LAUNCH_COST, STORE_COST, UNTILED_COST, is_product, reducing
 from workbench.ir.schedule.item import Decision
 
 
@@ -95,9 +89,7 @@ def separations(
     return decisions
 
 
-def _cheapest(
-    members: list[Member], times: Mapping[UOp, int]
-) -> tuple[list[Member], float]:
+def _cheapest(members: list[Member], times: Mapping[UOp, int]) -> tuple[list[Member], float]:
     """Return the members whose storing costs least while each product left in the kernel has it
     to itself, and what that costs."""
     plans = [
@@ -143,11 +135,7 @@ def _chains(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[U
         while chain[-1] not in stored and len(users[chain[-1]]) == 1:
             (user,) = users[chain[-1]]
             below = [s for s in user.src if reduces[s] and s not in stored]
-            if (
-                below != [chain[-1]]
-                or user.op is Ops.REDUCE_AXIS
-                or user.size > node.size
-            ):
+            if below != [chain[-1]] or user.op is Ops.REDUCE_AXIS or user.size > node.size:
                 break
             chain.append(user)
         chains[node] = chain

@@ -21,23 +21,13 @@ from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp, gated, invalid, split_gate
 from workbench.ir.rewriting.patterns import Pat, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
-from workbench.ir.schedule.access import (
-    TRUE,
-    ZERO,
-    Access,
-    Ranges,
-    flatten,
-    inside_of_pad,
-    moved,
-)
+from workbench.ir.schedule.access import TRUE, ZERO, Access, Ranges, flatten, inside_of_pad, moved
 from workbench.ir.schedule.plan import SchedulePlan
 
 Loops = dict[UOp, Ranges]
 """The ranges of reductions, as `decide` chose them, by the read of each: several reductions of one
 kernel may share theirs."""
-_loops: ContextVar[Mapping[UOp, Ranges]] = ContextVar(
-    "loops", default=MappingProxyType({})
-)
+_loops: ContextVar[Mapping[UOp, Ranges]] = ContextVar("loops", default=MappingProxyType({}))
 
 
 @scope
@@ -70,10 +60,7 @@ def parts_of(node: UOp) -> tuple[UOp, tuple[UOp, ...], UOp]:
 
 
 def opened(
-    plan: SchedulePlan,
-    members: tuple[UOp, ...],
-    buffers: Mapping[UOp, UOp],
-    loops: Loops,
+    plan: SchedulePlan, members: tuple[UOp, ...], buffers: Mapping[UOp, UOp], loops: Loops
 ) -> list[UOp]:
     """Return the STOREs of the values that one kernel stores, and add to `loops` those of its
     reductions. What other kernels store is memory here; a row is a CONTIGUOUS with the indexes at
@@ -168,9 +155,7 @@ def open_reduction(r: UOp, x: UOp) -> UOp:
     ranges = _loops.get().get(r)
     if ranges is None:  # of an example
         long = [a for a in axes if source.shape[a] != 1]
-        ranges = tuple(
-            [UOp.range(source.shape[a], f"r{a}", AxisType.REDUCE) for a in long]
-        )
+        ranges = tuple([UOp.range(source.shape[a], f"r{a}", AxisType.REDUCE) for a in long])
     left, at = iter(ranges), list(indexes)
     for axis in axes:
         at[axis] = ZERO if source.shape[axis] == 1 else next(left)
@@ -191,9 +176,7 @@ def read_position(r: UOp, x: UOp) -> UOp:
 
 def _read_of(*ops: Ops) -> Pat:
     """Match a read of a value `x` by one of `ops`."""
-    return Pat(
-        Ops.INDEX, (Pat(ops, None, name="x"),), name="r", arg=construct.VALUE, more=True
-    )
+    return Pat(Ops.INDEX, (Pat(ops, None, name="x"),), name="r", arg=construct.VALUE, more=True)
 
 
 _MOVES_OR_STORES = (
@@ -202,22 +185,15 @@ _MOVES_OR_STORES = (
 RANGEIFY_RULES = RuleSet(
     "rangeify",
     [
-        Rule(
-            "push-through-op", _read_of(*sorted(ELEMENTWISE, key=str)), push_through_op
-        ),
+        Rule("push-through-op", _read_of(*sorted(ELEMENTWISE, key=str)), push_through_op),
         Rule("open-row", _read_of(Ops.CONTIGUOUS), open_row),
-        Rule(
-            "push-through-movement", _read_of(*_MOVES_OR_STORES), push_through_movement
-        ),
+        Rule("push-through-movement", _read_of(*_MOVES_OR_STORES), push_through_movement),
         Rule("load-memory", _read_of(Ops.BUFFER), load_memory),
         Rule("open-reduction", _read_of(Ops.REDUCE_AXIS), open_reduction),
         Rule("push-through-pad", _read_of(Ops.PAD), push_through_pad),
         Rule("read-position", _read_of(Ops.IOTA), read_position),
         Rule(
-            "read-constant",
-            _read_of(Ops.CONST),
-            var("x"),
-            doc="A constant is itself everywhere.",
+            "read-constant", _read_of(Ops.CONST), var("x"), doc="A constant is itself everywhere."
         ),
     ],
 )

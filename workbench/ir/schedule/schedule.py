@@ -26,9 +26,7 @@ from workbench.ir.schedule.rangeify import RANGEIFY_RULES
 from workbench.ir.schedule.split import SPLIT_RULES
 
 SIMPLIFY_TENSOR = Pass(
-    "simplify-tensor",
-    "Constants are folded and movement that moves nothing is gone.",
-    TENSOR_RULES,
+    "simplify-tensor", "Constants are folded and movement that moves nothing is gone.", TENSOR_RULES
 )
 SPLIT_REDUCTIONS = Pass(
     "split-reductions",
@@ -37,15 +35,10 @@ SPLIT_REDUCTIONS = Pass(
 )
 DECIDE = Pass("decide", "Every value is stored or fused, for a reason.", decide)
 RANGEIFY = Pass(
-    "rangeify",
-    "Stored values are kernels over ranges; movement is gone.",
-    build,
-    RANGEIFY_RULES,
+    "rangeify", "Stored values are kernels over ranges; movement is gone.", build, RANGEIFY_RULES
 )
 MERGE_AXES = Pass(
-    "merge-axes",
-    "Neighbouring loops that walk every buffer as one are one loop.",
-    merge_axes,
+    "merge-axes", "Neighbouring loops that walk every buffer as one are one loop.", merge_axes
 )
 
 
@@ -105,8 +98,6 @@ def _compacted(item: ScheduleItem) -> ScheduleItem:
     if len(params) == len(item.buffers):
         return item
     params.sort(key=lambda n: n.slot)
-    changes = {
-        p: construct.param(p.dtype, slot, p.length) for slot, p in enumerate(params)
-    }
+    changes = {p: construct.param(p.dtype, slot, p.length) for slot, p in enumerate(params)}
     buffers = tuple(item.buffers[p.slot] for p in params)
     return replace(item, kernel=item.kernel.substitute(changes), buffers=buffers)

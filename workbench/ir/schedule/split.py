@@ -51,12 +51,5 @@ def _divisor(size: int) -> int:
 
 SPLIT_RULES = RuleSet(
     "split-reductions",
-    [
-        Rule(
-            "split-reduction",
-            op(Ops.REDUCE_AXIS, var("x"), name="n"),
-            split,
-            where=is_large,
-        )
-    ],
+    [Rule("split-reduction", op(Ops.REDUCE_AXIS, var("x"), name="n"), split, where=is_large)],
 )

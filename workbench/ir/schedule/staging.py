@@ -38,9 +38,7 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
     depends on, or the row is too long. Filled before all loops, the row would be the whole value,
     computed and stored by every core: a kernel of its own is better."""
     first = reads[0]
-    if len(reads) < 2 or any(
-        a.root is not first.root or a.valid is not TRUE for a in reads
-    ):
+    if len(reads) < 2 or any(a.root is not first.root or a.valid is not TRUE for a in reads):
         return None
     common = common_prefix(*[a.loops for a in reads])
     private = tuple(
@@ -48,18 +46,14 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
         for axis, n in enumerate(node.shape)
         if n > 1 and not _fixed([a.indices[axis] for a in reads], common)
     )
-    indices = tuple(
-        ZERO if axis in private else index for axis, index in enumerate(first.indices)
-    )
+    indices = tuple(ZERO if axis in private else index for axis, index in enumerate(first.indices))
     shared = settle(Access(indices, TRUE, common, first.root)).loops
     row = math.prod(node.shape[axis] for axis in private) * node.dtype.itemsize
     if not shared or not private or row > ROW_BYTES:
         return None
     fills = {axis: fresh(node.shape[axis], AxisType.FILL) for axis in private}
     indices = tuple(fills.get(axis, i) for axis, i in enumerate(indices))
-    return Staging(
-        Access(indices, TRUE, (*shared, *fills.values()), first.root), private
-    )
+    return Staging(Access(indices, TRUE, (*shared, *fills.values()), first.root), private)
 
 
 def _fixed(indices: list[UOp], loops: tuple[UOp, ...]) -> bool:

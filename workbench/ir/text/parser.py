@@ -31,12 +31,7 @@ _NODE = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_WORDS: dict[str, Const] = {
-    "True": True,
-    "False": False,
-    "inf": math.inf,
-    "nan": math.nan,
-}
+_WORDS: dict[str, Const] = {"True": True, "False": False, "inf": math.inf, "nan": math.nan}
 _TUPLES: dict[str, Any] = {
     "KernelInfo": KernelInfo,
     "Storage": Storage,
@@ -74,9 +69,7 @@ def parse(text: str) -> UOp | tuple[UOp, ...]:
     if linear:
         return tuple(steps)
     if not steps:
-        raise ParseError(
-            "the text holds no node", "expected lines like v1 = ADD.float32 v0, 2.0"
-        )
+        raise ParseError("the text holds no node", "expected lines like v1 = ADD.float32 v0, 2.0")
     return steps[-1]
 
 
@@ -101,35 +94,25 @@ class _Line(NamedTuple):
             raise self.fail("not a node", "name = OP.dtype sources {arg}")
         op = Ops.__members__.get(match["op"])
         if op is None:
-            raise self.fail(
-                f"{match['op']} is neither an op nor a value named above", "an op"
-            )
+            raise self.fail(f"{match['op']} is neither an op nor a value named above", "an op")
         dtype = dtypes.void if match["dtype"] is None else self.dtype(match["dtype"])
         words = [w.strip() for w in match["src"].split(",")] if match["src"] else []
         src = tuple([self.operand(w, dtype, values) for w in words])
         node = self.node(op, dtype, src, match["arg"])
         name = match["name"]
         if name is not None and (name in values or name in RESERVED):
-            raise self.fail(
-                f"the name {name} is taken", "a name of its own for each value"
-            )
+            raise self.fail(f"the name {name} is taken", "a name of its own for each value")
         if name is not None:
             values[name] = node
         return node, match["let"] is None
 
-    def node(
-        self, op: Ops, dtype: DType, src: tuple[UOp, ...], words: str | None
-    ) -> UOp:
+    def node(self, op: Ops, dtype: DType, src: tuple[UOp, ...], words: str | None) -> UOp:
         arg = None if words is None else self.arg(words, op)
         if op is Ops.CONST and (not _is_number(arg) or not dtype.bits):
             raise self.fail("a constant without a value", "CONST.dtype {number}")
-        if op is Ops.LANES and not (
-            isinstance(arg, tuple) and all(map(_is_number, arg))
-        ):
+        if op is Ops.LANES and not (isinstance(arg, tuple) and all(map(_is_number, arg))):
             raise self.fail("lanes without values", "LANES.dtype {number, ..}")
-        if op is Ops.RANGE and (
-            len(src) != 1 or not isinstance(arg, tuple) or len(arg) != 2
-        ):
+        if op is Ops.RANGE and (len(src) != 1 or not isinstance(arg, tuple) or len(arg) != 2):
             raise self.fail("not a range", 'RANGE.index size {"name", KIND}')
         return UOp(op, dtype, src, arg)
 
@@ -138,18 +121,14 @@ class _Line(NamedTuple):
         if words not in _DTYPES:
             scalar, _, count = words.rpartition("x")
         if scalar not in _DTYPES or not count.isdecimal() or int(count) < 1:
-            raise self.fail(
-                f"no dtype {words}", f"{', '.join(_DTYPES)}, or like float32x8"
-            )
+            raise self.fail(f"no dtype {words}", f"{', '.join(_DTYPES)}, or like float32x8")
         return _DTYPES[scalar].vec(int(count))
 
     def operand(self, words: str, dtype: DType, values: dict[str, UOp]) -> UOp:
         if words in values:
             return values[words]
         if _NAME.fullmatch(words) and words not in _WORDS:
-            raise self.fail(
-                f"no value {words}", "the name of a line above, or a number"
-            )
+            raise self.fail(f"no value {words}", "the name of a line above, or a number")
         value, colon, suffix = words.partition(":")
         dtype = self.dtype(suffix.strip()) if colon else dtype
         return UOp.const(dtype, self.constant(value.strip(), dtype))
@@ -157,11 +136,7 @@ class _Line(NamedTuple):
     def constant(self, words: str, dtype: DType) -> Const:
         try:
             value = _WORDS[words] if words in _WORDS else self.arg(words, Ops.CONST)
-            if (
-                dtype.is_float
-                and isinstance(value, (int, float))
-                and not isinstance(value, bool)
-            ):
+            if dtype.is_float and isinstance(value, (int, float)) and not isinstance(value, bool):
                 return float(value)
             if type(value) is (bool if dtype.is_bool else int) and dtype.bits:
                 if dtype.const(value) == value:
@@ -176,9 +151,7 @@ class _Line(NamedTuple):
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if isinstance(error, ParseError):
                 raise
-            raise self.fail(
-                f"cannot read the arg {words!r}", "values and tuples of them"
-            ) from None
+            raise self.fail(f"cannot read the arg {words!r}", "values and tuples of them") from None
 
     def value(self, tree: ast.expr, op: Ops) -> Any:
         """Return the value that `tree` spells; only literals and the IR's own names are known."""
@@ -187,9 +160,7 @@ class _Line(NamedTuple):
                 return tree.value
             case ast.Tuple():
                 return tuple([self.value(part, op) for part in tree.elts])
-            case ast.UnaryOp(
-                op=ast.USub(), operand=ast.Constant(value=int() | float() as number)
-            ):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return -number
             case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
                 return -math.inf
@@ -201,16 +172,12 @@ class _Line(NamedTuple):
                 return self.member(table, tree.attr)
             case ast.Call(keywords=[]):
                 return self.call(tree, [self.value(part, op) for part in tree.args], op)
-        raise self.fail(
-            f"cannot read {ast.unparse(tree)!r}", "a number, string, name or tuple"
-        )
+        raise self.fail(f"cannot read {ast.unparse(tree)!r}", "a number, string, name or tuple")
 
     def member(self, table: str, name: str) -> Any:
         members = _TABLES.get(table, {})
         if name not in members:
-            raise self.fail(
-                f"no {table} {name}", "one of " + ", ".join(members or _TABLES)
-            )
+            raise self.fail(f"no {table} {name}", "one of " + ", ".join(members or _TABLES))
         return members[name]
 
     def call(self, tree: ast.Call, args: list[Any], op: Ops) -> Any:
@@ -222,16 +189,12 @@ class _Line(NamedTuple):
                 least = len(kind._fields) - len(kind._field_defaults)
                 if least <= len(args) <= len(kind._fields):
                     return kind(*args)
-                raise self.fail(
-                    f"{name} with {len(args)} parts", ", ".join(kind._fields)
-                )
+                raise self.fail(f"{name} with {len(args)} parts", ", ".join(kind._fields))
             case ast.Attribute(value=value, attr="vec") if len(args) == 1:
                 scalar = self.value(value, op)
                 if isinstance(scalar, DType) and type(args[0]) is int and args[0] > 0:
                     return scalar.vec(args[0])
-        raise self.fail(
-            f"cannot read {ast.unparse(tree)!r}", "KernelInfo(..), Storage(..)"
-        )
+        raise self.fail(f"cannot read {ast.unparse(tree)!r}", "KernelInfo(..), Storage(..)")
 
 
 def _is_number(value: object) -> bool:

@@ -101,11 +101,7 @@ def typed(node: UOp) -> str:
     """Return the dtype and shape of a node as text."""
     try:
         return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
-    except (
-        WorkbenchError,
-        TypeError,
-        ValueError,
-    ):  # the error of a broken graph shows it, too
+    except (WorkbenchError, TypeError, ValueError):  # the error of a broken graph shows it, too
         return f"{node.dtype}[?]"
 
 
@@ -322,9 +318,7 @@ def _called(node: UOp) -> Phrase:
 
 
 @lru_cache(maxsize=4096)
-def call_parts(
-    name: str, count: int, before: str = "", after: str = ""
-) -> tuple[Part, ...]:
+def call_parts(name: str, count: int, before: str = "", after: str = "") -> tuple[Part, ...]:
     """Return the parts of a call of `count` sources, with words before and after them."""
     listed: list[Part] = [before] if before else []
     listed += [Slot(i) for i in range(count)]

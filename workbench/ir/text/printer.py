@@ -103,11 +103,7 @@ def brief(node: UOp) -> str:
 
 def number_text(value: Const) -> str:
     """Return `value` so that it reads back bit by bit."""
-    if (
-        isinstance(value, float)
-        and value != value
-        and struct.pack("<d", value) != _PLAIN_NAN
-    ):
+    if isinstance(value, float) and value != value and struct.pack("<d", value) != _PLAIN_NAN:
         return f"nan({int.from_bytes(struct.pack('>d', value), 'big'):#x})"
     return repr(value)
 
@@ -123,11 +119,7 @@ def _listing(program: Iterable[UOp]) -> list[tuple[UOp, bool]]:
             continue
         below = step.toposort(lambda n: n not in visited)
         listed.extend(
-            [
-                (n, False)
-                for n in below
-                if n is not step and n not in visited and not n.is_const
-            ]
+            [(n, False) for n in below if n is not step and n not in visited and not n.is_const]
         )
         listed.append((step, True))
         visited.update(below)
@@ -158,9 +150,7 @@ def _arg_text(arg: Any, op: Ops, top: bool = False) -> str:
         fields = [_arg_text(a, op) for a in _without_defaults(arg)]
         return f"{type(arg).__name__}({', '.join(fields)})"
     if isinstance(arg, tuple):
-        inner = ", ".join(_arg_text(a, op) for a in arg) + (
-            "," if len(arg) == 1 else ""
-        )
+        inner = ", ".join(_arg_text(a, op) for a in arg) + ("," if len(arg) == 1 else "")
         return inner if top else f"({inner})"
     if isinstance(arg, Ops):
         return repr(arg) if op is Ops.RANGE else arg.name

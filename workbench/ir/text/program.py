@@ -22,9 +22,7 @@ from workbench.ir.text.readable import TreeWriter
 _OPENS = frozenset({Ops.LOOP, Ops.IF})
 _CLOSES = frozenset({Ops.ENDLOOP, Ops.ENDIF})
 _NO_LINE = frozenset({Ops.BLOCK, Ops.DEFINE, *_CLOSES})
-_STATEMENTS = frozenset(
-    {Ops.STORE, Ops.SET, Ops.BARRIER, Ops.SPECIAL, Ops.LOOP, Ops.IF}
-)
+_STATEMENTS = frozenset({Ops.STORE, Ops.SET, Ops.BARRIER, Ops.SPECIAL, Ops.LOOP, Ops.IF})
 
 
 class ProgramLine(NamedTuple):

@@ -17,16 +17,7 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.text.phrases import (
-    ATOM,
-    LEAVES,
-    LOOSE,
-    TENSOR,
-    Part,
-    Phrase,
-    phrase,
-    typed,
-)
+from workbench.ir.text.phrases import ATOM, LEAVES, LOOSE, TENSOR, Part, Phrase, phrase, typed
 from workbench.ir.text.printer import NodeNames, to_text
 
 SHORT = 24
@@ -69,11 +60,7 @@ def _header(ir: UOp, nodes: list[UOp], writer: TreeWriter) -> list[str]:
             lines.append(f"{name} = BUFFER {node.device} {typed(node)}")
         elif whole and node.op is Ops.PARAM:
             lines.append(f"{name} = PARAM {node.slot} {node.dtype}[{node.length}]")
-        elif (
-            whole
-            and node.op is Ops.RANGE
-            and (ir.op is Ops.SINK or node.axis_kind.is_lane)
-        ):
+        elif whole and node.op is Ops.RANGE and (ir.op is Ops.SINK or node.axis_kind.is_lane):
             lines.append(f"{name} = RANGE {node.extent} {node.axis_kind.words}")
         elif whole and node.op is Ops.DEFINE:
             sizes = "".join(f"[{n}]" for n in node.memory_shape)
@@ -95,11 +82,7 @@ def _root_line(root: UOp, writer: TreeWriter) -> str:
     if parts := phrase(root).root:
         return writer.filled(root, parts)
     words = writer.words(root)
-    if (
-        writer.shapes
-        and root.dtype is not dtypes.void
-        and root not in writer.names.by_node
-    ):
+    if writer.shapes and root.dtype is not dtypes.void and root not in writer.names.by_node:
         return f"{typed(root)} = {words}"
     return words
 
@@ -197,9 +180,7 @@ class TreeWriter:
                 continue
             own = phrase(node)
             words, binds = self.filled(node, own.parts), own.binds
-            if self.has_line(node, own, words) and (
-                node is not root or self._uses[node]
-            ):
+            if self.has_line(node, own, words) and (node is not root or self._uses[node]):
                 name = self.names.give(node)
                 of = f": {typed(node)}" if self.shapes else ""
                 lines.append(f"{name}{of} = {words}")

@@ -119,9 +119,7 @@ def not_written(kernel: UOp, slot: int) -> str:
         return f"it cannot be shown that each of its {length} elements is written once"
     if count < length:
         return f"{count} of its {length} elements are written"
-    return (
-        "" if len(ends) == 1 or _are_apart(ends, length) else "some are written twice"
-    )
+    return "" if len(ends) == 1 or _are_apart(ends, length) else "some are written twice"
 
 
 def _steps(axes: Sequence[UOp], index: UOp) -> Touched:

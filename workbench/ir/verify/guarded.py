@@ -15,8 +15,7 @@ from workbench.ir.verify.rows import Table
 _POINTS = 1 << 18
 """Positions of an index that are tried, at most."""
 IN_IF: Table = {
-    op: tuple(spec for spec in specs if spec.name != "in-bounds")
-    for op, specs in LOWERED.items()
+    op: tuple(spec for spec in specs if spec.name != "in-bounds") for op, specs in LOWERED.items()
 }
 """The rules of the lowered level for these indexes."""
 

@@ -15,15 +15,7 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.node.views import LoopRole, Space, WrittenCode
-from workbench.ir.verify.rows import (
-    Spec,
-    are_opts,
-    by_op,
-    common,
-    is_shape,
-    reduces,
-    shuffle,
-)
+from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces, shuffle
 
 MAX_SLOTS = 4096
 """Parameters that one kernel may have; a launch packs a pointer for each."""
@@ -45,11 +37,7 @@ def param(node: UOp) -> str:
 
 def define(node: UOp) -> str:
     arg = node.arg
-    fits = (
-        isinstance(arg, Storage)
-        and is_shape(arg.shape)
-        and arg.space in get_args(Space)
-    )
+    fits = isinstance(arg, Storage) and is_shape(arg.shape) and arg.space in get_args(Space)
     return "" if fits else f"its arg is {arg!r}"
 
 
@@ -156,9 +144,7 @@ def loop_order(node: UOp) -> str:
         ("is in the order and not in the kernel", set(order) - loops - lanes),
         ("is in the order twice", {name for name, count in order.items() if count > 1}),
     )
-    return next(
-        (f"{', '.join(sorted(names))} {why}" for why, names in problems if names), ""
-    )
+    return next((f"{', '.join(sorted(names))} {why}" for why, names in problems if names), "")
 
 
 def one_thread(node: UOp) -> str:
@@ -208,11 +194,7 @@ def no_race(node: UOp) -> str:
 def statements(node: UOp) -> str:
     inside = node.src
     if node.op is Ops.LOOP:
-        if (
-            not node.src
-            or node.src[0].op is not Ops.RANGE
-            or node.src[0].axis_kind.is_lane
-        ):
+        if not node.src or node.src[0].op is not Ops.RANGE or node.src[0].axis_kind.is_lane:
             return "it has no range to loop over"
         inside = node.body
     elif node.op is Ops.IF:
@@ -303,9 +285,7 @@ def specials(node: UOp) -> str:
     if tuple(first) != node.src[: len(first)]:
         return "a SPECIAL stands after a statement"
     places = [n.arg for n in first]
-    return (
-        "" if len(set(places)) == len(places) else "two SPECIALs number one dimension"
-    )
+    return "" if len(set(places)) == len(places) else "two SPECIALs number one dimension"
 
 
 def lane_reduce(node: UOp) -> str:
@@ -320,11 +300,7 @@ def lowered_store(node: UOp) -> str:
 def accumulate(node: UOp) -> str:
     if not isinstance(node.arg, tuple) or len(node.arg) != 2:
         return f"its arg is {node.arg!r}, not (op, vector axis)"
-    return (
-        reduces(node)
-        or _written(node, (Ops.DEFINE,))
-        or _vector_axis(node, node.vector)
-    )
+    return reduces(node) or _written(node, (Ops.DEFINE,)) or _vector_axis(node, node.vector)
 
 
 def code(node: UOp) -> str:
@@ -364,14 +340,8 @@ def _written(node: UOp, targets: tuple[Ops, ...]) -> str:
         return f"it has {len(node.src)} sources"
     target, value = node.src
     if target.op is not Ops.INDEX or memory(target.src[0]).op not in targets:
-        return (
-            f"it does not write to an INDEX of {' or '.join(t.name for t in targets)}"
-        )
-    return (
-        ""
-        if value.dtype is target.dtype
-        else f"it writes {value.dtype} to {target.dtype}"
-    )
+        return f"it does not write to an INDEX of {' or '.join(t.name for t in targets)}"
+    return "" if value.dtype is target.dtype else f"it writes {value.dtype} to {target.dtype}"
 
 
 def _vector_axis(node: UOp, name: object) -> str:

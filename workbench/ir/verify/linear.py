@@ -53,11 +53,7 @@ def sets(node: UOp) -> str:
     register, value = node.src
     if register.op is not Ops.REG:
         return f"it sets {register.op.name}"
-    return (
-        ""
-        if value.dtype is register.dtype
-        else f"{value.dtype} is set to {register.dtype}"
-    )
+    return "" if value.dtype is register.dtype else f"{value.dtype} is set to {register.dtype}"
 
 
 def register(node: UOp) -> str:
@@ -89,9 +85,7 @@ def wmma(node: UOp) -> str:
         return f"it has {len(node.src)} sources"
     for source, fragment in ((a, core.a), (b, core.b), (c, core.c)):
         if source.dtype.count != fragment.per_lane:
-            return (
-                f"a lane has {fragment.per_lane} elements, and this is {source.dtype}"
-            )
+            return f"a lane has {fragment.per_lane} elements, and this is {source.dtype}"
     return "" if c.dtype is node.dtype else f"it adds to {c.dtype}"
 
 
@@ -101,9 +95,7 @@ def exchange(node: UOp) -> str:
         return f"it has {len(node.src)} sources, or no two layouts"
     counts = rows.dtype.count, node.dtype.count
     fits = counts == tuple(layout.per_lane for layout in node.arg)
-    return (
-        "" if fits else f"lanes have {rows.dtype} before it and {node.dtype} after it"
-    )
+    return "" if fits else f"lanes have {rows.dtype} before it and {node.dtype} after it"
 
 
 def block(node: UOp) -> str:
@@ -144,17 +136,13 @@ _ORDER_RULES = {
 }
 
 
-def verify_linear(
-    program: Sequence[UOp], without: frozenset[str] = frozenset()
-) -> None:
+def verify_linear(program: Sequence[UOp], without: frozenset[str] = frozenset()) -> None:
     """Raise VerifyError for the first step that breaks a rule of the linear level; `without` names
     rules that need not hold."""
     if not program or program[0].op is not Ops.BLOCK:
         first = program[0] if program else UOp.sink()
         raise _broken(
-            "first-step",
-            first,
-            f"this begins with {first.op.name if program else 'nothing'}",
+            "first-step", first, f"this begins with {first.op.name if program else 'nothing'}"
         )
     walk = _Walk(without)
     for place, step in enumerate(program):
@@ -228,9 +216,7 @@ class _Walk:
                 self._refuse("set-first", step, why)
         if source.op is Ops.RANGE and source not in self.ranges:
             if step.op not in (Ops.LOOP, Ops.ENDLOOP, Ops.SPECIAL):
-                raise _broken(
-                    "open-range", step, f"no loop over {source.axis_name} is open"
-                )
+                raise _broken("open-range", step, f"no loop over {source.axis_name} is open")
 
     def _require_all(self, step: UOp) -> None:
         """Refuse a step that some work-items may not come to."""
@@ -256,9 +242,7 @@ class _Walk:
         begins = Ops.LOOP if step.op is Ops.ENDLOOP else Ops.IF
         innermost = self.blocks[-1] if self.blocks else step
         if (innermost.op, innermost.src[0]) != (begins, step.src[0]):
-            what = (
-                "the IF" if begins is Ops.IF else f"the loop over {step.axis.axis_name}"
-            )
+            what = "the IF" if begins is Ops.IF else f"the loop over {step.axis.axis_name}"
             raise _broken("nesting", step, f"{what} is not innermost")
         self.blocks.pop()
         if begins is Ops.LOOP:

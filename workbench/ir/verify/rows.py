@@ -58,11 +58,7 @@ def common(level: str) -> tuple[Spec, ...]:
     name = {"t": "tensor", "k": "kernel", "l": "lowered", "n": "linear"}[level]
 
     def of_level(node: UOp) -> str:
-        return (
-            ""
-            if level in OPS[node.op].levels
-            else f"{node.op.name} is not of level {name}"
-        )
+        return "" if level in OPS[node.op].levels else f"{node.op.name} is not of level {name}"
 
     rows = (
         Spec("op-of-level", None, of_level, "the op belongs to the IR level"),
@@ -72,9 +68,7 @@ def common(level: str) -> tuple[Spec, ...]:
         Spec("bits-of-float", (Ops.NOT,), no_float, "NOT is for bools and integers"),
         Spec("range", (Ops.RANGE,), range_shape, "a range has a size, a name and a kind"),
     )  # fmt: skip
-    scalar = Spec(
-        "scalar", None, is_scalar, "lanes are ranges until the program is linear"
-    )
+    scalar = Spec("scalar", None, is_scalar, "lanes are ranges until the program is linear")
     return rows if level == "n" else (*rows, scalar)
 
 
@@ -182,9 +176,7 @@ def _bool(node: UOp) -> str:
     if left.dtype is not right.dtype:
         return f"it compares {left.dtype} with {right.dtype}"
     expected = dtypes.bool.vec(left.dtype.count)
-    return (
-        "" if node.dtype is expected else f"the result is {node.dtype}, not {expected}"
-    )
+    return "" if node.dtype is expected else f"the result is {node.dtype}, not {expected}"
 
 
 def _float(node: UOp) -> str:
@@ -220,11 +212,7 @@ def _cast(node: UOp) -> str:
 
 
 def _void(node: UOp) -> str:
-    return (
-        ""
-        if node.dtype is dtypes.void
-        else f"a statement has no value, this is {node.dtype}"
-    )
+    return "" if node.dtype is dtypes.void else f"a statement has no value, this is {node.dtype}"
 
 
 def _lanes(node: UOp) -> str:
@@ -243,19 +231,13 @@ def _lanes(node: UOp) -> str:
     if node.op is Ops.SHUFFLE:
         fits = isinstance(node.arg, tuple) and len(node.arg) == count == vector
         fits = fits and node.src[1].dtype.count == vector > 1
-        is_valid = fits and all(
-            type(i) is int and 0 <= i < 2 * vector for i in node.arg
-        )
+        is_valid = fits and all(type(i) is int and 0 <= i < 2 * vector for i in node.arg)
         return "" if is_valid else f"{node.arg} does not pick lanes of two such vectors"
     if count > 1 or vector == 1:
         return "it makes a scalar of a vector"
     if node.op is Ops.HREDUCE:
         return reduces(node)
-    return (
-        ""
-        if type(node.arg) is int and 0 <= node.arg < vector
-        else f"no lane {node.arg}"
-    )
+    return "" if type(node.arg) is int and 0 <= node.arg < vector else f"no lane {node.arg}"
 
 
 def _wmma(node: UOp) -> str:

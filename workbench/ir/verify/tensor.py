@@ -39,9 +39,7 @@ def reshape(node: UOp) -> str:
     if not is_shape(node.arg):
         return f"{node.arg!r} is not a shape"
     size = math.prod(node.arg)
-    return (
-        "" if size == node.src[0].size else f"{node.src[0].size} elements become {size}"
-    )
+    return "" if size == node.src[0].size else f"{node.src[0].size} elements become {size}"
 
 
 def permute(node: UOp) -> str:
@@ -113,10 +111,7 @@ def _arguments(node: UOp, kernel: UOp) -> str:
     for slot, size in enumerate(sizes):
         if slot not in params or params[slot].length != size:
             return f"slot {slot} of its kernel does not have {size} elements"
-    dtypes = [
-        params[node.output].dtype,
-        *[params[s].dtype for s in range(count, len(params))],
-    ]
+    dtypes = [params[node.output].dtype, *[params[s].dtype for s in range(count, len(params))]]
     values = [node.dtype, *[source.dtype for source in node.src]]
     return "" if dtypes == values else f"its kernel is of {dtypes}, and it of {values}"
 

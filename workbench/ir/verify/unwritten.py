@@ -139,9 +139,7 @@ def _refuse(read: Read, written: dict[UOp, Written]) -> None:
         )
     missing = np.setdiff1d(read_positions, fill_positions)
     if missing.size:
-        at = tuple(
-            int(n) for n in np.unravel_index(missing[0] % math.prod(shape), shape)
-        )
+        at = tuple(int(n) for n in np.unravel_index(missing[0] % math.prod(shape), shape))
         raise VerifyError(
             f"an element of the STAGE {name} is read and never written",
             f"its fill does not reach {at}, one of {missing.size} such elements",
@@ -244,9 +242,7 @@ def _step(read: Read, values: dict[UOp, Array]) -> tuple[Array, Array]:
     is_open = np.ones((), bool)
     for each in _expressions(read)[rank : len(_expressions(read)) - len(read.outer)]:
         is_open = is_open & values[each]
-    at = np.asarray(
-        np.ravel_multi_index(np.broadcast_arrays(*indexes), shape, mode="clip")
-    )
+    at = np.asarray(np.ravel_multi_index(np.broadcast_arrays(*indexes), shape, mode="clip"))
     size = math.prod(shape)
     for axis in read.outer:
         at = at + size * values[axis]

@@ -46,9 +46,7 @@ def verify(ir: UOp | Sequence[UOp], level: Level) -> None:
     root = _ROOTS.get(level, ir.op)
     if level == "linear" or ir.op is not root:
         expected = "a tuple of steps" if level == "linear" else root.name
-        raise VerifyError(
-            f"root: level {level} has {expected} as its root", where=brief(ir)
-        )
+        raise VerifyError(f"root: level {level} has {expected} as its root", where=brief(ir))
     table = LEVELS[level]
     guarded = guarded_indexes(ir) if level == "lowered" else {}
     for node in ir.toposort():

@@ -27,11 +27,7 @@ class Optimizer:
     """
 
     def __init__(
-        self,
-        params: Sequence[Tensor],
-        lr: float,
-        device: str | None = None,
-        fused: bool = False,
+        self, params: Sequence[Tensor], lr: float, device: str | None = None, fused: bool = False
     ):
         name, tensors = type(self).__name__, _unique(params)
         rate = not_negative(lr, f"{name}: lr")
@@ -68,9 +64,7 @@ class Optimizer:
         gradients = self._gradients()
         params = [param.detach().to(self.device) for param in self.params]
         if self.fused:
-            flat = [
-                Tensor.cat(*[t.flatten() for t in each]) for each in (params, gradients)
-            ]
+            flat = [Tensor.cat(*[t.flatten() for t in each]) for each in (params, gradients)]
             (whole,) = self._step(flat[:1], flat[1:])
             steps = [
                 whole[start:stop].reshape(param.shape)
@@ -100,9 +94,7 @@ class Optimizer:
 
     def _zeros(self) -> list[Tensor]:
         """Return state that is 0, for each parameter."""
-        shapes = (
-            [(self._places[-1][1],)] if self.fused else [p.shape for p in self.params]
-        )
+        shapes = [(self._places[-1][1],)] if self.fused else [p.shape for p in self.params]
         zeros = partial(Tensor.zeros, device=self.device, dtype=self.dtype)
         return [buffer(zeros(*shape)) for shape in shapes]
 
@@ -162,9 +154,7 @@ def not_negative(value: float, name: str) -> float:
     """Return a number. Errors: OptimizerError for one below 0, or not a number."""
     result = float(number(value, name))
     if not result >= 0:
-        raise OptimizerError(
-            f"{name} = {result:g}", "it must be 0 or more", "", where()
-        )
+        raise OptimizerError(f"{name} = {result:g}", "it must be 0 or more", "", where())
     return result
 
 
@@ -176,14 +166,10 @@ def _unique(params: Sequence[Tensor]) -> list[Tensor]:
     except TypeError:
         because = f"params is a list of tensors, and this is {type(params).__name__}"
         hint = "nn.state.get_parameters(model)"
-        raise OptimizerError(
-            f"cannot optimise {short(params)}", because, hint, where()
-        ) from None
+        raise OptimizerError(f"cannot optimise {short(params)}", because, hint, where()) from None
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             because = f"parameters are tensors, and this is {type(tensor).__name__}"
             hint = "nn.state.get_parameters(model)"
-            raise OptimizerError(
-                f"cannot optimise {short(tensor)}", because, hint, where()
-            )
+            raise OptimizerError(f"cannot optimise {short(tensor)}", because, hint, where())
     return tensors

@@ -30,9 +30,7 @@ class LRScheduler:
             )
         self.optimizer = optimizer
         self.base_lr = float(optimizer.lr.item())
-        self.epoch_counter = buffer(
-            Tensor([0], device=optimizer.device, dtype=dtypes.int32)
-        )
+        self.epoch_counter = buffer(Tensor([0], device=optimizer.device, dtype=dtypes.int32))
 
     def get_lr(self) -> Tensor:
         """Return the learning rate after `epoch_counter` steps, in the dtype that it has."""
@@ -69,9 +67,7 @@ class LRSchedulerGroup:
 class MultiStepLR(LRScheduler):
     """The learning rate times `gamma` at each of `milestones`, which are numbers of steps."""
 
-    def __init__(
-        self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1
-    ):
+    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1):
         super().__init__(optimizer)
         self.milestones = [whole(m, "MultiStepLR: milestones", 0) for m in milestones]
         self.gamma = not_negative(gamma, "MultiStepLR: gamma")

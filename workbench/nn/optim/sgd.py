@@ -44,13 +44,8 @@ class LARS(Optimizer):
         self.momentum = not_negative(momentum, "momentum")
         self.wd = not_negative(weight_decay, "weight_decay")
         self.ns_steps = whole(ns_steps, "ns_steps", 0)
-        self.ns_coefficients = (
-            None if ns_coefficients is None else tuple(ns_coefficients)
-        )
-        self.nesterov, self.classic = (
-            flag(nesterov, "nesterov"),
-            flag(classic, "classic"),
-        )
+        self.ns_coefficients = None if ns_coefficients is None else tuple(ns_coefficients)
+        self.nesterov, self.classic = (flag(nesterov, "nesterov"), flag(classic, "classic"))
         self.pre_wd = flag(pre_wd, "pre_wd")
         self.tcoef = not_negative(tcoef, "tcoef")
         self.b = self._zeros() if self.momentum else []

@@ -38,12 +38,7 @@ def load_state_dict(
     misshaped keys.
     """
     start = time.perf_counter()
-    switches = {
-        "strict": strict,
-        "verbose": verbose,
-        "consume": consume,
-        "realize": realize,
-    }
+    switches = {"strict": strict, "verbose": verbose, "consume": consume, "realize": realize}
     for name, value in switches.items():
         flag(value, f"load_state_dict: {name}")
     targets = get_state_dict(model)
@@ -78,14 +73,10 @@ def _entries(state_dict: object) -> dict[str, Tensor]:
     }
 
 
-def _check(
-    targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bool
-) -> None:
+def _check(targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bool) -> None:
     """Raise StateError unless the entries of a state dict fit a model."""
     others = [key for key, value in state_dict.items() if not isinstance(value, Tensor)]
-    problems = (
-        [f"neither tensors nor arrays: {_listed(map(str, others))}"] if others else []
-    )
+    problems = [f"neither tensors nor arrays: {_listed(map(str, others))}"] if others else []
     if strict:
         missing = [key for key in targets if key not in state_dict]
         unexpected = [str(key) for key in state_dict if key not in targets]
@@ -100,11 +91,7 @@ def _check(
     ]
     problems += [f"of another shape: {_listed(misshaped)}"] if misshaped else []
     if problems:
-        hint = (
-            "strict=False, to load what fits"
-            if strict and not misshaped and not others
-            else ""
-        )
+        hint = "strict=False, to load what fits" if strict and not misshaped and not others else ""
         raise StateError(
             "the state dict does not fit the model", "; ".join(problems), hint, where()
         )

@@ -182,9 +182,7 @@ def _tensor(name: str, row: Any, data: Bytes) -> Tensor:
             "the types are " + ", ".join(_DTYPES),
         )
     nbytes = math.prod(shape) * dtype.itemsize
-    extent = (
-        math.prod(max(1, n) for n in shape) * dtype.itemsize
-    )  # also of an empty one
+    extent = math.prod(max(1, n) for n in shape) * dtype.itemsize  # also of an empty one
     in_range = extent < 1 << 63 and len(shape) <= MOST_AXES
     if not (0 <= start <= stop <= data.size and stop - start == nbytes and in_range):
         raise FileError(

@@ -23,9 +23,7 @@ _OPAQUE = (
 """Values that are not searched: what they refer to is not a part of the model."""
 
 
-def get_state_dict(
-    obj: Any, prefix: str = "", tensor_type: type = Tensor
-) -> dict[str, Any]:
+def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
     """Return the tensors in `obj` by name; each name begins with `prefix`.
 
     A name is the way to the tensor: attributes, keys, and places in lists, with dots between them.

@@ -16,11 +16,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import FileError
 from workbench.nn.state.byte_reader import ByteReader, Source, source_bytes
 from workbench.nn.state.pickle_reader import PickleReader, plain_set
-from workbench.nn.state.torch_storage import (
-    STORAGE_DTYPES,
-    TorchStorage,
-    storage_view,
-)
+from workbench.nn.state.torch_storage import STORAGE_DTYPES, TorchStorage, storage_view
 from workbench.nn.state.zip_file import zip_members
 from workbench.tensor.tensor import Tensor
 
@@ -96,9 +92,7 @@ def _from_pickles(data: Bytes) -> Any:
     return PickleReader(_makers(), _storages(contents)).read(file)
 
 
-def _places(
-    data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]
-) -> dict[str, Bytes]:
+def _places(data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]) -> dict[str, Bytes]:
     """Return the bytes of each storage: behind the pickle of their keys, in order. `sizes` are the
     elements and the bytes that tensors need."""
     keys, places = _plain(file), {}
@@ -115,18 +109,13 @@ def _places(
             )
         (actual,) = struct.unpack("<q", length)
         if actual != count:
-            raise FileError(
-                f"storage {key:.40} has {actual} elements",
-                f"its tensors need {count}",
-            )
+            raise FileError(f"storage {key:.40} has {actual} elements", f"its tensors need {count}")
         places[key] = data[start : start + nbytes]
         file.seek(start + nbytes)
     return places
 
 
-def _storages(
-    contents: Callable[[str, DType | None, int], Bytes],
-) -> Callable[[Any], TorchStorage]:
+def _storages(contents: Callable[[str, DType | None, int], Bytes]) -> Callable[[Any], TorchStorage]:
     """Return the function that finds a storage by its identity in a pickle."""
     storages: dict[str, TorchStorage] = {}
 

@@ -34,9 +34,7 @@ class TorchStorage:
         return self.tensors[dtype]
 
 
-def storage_view(
-    storage: Any, offset: Any, size: Any, stride: Any, dtype: Any = None
-) -> Tensor:
+def storage_view(storage: Any, offset: Any, size: Any, stride: Any, dtype: Any = None) -> Tensor:
     """Return the tensor whose element (i, ..) is element `offset` + i * stride[0] + .. of a
     storage. Neighbours in order are in the memory of the storage, others are copied.
 
@@ -57,9 +55,7 @@ def storage_view(
     # An axis of step 0 repeats one element, and takes no memory before its first use.
     once = tuple(n if step else 1 for n, step in zip(shape, steps, strict=True))
     view = np.lib.stride_tricks.as_strided(
-        np.frombuffer(elements, kind.numpy),
-        once,
-        [step * kind.itemsize for step in steps],
+        np.frombuffer(elements, kind.numpy), once, [step * kind.itemsize for step in steps]
     )
     return _tensor(view, kind).expand(*shape)
 
@@ -69,9 +65,7 @@ def _tensor(view: np.ndarray[Any, Any], dtype: DType) -> Tensor:
     return tensor_over(copy, dtype, view.shape)
 
 
-def _checked(
-    count: int, offset: Any, size: Any, stride: Any
-) -> tuple[Shape, tuple[int, ...]]:
+def _checked(count: int, offset: Any, size: Any, stride: Any) -> tuple[Shape, tuple[int, ...]]:
     """Return shape and strides. Errors: FileError unless each element is one of `count`."""
     if not (isinstance(size, tuple) and isinstance(stride, tuple)):
         raise TypeError("a size or a stride that is not a tuple")
@@ -86,13 +80,9 @@ def _checked(
         raise FileError(
             "refused to load a tensor that is not in its storage",
             f"shape {size}, stride {stride} and offset {offset} need"
-            f" {'' if is_empty else f'element {last} of '}a storage of {count} elements"[
-                :300
-            ],
+            f" {'' if is_empty else f'element {last} of '}a storage of {count} elements"[:300],
         )
-    return size, tuple(
-        step if n > 1 else 0 for n, step in zip(size, stride, strict=True)
-    )
+    return size, tuple(step if n > 1 else 0 for n, step in zip(size, stride, strict=True))
 
 
 def _steps_of(shape: Shape) -> tuple[int, ...]:

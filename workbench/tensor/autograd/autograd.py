@@ -35,11 +35,7 @@ from workbench.tensor.autograd.leaves import (
     own_node,
     plain_value,
 )
-from workbench.tensor.autograd.lines import (
-    BackwardPass,
-    GradientDerivation,
-    line_of_node,
-)
+from workbench.tensor.autograd.lines import BackwardPass, GradientDerivation, line_of_node
 from workbench.tensor.autograd.modes import Training, detached, flow
 from workbench.tensor.autograd.origins import is_computed_from
 from workbench.tensor.base import Base
@@ -81,10 +77,7 @@ class Autograd(Base):
         return self
 
     def gradient(
-        self,
-        *targets: Self,
-        gradient: Self | None = None,
-        materialize_grads: bool = False,
+        self, *targets: Self, gradient: Self | None = None, materialize_grads: bool = False
     ) -> list[Self]:
         """Return the gradient of this tensor with respect to each of `targets`, which need not be
         leaves. The results have gradients themselves.
@@ -321,9 +314,7 @@ class Autograd(Base):
             )
         because = "this tensor depends on none with requires_grad=True"
         because += ": it was computed after its backward()" if self._is_spent else ""
-        return gradient_error(
-            what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)"
-        )
+        return gradient_error(what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)")
 
     def _require_expressions(self, targets: tuple[Self, ...]) -> None:
         """Errors: GradientError for a target, no leaf, from which memory was computed that a

@@ -37,15 +37,7 @@ class BackwardPass:
     `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines
     keep no activation in memory."""
 
-    __slots__ = (
-        "_ends",
-        "_gradients",
-        "_shares",
-        "_steps",
-        "forward",
-        "user_rules",
-        "seconds",
-    )
+    __slots__ = ("_ends", "_gradients", "_shares", "_steps", "forward", "user_rules", "seconds")
 
     def __init__(self, result: Backward, forward: Derivation):
         self.forward, self.seconds = forward, result.seconds
@@ -112,9 +104,7 @@ class GradientDerivation(Derivation):
 def backward_passes(derivations: Iterable[Derivation]) -> list[BackwardPass]:
     """Return the backward passes that made gradients below some derivations, in their order."""
     gradients = (
-        one
-        for one in derivations_below(derivations)
-        if isinstance(one, GradientDerivation)
+        one for one in derivations_below(derivations) if isinstance(one, GradientDerivation)
     )
     return list(dict.fromkeys(one.made_by for one in gradients))
 

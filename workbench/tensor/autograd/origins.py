@@ -63,9 +63,7 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
             _origins.pop(value, None)
 
 
-def note_replay(
-    results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp] = ()
-) -> None:
+def note_replay(results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp] = ()) -> None:
     """Note that a captured function computed `results` from its inputs and from memory, its state.
     Each replay does it."""
     memory = [m for m in map(base, map(plain_value, results)) if _is_memory(m)]

@@ -36,9 +36,9 @@ class InitialWeights(Random):
         size = addressable(sizes(shape, "scaled_uniform"))
         factor = max(1, math.prod(size)) ** -0.5
         kind = float_dtype(dtype, "scaled_uniform")
-        return cls._scaled(
-            "scaled_uniform", (size,), 2, kind, device, -1, factor
-        )._leaf_if(requires_grad)
+        return cls._scaled("scaled_uniform", (size,), 2, kind, device, -1, factor)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def glorot_uniform(
@@ -64,9 +64,9 @@ class InitialWeights(Random):
             )
         factor = (6 / max(1, size[0] + math.prod(size[1:]))) ** 0.5
         kind = float_dtype(dtype, "glorot_uniform")
-        return cls._scaled(
-            "glorot_uniform", (size,), 2, kind, device, -1, factor
-        )._leaf_if(requires_grad)
+        return cls._scaled("glorot_uniform", (size,), 2, kind, device, -1, factor)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def kaiming_uniform(
@@ -86,9 +86,9 @@ class InitialWeights(Random):
         size = addressable(sizes(shape, "kaiming_uniform"))
         slope = float(number(a, "kaiming_uniform: a"))
         bound = math.sqrt(3.0) * _kaiming(size, slope)
-        return cls.uniform(
-            size, low=-bound, high=bound, dtype=dtype, device=device
-        )._leaf_if(requires_grad)
+        return cls.uniform(size, low=-bound, high=bound, dtype=dtype, device=device)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def kaiming_normal(

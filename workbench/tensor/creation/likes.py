@@ -20,11 +20,7 @@ class Likes(Creation):
 
     @classmethod
     def const(
-        cls,
-        b: Const,
-        dtype: DType | str | None = None,
-        *,
-        requires_grad: bool | None = None,
+        cls, b: Const, dtype: DType | str | None = None, *, requires_grad: bool | None = None
     ) -> Self:
         """Return the number `b` as a tensor without axes. Dtypes: as `full`."""
         return cls.full((), number(b, "const: b"), dtype)._leaf_if(requires_grad)
@@ -43,11 +39,7 @@ class Likes(Creation):
         )
 
     def const_like(
-        self,
-        b: Const,
-        dtype: DType | str | None = None,
-        *,
-        requires_grad: bool | None = None,
+        self, b: Const, dtype: DType | str | None = None, *, requires_grad: bool | None = None
     ) -> Self:
         """Return the number `b` in this tensor's shape."""
         return self.full_like(number(b, "const_like: b"), dtype)._leaf_if(requires_grad)

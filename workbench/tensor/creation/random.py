@@ -30,12 +30,7 @@ from workbench.tensor.creation.random_words import Stream, places, words_at
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.axes import sizes
-from workbench.tensor.operands.broadcast import (
-    cast_to,
-    expanded,
-    scalar_dtype,
-    wide_dtype,
-)
+from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
@@ -196,9 +191,7 @@ class Random(Creation):
                 f"cannot draw numbers from {least} up to {most}",
                 "low must be below high, and their difference finite",
             )
-        return cls._scaled("uniform", shape, width, kind, device, least)._leaf_if(
-            requires_grad
-        )
+        return cls._scaled("uniform", shape, width, kind, device, least)._leaf_if(requires_grad)
 
     @classmethod
     def normal(
@@ -221,9 +214,7 @@ class Random(Creation):
                 "a deviation is 0 or more",
                 f"std={abs(spread)}",
             )
-        return cls._normal("normal", shape, dtype, device, spread, middle)._leaf_if(
-            requires_grad
-        )
+        return cls._normal("normal", shape, dtype, device, spread, middle)._leaf_if(requires_grad)
 
     def rand_like(
         self,
@@ -237,9 +228,9 @@ class Random(Creation):
         kind = float_dtype(self.dtype if dtype is None else dtype, "rand_like")
         place = self.device if device is None else device
         stored = flag(contiguous, "rand_like: contiguous")
-        return self.rand(
-            self.shape, device=place, dtype=kind, contiguous=stored
-        )._leaf_if(requires_grad)
+        return self.rand(self.shape, device=place, dtype=kind, contiguous=stored)._leaf_if(
+            requires_grad
+        )
 
     def randn_like(
         self,

@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from workbench.base.dtypes import dtypes
 from workbench.base.forking import free_lock
 from workbench.ir.node.uop import UOp
-from workbench.tensor.creation.threefry import (
-    Block,
-    threefry2x32,
-    threefry2x32_of_integers,
-)
+from workbench.tensor.creation.threefry import Block, threefry2x32, threefry2x32_of_integers
 from workbench.tensor.movement.movement import shrunk
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.numbered import numbered
@@ -95,9 +91,7 @@ def _of_key(keys: UOp, first: int, place: UOp, count: int) -> UOp:
     half = (count + 1) // 2
     is_second = place >= half
     low = is_second.where(place - half, place).cast(dtypes.uint32)
-    key = [
-        expanded(shrunk(keys, ((i, i + 1),)), place.shape) for i in (first, first + 1)
-    ]
+    key = [expanded(shrunk(keys, ((i, i + 1),)), place.shape) for i in (first, first + 1)]
     a, b = threefry2x32((low, low + half), (key[0], key[1]))
     return is_second.where(b, a)
 

@@ -106,7 +106,5 @@ class Sampling(InitialWeights):
         else:
             whole_kind = dtypes.int32 if count <= _MANY else dtypes.int64
             low, high = int(whole_kind.min), int(whole_kind.max) + 1
-            keys = cls.randint(
-                count, low=low, high=high, dtype=whole_kind, device=device
-            )
+            keys = cls.randint(count, low=low, high=high, dtype=whole_kind, device=device)
         return keys.argsort().cast(kind)._leaf_if(requires_grad)

@@ -31,9 +31,7 @@ def threefry2x32(counter: Block[UOp], key: Block[UOp]) -> Block[UOp]:
 
 def threefry2x32_of_integers(counter: Block[int], key: Block[int]) -> Block[int]:
     """Return what `threefry2x32` does, of Python's integers from 0 to 2**32 - 1."""
-    return _threefry(
-        counter, key, lambda a, b: (a + b) & _WORD, lambda a, by: (a << by) & _WORD
-    )
+    return _threefry(counter, key, lambda a, b: (a + b) & _WORD, lambda a, by: (a << by) & _WORD)
 
 
 def _threefry(

@@ -111,8 +111,7 @@ class KernelArgument:
         place = whole(dim, "dim of an axis")
         if not -self.ndim <= place < self.ndim:
             raise axis_error(
-                f"argument {self.slot} has no axis {place}",
-                f"its shape is {self.shape}",
+                f"argument {self.slot} has no axis {place}", f"its shape is {self.shape}"
             )
         return self._draft.loop(self.shape[place])
 

@@ -27,10 +27,7 @@ class CustomKernels(Base):
     __slots__ = ()
 
     def custom_kernel(
-        self,
-        *lst: Self,
-        fxn: KernelFunction | str,
-        grad_fxn: GradientFunction | None = None,
+        self, *lst: Self, fxn: KernelFunction | str, grad_fxn: GradientFunction | None = None
     ) -> list[Self]:
         """Return the tensors after a kernel that a user wrote: of those that it writes the new
         value, of the others themselves.
@@ -136,18 +133,12 @@ def _gradient_rule(
 
     def rule(g: UOp) -> list[UOp | None]:
         output = call.outputs[place]
-        gradients = [
-            o._on(full(o.shape, o.uop.like(0)), o._device) for o in call.outputs
-        ]
+        gradients = [o._on(full(o.shape, o.uop.like(0)), o._device) for o in call.outputs]
         gradients[place] = output._on(g, output._device)
         several = len(gradients) > 1
-        result = (
-            grad_fxn(*gradients, call=call) if several else grad_fxn(gradients[0], call)
-        )
+        result = grad_fxn(*gradients, call=call) if several else grad_fxn(gradients[0], call)
         listed = list(result) if isinstance(result, tuple | list) else [result]
-        each = [
-            output._on(r, output._device) if isinstance(r, UOp) else r for r in listed
-        ]
+        each = [output._on(r, output._device) if isinstance(r, UOp) else r for r in listed]
         return shares_of(call.name, each, tensors)
 
     return rule

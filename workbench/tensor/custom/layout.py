@@ -46,17 +46,13 @@ def layout_of(fxn: KernelFunction | str, tensors: Sequence[Base]) -> SlotLayout 
 
 
 def _layout(
-    fxn: KernelFunction | str,
-    name: str,
-    operands: Sequence[Operand],
-    tensors: Sequence[Base],
+    fxn: KernelFunction | str, name: str, operands: Sequence[Operand], tensors: Sequence[Base]
 ) -> SlotLayout | None:
     draft = Draft()
     kernel: Any = fxn
     if callable(fxn):
         arguments = [
-            KernelArgument(draft, slot, o.shape, o.dtype, o.size)
-            for slot, o in enumerate(operands)
+            KernelArgument(draft, slot, o.shape, o.dtype, o.size) for slot, o in enumerate(operands)
         ]
         kernel = fxn(*arguments)
     if isinstance(kernel, str) and is_source(kernel):

@@ -53,9 +53,7 @@ def laid_out(kernel: UOp, name: str, operands: Sequence[Operand]) -> SlotLayout:
     split = _reads_apart(kernel, params, written)
     loads = [n for n in split.toposort() if n.op is Ops.LOAD]
     slots = {n.place.param.slot for n in loads if n.place.param.op is Ops.PARAM}
-    read = sorted(
-        s - len(operands) if s >= len(operands) else s for s in slots - {*written}
-    )
+    read = sorted(s - len(operands) if s >= len(operands) else s for s in slots - {*written})
     places = {slot: place for place, slot in enumerate(written)}
     places |= {
         (slot + len(operands) if slot in written else slot): place
@@ -108,9 +106,7 @@ def _reads_apart(kernel: UOp, params: Mapping[int, UOp], written: Sequence[int])
         if node.op is Ops.LOAD and node.place.op is Ops.INDEX:
             memory = node.place.memory
             if memory.op is Ops.PARAM and memory.slot in written:
-                before = construct.param(
-                    memory.dtype, memory.slot + first, memory.length
-                )
+                before = construct.param(memory.dtype, memory.slot + first, memory.length)
                 indexes = [i.substitute(changes) for i in node.place.indexes]
                 changes[node] = construct.load(construct.index(before, *indexes))
     return kernel.substitute(changes) if changes else kernel

@@ -55,9 +55,7 @@ class Activations(Base):
 
     def mish(self) -> Self:
         """Return self * tanh(softplus(self)). Source: Misra 2019."""
-        return self._float(
-            lambda x: _above_limit(x) * x.alu(Ops.SOFTPLUS).alu(Ops.TANH)
-        )
+        return self._float(lambda x: _above_limit(x) * x.alu(Ops.SOFTPLUS).alu(Ops.TANH))
 
     def gelu(self, approximate: str = "tanh") -> Self:
         """Return self * P(normal < self), by the tanh formula, or exactly ("none").
@@ -70,12 +68,8 @@ class Activations(Base):
         if way == "none":
             return self._float(_exact_gelu)
         if way != "tanh":
-            raise dtype_error(
-                f"gelu: there is no approximation {way!r}", 'it is "tanh" or "none"'
-            )
-        return self._float(
-            lambda x: _gated(x, x * (x * x * (0.044715 * scale) + scale))
-        )
+            raise dtype_error(f"gelu: there is no approximation {way!r}", 'it is "tanh" or "none"')
+        return self._float(lambda x: _gated(x, x * (x * x * (0.044715 * scale) + scale)))
 
     def quick_gelu(self) -> Self:
         """Return self * sigmoid(1.702 * self), which is close to `gelu`."""

@@ -51,9 +51,7 @@ class Arithmetic(Base):
         """Return self * x. Dtypes: on bool it is "and"."""
         return self._binary(Ops.MUL, x, "multiply", reverse)
 
-    def div(
-        self, x: Operand, reverse: bool = False, rounding_mode: str | None = None
-    ) -> Self:
+    def div(self, x: Operand, reverse: bool = False, rounding_mode: str | None = None) -> Self:
         """Return self / x; with `rounding_mode` "trunc" or "floor" rounded so.
 
         Dtypes: integers and bools give float32; rounded, they stay integers.
@@ -174,9 +172,7 @@ class Arithmetic(Base):
                 "a comparison: (t > 0).where(x, y), or (t != 0).where(x, y)",
             )
         yes, no = self._branches(x, y)
-        nodes = matched(
-            "choose between", self.uop, *promoted_tensors("choose", yes, no)
-        )
+        nodes = matched("choose between", self.uop, *promoted_tensors("choose", yes, no))
         return self._with(UOp(Ops.WHERE, nodes[1].dtype, nodes), yes, no)
 
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:
@@ -224,9 +220,7 @@ class Arithmetic(Base):
         a, b, other = self._integers(x, sign, swapped)
         if a.dtype.is_bool:
             raise dtype_error(
-                f"cannot apply {sign} to bool",
-                "a bool has no bits to shift",
-                ".int() first",
+                f"cannot apply {sign} to bool", "a bool has no bits to shift", ".int() first"
             )
         return self._with(a.alu(op, b), other)
 

@@ -16,11 +16,7 @@ class Closeness(Base):
     __slots__ = ()
 
     def isclose(
-        self,
-        other: Operand,
-        rtol: float = 1e-05,
-        atol: float = 1e-08,
-        equal_nan: bool = False,
+        self, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
         """Return where |self - other| is at most atol + rtol * |other|.
 
@@ -30,27 +26,17 @@ class Closeness(Base):
         return self._close("isclose", other, rtol, atol, equal_nan)
 
     def allclose(
-        self,
-        other: Operand,
-        rtol: float = 1e-05,
-        atol: float = 1e-08,
-        equal_nan: bool = False,
+        self, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
         """Return, as a tensor without axes, whether all elements are close, as in `isclose`."""
         return self._close("allclose", other, rtol, atol, equal_nan).all()
 
-    def _close(
-        self, what: str, other: Operand, rtol: float, atol: float, equal_nan: bool
-    ) -> Self:
-        relative, absolute = (
-            number(rtol, f"{what}: rtol"),
-            number(atol, f"{what}: atol"),
-        )
+    def _close(self, what: str, other: Operand, rtol: float, atol: float, equal_nan: bool) -> Self:
+        relative, absolute = (number(rtol, f"{what}: rtol"), number(atol, f"{what}: atol"))
         nan_is_close = flag(equal_nan, f"{what}: equal_nan")
         if not (relative >= 0 and absolute >= 0):
             raise dtype_error(
-                f"{what}: rtol={rtol} and atol={atol} do not fit",
-                "a tolerance is 0 or more",
+                f"{what}: rtol={rtol} and atol={atol} do not fit", "a tolerance is 0 or more"
             )
         a, b, theirs = self._meet(other, "compare")
         mine, theirs = self._with(a, theirs), theirs._with(b, self)

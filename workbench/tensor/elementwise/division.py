@@ -87,9 +87,7 @@ def _floored_large(a: UOp, b: UOp, quotient: UOp, fits: UOp) -> UOp:
     dtype, word = a.dtype, _WORDS[a.dtype]
     bits = quotient.bitcast(word)
     exponent = bits & ~((1 << dtype.fraction_bits) - 1) & int(word.max) // 2
-    half = (exponent + -((dtype.fraction_bits + 1) << dtype.fraction_bits)).bitcast(
-        dtype
-    )
+    half = (exponent + -((dtype.fraction_bits + 1) << dtype.fraction_bits)).bitcast(dtype)
     size, by = absolute(a), absolute(b)
     middle = by * fits.where(half.like(1.0), half)
     over = size.alu(Ops.FMOD, middle + middle) + -middle

@@ -137,9 +137,7 @@ class Functions(Base):
         Errors: ShapeError if both are None.
         """
         if min_ is None and max_ is None:
-            raise shape_error(
-                "cannot clip", "neither min_ nor max_ is given", "clip(0, 1)"
-            )
+            raise shape_error("cannot clip", "neither min_ nor max_ is given", "clip(0, 1)")
         low, high = self._bound(min_), self._bound(max_)
         value = self if low is None else self._limited(Ops.MAX, low)
         return value if high is None else value._limited(Ops.MIN, high)
@@ -157,9 +155,7 @@ class Functions(Base):
             return self._with(limit.alu(op, value), other)
         limit, value = filled(limit, value)
         formula = Formula("clip", op, _of_limited)
-        return self._with(
-            with_formula(limit.alu(op, value), [limit, value], formula), other
-        )
+        return self._with(with_formula(limit.alu(op, value), [limit, value], formula), other)
 
     def _bound(self, bound: Operand | None) -> Operand | None:
         if not self.dtype.is_int or type(bound) is not int:

@@ -54,11 +54,7 @@ class Pairs(Base):
         difference = stop - self
         if isinstance(share, bool | int | float):
             is_near = share < 0.5
-            return (
-                self + difference * share
-                if is_near
-                else stop - difference * (1 - share)
-            )
+            return self + difference * share if is_near else stop - difference * (1 - share)
         part = self._lift(share, "interpolate")
         from_end = stop - difference * (1 - part)
         return part.lt(0.5).where(self + difference * part, from_end)

@@ -34,9 +34,7 @@ class Rectifiers(Base):
     def relu6(self) -> Self:
         """Return self, clamped to 0 and 6."""
         value = self.relu()
-        return (
-            value.minimum(6) if value.dtype.is_bool else value._with(value.uop.min(6))
-        )
+        return value.minimum(6) if value.dtype.is_bool else value._with(value.uop.min(6))
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
         """Return self, clamped to `min_val` and `max_val`.

@@ -19,24 +19,12 @@ from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.containers import ObjectResults
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
-from workbench.tensor.jit.guard import (
-    Guard,
-    Standing,
-    Uses,
-    has_gradients,
-    is_at,
-    roots_of,
-)
+from workbench.tensor.jit.guard import Guard, Standing, Uses, has_gradients, is_at, roots_of
 from workbench.tensor.jit.holders import Reached, reached
 from workbench.tensor.jit.inputs import input_node, kind_of
 from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import LENGTH, Path, words_of
-from workbench.tensor.jit.rebinding import (
-    Places,
-    is_whole,
-    rebindings,
-    two_names,
-)
+from workbench.tensor.jit.rebinding import Places, is_whole, rebindings, two_names
 from workbench.tensor.jit.results import Computed, Outline, Results
 from workbench.tensor.jit.state import (
     CapturedState,
@@ -51,10 +39,7 @@ from workbench.tensor.versions import VersionedMemory, noting_writes, replacemen
 
 
 def capture(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    is_first: bool,
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_first: bool
 ) -> tuple[FunctionReplay | None, Any, list[Path]]:
     """Run `function`; return its capture, its result, and the paths of the tensors that it binds
     anew. The capture is None where one of these, or a tensor that it writes, had no memory of its
@@ -75,9 +60,7 @@ def capture(
         nodes = [*outline.nodes]
         written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
         nodes += [input_node(t) for t in changed_inputs.values()]
-        state = captured_state(
-            run.captured, run.memory, run.written, nodes, run.gradients
-        )
+        state = captured_state(run.captured, run.memory, run.written, nodes, run.gradients)
         result, bound = run.result_of(outline, nodes, name), run.bindings.paths
     if run.uses(by_others):
         return None, result, bound
@@ -101,11 +84,7 @@ class _CaptureRun:
     """The run of a function that is captured, and what it did."""
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        name: str,
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str
     ):
         self.root = function, args, kwargs
         self.arguments = list(tensors((args, kwargs)))
@@ -118,13 +97,10 @@ class _CaptureRun:
         reached_before, own = reached(roots), set(self.memory.values())
         self._twice_named = reached_before.twice_named()
         self.standing = {
-            path: Standing.of(tensor, own)
-            for path, tensor in reached_before.tensors.items()
+            path: Standing.of(tensor, own) for path, tensor in reached_before.tensors.items()
         }
         self.stand_ins = [Tensor(node) for node in self._inputs]
-        originals = [
-            Tensor(node) for node in self._inputs
-        ]  # none is overwritten in place
+        originals = [Tensor(node) for node in self._inputs]  # none is overwritten in place
         own_args, own_kwargs = with_tensors((args, kwargs), iter(self.stand_ins))
         own_root = ((), (function, own_args, own_kwargs))
         before = reached([own_root])
@@ -187,9 +163,7 @@ class _CaptureRun:
         """Return the replay of what has run, whose outputs are `nodes`."""
         read = set(state.read)
         reads = [node for node, memory in self.memory.items() if memory in read]
-        rewritten = {
-            self.captured.root(value_in_memory(m.value)) for _, m in state.written
-        }
+        rewritten = {self.captured.root(value_in_memory(m.value)) for _, m in state.written}
         keys = [draw.node for draw in self.draws]
         steady = [reads[n] for n in self.steady(state)]
         inputs = [*self._inputs, *reads, *keys]
@@ -207,12 +181,8 @@ class _CaptureRun:
         ]
         written = {b for item in self.captured.items for b in item.outputs}
         sources = {*written, *self._inputs, *self.memory, *[d.node for d in self.draws]}
-        data = [
-            read(b).tobytes() for b in places if self.captured.root(b) not in sources
-        ]
-        return NumberChanges(
-            name, self._changed, items, data, without_tensors(self.result)
-        )
+        data = [read(b).tobytes() for b in places if self.captured.root(b) not in sources]
+        return NumberChanges(name, self._changed, items, data, without_tensors(self.result))
 
     def steady(self, state: CapturedState) -> list[int]:
         """Return which memory of the state the function neither writes nor binds anew."""
@@ -245,12 +215,7 @@ class _CaptureRun:
         tensors = outline.existing_named | self._twice_named
         uses = Uses(memory, nodes, tensors)
         return Guard(
-            self.standing,
-            self._values,
-            self._paths,
-            self._leaves,
-            self.bindings.all_paths,
-            uses,
+            self.standing, self._values, self._paths, self._leaves, self.bindings.all_paths, uses
         )
 
     def has_written_memory(self) -> bool:
@@ -263,9 +228,7 @@ class _CaptureRun:
         """Return the error of what a replay could not do: tell apart, or replace; or where it would
         do nothing, and return no tensor."""
         changed_inputs, paths = self.changed_inputs(), self.bindings.paths
-        does_nothing = not (
-            self.captured.items or self.written or changed_inputs or paths
-        )
+        does_nothing = not (self.captured.items or self.written or changed_inputs or paths)
         if does_nothing and not list(tensors(self.result)):
             return JitError(
                 f"cannot capture {name}",
@@ -302,17 +265,14 @@ class _CaptureRun:
         """Whether each tensor that was bound anew was all of memory, or an argument."""
         own, stand_ins = set(self.memory.values()), {id(t) for t in self.stand_ins}
         return all(
-            id(t) in stand_ins or (t._memory in own and is_whole(t))
-            for t in self.bindings.old
+            id(t) in stand_ins or (t._memory in own and is_whole(t)) for t in self.bindings.old
         )
 
     def _is_bound(self, tensor: Tensor) -> bool:
         return any(tensor is t for t in self.bindings.new)
 
 
-def compute_results(
-    result: Any, written: Sequence[VersionedMemory] = ()
-) -> list[Tensor]:
+def compute_results(result: Any, written: Sequence[VersionedMemory] = ()) -> list[Tensor]:
     """Compute the tensors of a result, and memory that was written, together; return the tensors of
     the result."""
     outputs = list(tensors(result))

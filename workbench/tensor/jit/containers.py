@@ -43,14 +43,11 @@ class ContainerChanges:
         """Return the containers to move, by where they go: found where they are before the
         function runs or, if it `is_done`, after it."""
         return {
-            path: part_at(root, path if is_done else origin)
-            for path, origin in self.moved.items()
+            path: part_at(root, path if is_done else origin) for path, origin in self.moved.items()
         }
 
 
-def container_changes(
-    before: Reached, after: Reached, bound: Iterable[Path]
-) -> ContainerChanges:
+def container_changes(before: Reached, after: Reached, bound: Iterable[Path]) -> ContainerChanges:
     """Return the changes from the containers that are reached `before` a function to those `after`
     it, which binds the tensors at `bound` paths anew. Only containers with tensors matter."""
     old, new = before.containers, after.containers
@@ -115,9 +112,7 @@ class ObjectResults:
             if isinstance(part, Tensor):
                 yield part
             elif isinstance(part, dict | list | tuple):
-                stack.extend(
-                    [*(part.values() if isinstance(part, dict) else part)][::-1]
-                )
+                stack.extend([*(part.values() if isinstance(part, dict) else part)][::-1])
             elif id(part) not in visited:
                 visited.add(id(part))
                 stack.extend(below for _, below in self.parts_of(part)[::-1])
@@ -132,11 +127,7 @@ class ObjectResults:
         layout = layout_of(value, frozenset())
         assert layout is not None
         steps = zip(layout.steps, layout.parts(value), strict=True)
-        parts = [
-            (step, part)
-            for step, part in steps
-            if step is not None and _tensors_in(part)
-        ]
+        parts = [(step, part) for step, part in steps if step is not None and _tensors_in(part)]
         try:
             other = copy_of(value)
             for step, part in parts:
@@ -164,10 +155,7 @@ class _Binding:
     """The binding of tensors and containers, each by its path."""
 
     def __init__(
-        self,
-        changes: ContainerChanges,
-        moved: Mapping[Path, Any],
-        tensors: Mapping[Path, Tensor],
+        self, changes: ContainerChanges, moved: Mapping[Path, Any], tensors: Mapping[Path, Tensor]
     ):
         self._new, self._moved, self._tensors = changes.new, moved, tensors
         self.copies: dict[Path, Any] = {}
@@ -192,9 +180,7 @@ class _Binding:
                 set_part(part, step, value)
         return part
 
-    def _parts(
-        self, holder: Any, path: Path, tree: Tree
-    ) -> Iterator[tuple[Step, Any, Any]]:
+    def _parts(self, holder: Any, path: Path, tree: Tree) -> Iterator[tuple[Step, Any, Any]]:
         for step, below in tree.items():
             old = step.part(holder)
             yield step, self.filled(old, (*path, step), below), old

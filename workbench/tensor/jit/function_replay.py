@@ -9,13 +9,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.memory import Lease
 from workbench.base.errors import JitError
-from workbench.execution.buffers import (
-    buffer_on,
-    mark_lost,
-    mark_overwritten,
-    memory_of,
-    share,
-)
+from workbench.execution.buffers import buffer_on, mark_lost, mark_overwritten, memory_of, share
 from workbench.execution.pieces import piece_of
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
@@ -65,9 +59,7 @@ class FunctionReplay:
         self._capture = capture
         self._kinds, others = capture.kinds, capture.others
         writes_inputs = bool(capture.written)
-        self._writes = MemoryWritten(
-            self._state.memory_written(writes_inputs), writes_inputs
-        )
+        self._writes = MemoryWritten(self._state.memory_written(writes_inputs), writes_inputs)
         is_flat = others == ((HOLE,) * len(self._kinds), {})
         self._flat = [Tensor] * len(self._kinds) if is_flat else None
         self._inputs_before: list[UOp] = []
@@ -147,9 +139,7 @@ class FunctionReplay:
         memory = [*self._memory, *state, *keys]
         return self.replay(memory, versions, publish, abandon)
 
-    def _result(
-        self, root: Any, values: list[UOp], inputs: list[Any], rebound: list[Any]
-    ) -> Any:
+    def _result(self, root: Any, values: list[UOp], inputs: list[Any], rebound: list[Any]) -> Any:
         """Write the inputs and bind the places that the function did, and return its result."""
         for place, output in self._capture.written.items():
             value = tensor_on(values[output], inputs[place].shape)

@@ -19,14 +19,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.jit.holders import Reached, reached
 from workbench.tensor.jit.inputs import Kind, kind_of
-from workbench.tensor.jit.paths import (
-    ASPECTS,
-    GRADIENT,
-    Path,
-    Step,
-    gradient_of,
-    tensor_at,
-)
+from workbench.tensor.jit.paths import ASPECTS, GRADIENT, Path, Step, gradient_of, tensor_at
 from workbench.tensor.nest import same
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, steps_to
@@ -153,9 +146,7 @@ class Guard:
             return is_same or kind_of(tensor) == before.kind
         if before.memory is None:
             return False
-        return tensor._memory is before.memory and (
-            is_same or _movement(tensor) == before.movement
-        )
+        return tensor._memory is before.memory and (is_same or _movement(tensor) == before.movement)
 
     def _is_used(self, before: Standing) -> bool:
         """Whether the function may depend on the values of a tensor: it may on any constant."""
@@ -170,10 +161,7 @@ class Guard:
         if not beside or any(map(self._is_used, beside)):
             return False
         starts = [(start, root) for start, root in roots if path[: len(start)] == start]
-        return any(
-            isinstance(tensor_at(root, path[len(start) :]), list)
-            for start, root in starts
-        )
+        return any(isinstance(tensor_at(root, path[len(start) :]), list) for start, root in starts)
 
     def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
         """Note what is there now, for quick looks. Another tensor may get the identity of one that
@@ -185,9 +173,7 @@ class Guard:
         self._references = [ref(tensor, note) for tensor in tensors.values()]
         pairs = [(ref(tensors[p]), s) for p, s in self._before.items() if p in tensors]
         self._gradients = [
-            (ref(t), id(gradient_of(t)))
-            for t in tensors.values()
-            if t._grad_state is not None
+            (ref(t), id(gradient_of(t))) for t in tensors.values() if t._grad_state is not None
         ]
         self._leaves = [(ref(t), has_gradients(t)) for t in tensors.values()]
         self._memories = [
@@ -209,10 +195,7 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
     roots = [(_FUNCTION, function)]
     if not kwargs and all(isinstance(argument, Tensor) for argument in args):
         return roots
-    stack: list[tuple[Path, Any]] = [
-        ((Step("item", 2),), kwargs),
-        ((Step("item", 1),), args),
-    ]
+    stack: list[tuple[Path, Any]] = [((Step("item", 2),), kwargs), ((Step("item", 1),), args)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, dict):

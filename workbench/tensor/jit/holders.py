@@ -96,9 +96,7 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
     compared later."""
     search = _Lookup(free)
     holders: Below = []
-    stack = [
-        _Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)
-    ]
+    stack = [_Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
     stack.reverse()
     while stack and len(search.visited) < MOST_OBJECTS:
         stack.extend(search.parts_of(stack.pop()))
@@ -170,9 +168,7 @@ class _Lookup:
             for n, step in enumerate(layout.steps)
             if step is not None and parts[n] is not ABSENT
         ]
-        below = [
-            _Occurrence(p, parts[n], attributes, holder.below, n) for n, p in steps
-        ]
+        below = [_Occurrence(p, parts[n], attributes, holder.below, n) for n, p in steps]
         holder.free = [n for n, p in steps if p in self._free]
         for n in holder.free:
             parts[n] = None
@@ -189,9 +185,7 @@ class _Lookup:
                 self._values[(*path, LENGTH)] = len(value)
         elif not isinstance(value, MethodType | np.ndarray | Unpicklable):
             is_constant = not parts or isinstance(value, (DType, Enum, *CODE))
-            self._values[(*path, Step("kind", None))] = (
-                value if is_constant else type(value)
-            )
+            self._values[(*path, Step("kind", None))] = value if is_constant else type(value)
 
     def constants(self) -> list[Any]:
         """Return what has no parts that are compared."""

@@ -27,7 +27,5 @@ def input_node(tensor: Tensor) -> UOp:
         node = base(tensor._result())
     if node.op is Ops.BUFFER:
         return node
-    constant = Buffer.of(
-        tensor.device, tensor.dtype, to_numpy(with_computed(tensor.uop))
-    )
+    constant = Buffer.of(tensor.device, tensor.dtype, to_numpy(with_computed(tensor.uop)))
     return buffer_on(constant, tensor.shape)

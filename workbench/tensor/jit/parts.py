@@ -84,11 +84,7 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case MethodType():
             return _of_attributes("__self__", "__func__")
         case BuiltinFunctionType():
-            return (
-                None
-                if isinstance(holder.__self__, ModuleType)
-                else _of_attributes("__self__")
-            )
+            return None if isinstance(holder.__self__, ModuleType) else _of_attributes("__self__")
         case partial():
             return _of_attributes("func", "args", "keywords")
         case property():
@@ -145,11 +141,7 @@ def _of_function(function: FunctionType) -> Layout:
     if is_library(function.__module__):
         is_of_os = function.__module__ == "os"
         variables, modules = [v for v in variables if is_of_os and v in ENVIRONMENT], []
-    others = [
-        n
-        for n in ("__defaults__", "__kwdefaults__", "__dict__")
-        if getattr(function, n)
-    ]
+    others = [n for n in ("__defaults__", "__kwdefaults__", "__dict__") if getattr(function, n)]
 
     def parts(value: FunctionType) -> list[Any]:
         variables_of = value.__globals__
@@ -176,8 +168,7 @@ def _of_class(kind: type) -> Layout | None:
     variables = [
         name
         for name, part in vars(kind).items()
-        if name not in slots
-        and (isinstance(part, FunctionType) or not is_special(name))
+        if name not in slots and (isinstance(part, FunctionType) or not is_special(name))
     ]
     bases = _of_attributes("__bases__")
     count = Layout([None], lambda value: [len(vars(value))])  # a base may have it now
@@ -186,9 +177,7 @@ def _of_class(kind: type) -> Layout | None:
 
 def _of_items(holder: Any) -> Iterator[Layout]:
     if isinstance(holder, dict | MappingProxyType):
-        yield Layout(
-            [*[Step("item", key) for key in holder], *[None] * len(holder)], _entries
-        )
+        yield Layout([*[Step("item", key) for key in holder], *[None] * len(holder)], _entries)
     elif isinstance(holder, list | tuple | deque):
         yield Layout([Step("item", n) for n in range(len(holder))], list)
     elif isinstance(holder, set | frozenset):
@@ -201,9 +190,7 @@ def _of_object(holder: Any) -> Iterator[Layout]:
     own = namespace(holder)
     if own is not None:
         steps = [Step("attribute", name) for name in own]
-        yield Layout(
-            [*steps, *[None] * len(steps)], lambda value: _entries(value.__dict__)
-        )
+        yield Layout([*steps, *[None] * len(steps)], lambda value: _entries(value.__dict__))
     slots = [name for each in kind.__mro__ for name in _slots_of(each)]
     if slots:
         yield Layout(
@@ -217,9 +204,7 @@ def _of_object(holder: Any) -> Iterator[Layout]:
 def _of_array(array: np.ndarray[Any, Any]) -> list[Any]:
     """Return what stands for the contents of an array: equal ones have the same text."""
     kind = f"{array.dtype} {array.shape} "
-    contents = (
-        array.tobytes() if array.dtype != object else repr([*map(id, array.flat)])
-    )
+    contents = array.tobytes() if array.dtype != object else repr([*map(id, array.flat)])
     digest = blake2b(contents if isinstance(contents, bytes) else contents.encode())
     return [sys.intern(kind + digest.hexdigest())]
 
@@ -230,9 +215,7 @@ def _joined(layouts: list[Layout]) -> Layout | None:
     steps, parts = zip(*layouts, strict=True)
     if len(layouts) == 2:
         first, second = parts
-        return Layout(
-            [*steps[0], *steps[1]], lambda value: first(value) + second(value)
-        )
+        return Layout([*steps[0], *steps[1]], lambda value: first(value) + second(value))
     return Layout(
         [step for each in steps for step in each],
         lambda value: [part for each in parts for part in each(value)],

@@ -220,11 +220,7 @@ class Results:
         if isinstance(leaf, Computed):
             return tensor_on(self._values[leaf.output], leaf.shape)
         source = leaf.source
-        own = (
-            tensor_of(source)
-            if isinstance(source, VersionedMemory)
-            else self._filling(source)
-        )
+        own = tensor_of(source) if isinstance(source, VersionedMemory) else self._filling(source)
         if leaf.view is leaf.whole and isinstance(source, Computed):
             return own
         view = rebased(leaf.view, leaf.whole, own.uop)

@@ -175,9 +175,7 @@ class CapturedState:
         memories = [(reference(), value) for reference, value in self.constants_read]
         return [m for m, value in memories if m is not None and m.value is not value]
 
-    def before(
-        self, inputs: Sequence[Buffer]
-    ) -> tuple[list[UOp], list[Buffer], list[UOp]]:
+    def before(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer], list[UOp]]:
         """Return the BUFFERs to read, their memory, and those of them that a run overwrites. What
         others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
@@ -242,9 +240,7 @@ def captured_state(
     """
     own = set(memory.values())
     constants_read = [
-        m
-        for m in _memory_alive()
-        if m not in own and is_known(value_in_memory(m.value))
+        m for m in _memory_alive() if m not in own and is_known(value_in_memory(m.value))
     ]
     values = {m: value_in_memory(m.value) for m in dict.fromkeys(written)}
     computed = [m for m, v in values.items() if m in own and v.op is Ops.BUFFER]

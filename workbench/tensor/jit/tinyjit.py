@@ -15,15 +15,7 @@ from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import finalize
 
-from workbench.base.context import (
-    BEAM,
-    DEFAULT_FLOAT,
-    DEFAULT_INT,
-    DEV,
-    JIT,
-    NOOPT,
-    TRAINING,
-)
+from workbench.base.context import BEAM, DEFAULT_FLOAT, DEFAULT_INT, DEV, JIT, NOOPT, TRAINING
 from workbench.base.errors import JitError
 from workbench.base.forking import free_rlock
 from workbench.base.unpicklable import Unpicklable
@@ -248,10 +240,7 @@ def _situation() -> tuple[Any, ...]:
 
 
 def _first_run(
-    function: Callable[..., R],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    state: _State,
+    function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], state: _State
 ) -> R:
     """Run `function`, compute its result and what it wrote or bound anew, and return the result.
     `state` gets what it wrote, where it bound tensors anew, and the memory of values that it used
@@ -272,9 +261,7 @@ def _first_run(
     state.used = [m for t in waiting if (m := t._memory) is not None]
     compute(state.used)
     of_inputs = {t._memory for t in tensors((args, kwargs))}
-    others_by_path = reached(
-        [((), (function, *without_tensors((args, kwargs))))]
-    ).tensors
+    others_by_path = reached([((), (function, *without_tensors((args, kwargs))))]).tensors
     others = {t._memory for t in others_by_path.values()}
     # Memory of an argument that has another name, too, may be written by that: it is no input then.
     names = {m for m in written if m not in of_inputs or m in others}

@@ -20,9 +20,7 @@ class NewtonSchulz(Base):
 
     __slots__ = ()
 
-    def newton_schulz(
-        self, steps: int, params: Sequence[float], eps: float = 1e-7
-    ) -> Self:
+    def newton_schulz(self, steps: int, params: Sequence[float], eps: float = 1e-7) -> Self:
         """Return self over its Frobenius norm plus `eps`, with an odd polynomial applied `steps`
         times: the sum of params[i] * (X X^T) ** i X.
 

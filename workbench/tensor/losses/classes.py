@@ -24,9 +24,7 @@ class ClassLosses(Base):
 
     __slots__ = ()
 
-    def cross_entropy(
-        self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0
-    ) -> Self:
+    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
         """Return minus the logarithm of the softmax of self at the labels `Y`.
 
         Shapes: `Y` of self's own shape has a probability for each class instead; then it is the
@@ -47,11 +45,7 @@ class ClassLosses(Base):
         return reduced(losses, how).cast(self._fraction())
 
     def sparse_categorical_crossentropy(
-        self,
-        Y: Self,
-        ignore_index: int = -1,
-        label_smoothing: float = 0.0,
-        reduction: str = "mean",
+        self, Y: Self, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
     ) -> Self:
         """Return minus the logarithm of the softmax of self along its last axis at the labels `Y`.
 
@@ -60,10 +54,7 @@ class ClassLosses(Base):
         """
         what = "sparse_categorical_crossentropy"
         how, share = reduction_of(reduction, what), _share(label_smoothing, what)
-        ignored, labels = (
-            whole(ignore_index, f"{what}: ignore_index"),
-            self._lift(Y, "compare"),
-        )
+        ignored, labels = (whole(ignore_index, f"{what}: ignore_index"), self._lift(Y, "compare"))
         axis = self._class_axis(what, last=True)
         logs = self._wide()._log_softmax(axis)
         return self._label_loss(what, logs, labels, axis, how, share, ignored)
@@ -82,16 +73,10 @@ class ClassLosses(Base):
         Errors: as `cross_entropy`, and ShapeError for a weight of another shape.
         """
         how, labels = reduction_of(reduction, "nll_loss"), self._lift(Y, "compare")
-        ignored = (
-            None
-            if ignore_index is None
-            else whole(ignore_index, "nll_loss: ignore_index")
-        )
+        ignored = None if ignore_index is None else whole(ignore_index, "nll_loss: ignore_index")
         axis, logs = self._class_axis("nll_loss"), self._wide()
         factors = None if weight is None else self._lift(weight, "weigh")
-        return self._label_loss(
-            "nll_loss", logs, labels, axis, how, 0, ignored, factors
-        )
+        return self._label_loss("nll_loss", logs, labels, axis, how, 0, ignored, factors)
 
     def _label_loss(
         self,
@@ -108,9 +93,7 @@ class ClassLosses(Base):
         _check_labels(what, self, labels, axis)
         count = self.shape[axis]
         column = (count,) + (1,) * (self.ndim - 1 - axis)
-        is_label = labels.unsqueeze(axis).eq(
-            self._with(reshaped(numbered(count), column))
-        )
+        is_label = labels.unsqueeze(axis).eq(self._with(reshaped(numbered(count), column)))
         # Chosen, not multiplied: the logarithm of an impossible class is infinite.
         losses = is_label.where(logs, 0.0).sum(axis).neg()
         losses = (labels.ge(0) & labels.lt(count)).where(losses, float("nan"))
@@ -119,9 +102,7 @@ class ClassLosses(Base):
         weights = None
         if factors is not None:
             _check_factors(what, factors, count)
-            weights = (
-                is_label.where(factors.reshape(column), 0.0).sum(axis).cast(logs.dtype)
-            )
+            weights = is_label.where(factors.reshape(column), 0.0).sum(axis).cast(logs.dtype)
             losses = losses * weights
         if ignored is not None:
             is_counted = labels.ne(ignored)
@@ -148,9 +129,7 @@ class ClassLosses(Base):
 def _share(label_smoothing: float, what: str) -> float:
     share = number(label_smoothing, f"{what}: label_smoothing")
     if not 0 <= share <= 1:
-        raise shape_error(
-            f"{what}: label_smoothing = {share}", "it is a share, from 0 to 1", "0.1"
-        )
+        raise shape_error(f"{what}: label_smoothing = {share}", "it is a share, from 0 to 1", "0.1")
     return share
 
 
@@ -167,11 +146,7 @@ def _check_labels(what: str, logs: Base, labels: Base, axis: int) -> None:
             f"{what}: labels of {labels.dtype}",
             "a label is the number of a class, an integer",
             ".int() first"
-            + (
-                ", or probabilities of the shape of the tensor"
-                if what == "cross_entropy"
-                else ""
-            ),
+            + (", or probabilities of the shape of the tensor" if what == "cross_entropy" else ""),
         )
 
 

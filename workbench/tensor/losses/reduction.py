@@ -19,8 +19,7 @@ def reduction_of(reduction: str, what: str) -> str:
     word = text(reduction, f"{what}: reduction")
     if word not in ("mean", "sum", "none"):
         raise dtype_error(
-            f"{what}: there is no reduction {word!r}",
-            'it is "mean", "sum" or "none"',
+            f"{what}: there is no reduction {word!r}", 'it is "mean", "sum" or "none"'
         )
     return word
 

@@ -45,9 +45,7 @@ class Diagonals(Base):
         """
         row, column = (one_axis(dim, self.ndim, "diagonal") for dim in (dim1, dim2))
         if self.ndim < 2:
-            raise axis_error(
-                f"shape {self.shape} has no diagonal", "a matrix has two axes"
-            )
+            raise axis_error(f"shape {self.shape} has no diagonal", "a matrix has two axes")
         if row == column:
             raise axis_error(
                 f"diagonal: dim1={dim1} and dim2={dim2} are the same axis",
@@ -82,9 +80,7 @@ class Diagonals(Base):
         row = expanded(reshaped(numbered(shape[0], wide), (shape[0], 1)), shape)
         column = expanded(numbered(shape[1], wide), shape)
         inside = column <= row + place if is_lower else row + place <= column
-        return self._with(
-            expanded(inside, self.shape).where(self.uop, self.uop.like(0))
-        )
+        return self._with(expanded(inside, self.shape).where(self.uop, self.uop.like(0)))
 
 
 def _diagonal(matrix: UOp, row: int, column: int) -> UOp:

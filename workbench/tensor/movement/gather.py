@@ -16,12 +16,7 @@ from workbench.execution.values import values_at_hand
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.tensor.base import Base
-from workbench.tensor.movement.indexing import (
-    Index,
-    Indexing,
-    one_per_axis,
-    out_of_range,
-)
+from workbench.tensor.movement.indexing import Index, Indexing, one_per_axis, out_of_range
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.axes import one_axis
@@ -74,9 +69,7 @@ class Gather(Indexing):
                 elif entry.size is not None and entry.size != self.shape[axis]:
                     raise _another_shape(entry, axis, self.shape)
             is_new = entry is None or getattr(entry, "is_new_axis", False)
-            basic.append(
-                None if is_new else slice(None) if _is_advanced(entry) else entry
-            )
+            basic.append(None if is_new else slice(None) if _is_advanced(entry) else entry)
             axis += not is_new
             place += is_new or isinstance(entry, slice) or _is_advanced(entry)
         return super().__getitem__(tuple(basic)), places
@@ -102,11 +95,7 @@ class Gather(Indexing):
             return self.reshape(1).gather(0, index.reshape(1)).reshape(())
         box = tuple(None if i == axis else (0, n) for i, n in enumerate(index.shape))
         wrapped = index._wrapped(self.shape[axis], axis, self.shape)
-        return (
-            self.shrink(box)
-            .unsqueeze(axis)
-            ._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
-        )
+        return self.shrink(box).unsqueeze(axis)._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
 
     def one_hot(self, num_classes: int) -> Self:
         """Return int32 1 where a new last axis of `num_classes` has the position self, else 0.
@@ -157,11 +146,7 @@ class Gather(Indexing):
 
     def _elements_at(self, axis: int, index: Self) -> Self:
         """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
-        before, size, after = (
-            self.shape[:axis],
-            self.shape[axis],
-            self.shape[axis + 1 :],
-        )
+        before, size, after = (self.shape[:axis], self.shape[axis], self.shape[axis + 1 :])
         ones = (1,) * index.ndim
         source = self.reshape(*before, *ones, size, *after)
         column = index.reshape(*index.shape, 1, *(1,) * len(after))
@@ -179,9 +164,7 @@ class Gather(Indexing):
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
         """Return the index with negative ones counted from the end of an axis of `size`."""
         if size == 0 and self.numel():
-            raise axis_error(
-                f"cannot index axis {axis} of shape {shape}", "it has no elements"
-            )
+            raise axis_error(f"cannot index axis {axis} of shape {shape}", "it has no elements")
         index = self._counting_to(size)
         if index.dtype.kind == "uint":
             return index
@@ -233,9 +216,7 @@ def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
             flag = np.zeros(int(bool(mask.item())), np.int32)
             entries.append(MaskColumn(flag, None, ()))
         else:
-            columns = (
-                np.nonzero(mask) if isinstance(mask, np.ndarray) else mask.nonzero().T
-            )
+            columns = np.nonzero(mask) if isinstance(mask, np.ndarray) else mask.nonzero().T
             entries += [
                 MaskColumn(column, size, mask.shape)
                 for column, size in zip(columns, mask.shape, strict=True)

@@ -11,13 +11,7 @@ from workbench.base.words import type_name
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.movement.movement import (
-    Movement,
-    flipped,
-    padded,
-    reshaped,
-    shrunk,
-)
+from workbench.tensor.movement.movement import Movement, flipped, padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
@@ -56,9 +50,7 @@ class Indexing(Base):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise shape_error(
-                "a tensor without axes has no length", "its shape is ()", ".item()"
-            )
+            raise shape_error("a tensor without axes has no length", "its shape is ()", ".item()")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Self]:
@@ -89,9 +81,7 @@ def sliced(value: UOp, axis: int, start: int, count: int, step: int) -> UOp:
 def _first_of_blocks(value: UOp, axis: int, count: int, stride: int) -> UOp:
     shape = value.shape
     missing = count * stride - shape[axis]
-    value = padded(
-        value, tuple((0, missing if i == axis else 0) for i in range(len(shape)))
-    )
+    value = padded(value, tuple((0, missing if i == axis else 0) for i in range(len(shape))))
     blocks = (*shape[:axis], count, stride, *shape[axis + 1 :])
     firsts = _on_axis(reshaped(value, blocks), axis + 1, 0, 1)
     return reshaped(firsts, (*shape[:axis], count, *shape[axis + 1 :]))
@@ -114,8 +104,7 @@ def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
     )
     if used > len(shape):
         raise axis_error(
-            f"too many indices for shape {shape}",
-            f"there are {used} of them and {len(shape)} axes",
+            f"too many indices for shape {shape}", f"there are {used} of them and {len(shape)} axes"
         )
     dots = [i for i, entry in enumerate(indices) if entry is Ellipsis]
     if len(dots) > 1:
@@ -133,9 +122,7 @@ def _slice(entry: slice, size: int) -> tuple[int, int, int]:
             f"cannot index with {entry}", "the ends and step of a slice are integers"
         ) from None
     except ValueError:
-        raise shape_error(
-            f"cannot index with {entry}", "the step of a slice cannot be 0"
-        ) from None
+        raise shape_error(f"cannot index with {entry}", "the step of a slice cannot be 0") from None
     return steps.start, len(steps), steps.step
 
 
@@ -143,9 +130,7 @@ def _position(entry: Any, axis: int, shape: Shape) -> int:
     if isinstance(entry, bool) or str(getattr(entry, "dtype", "")) == "bool":
         raise _not_basic(entry, "(mask).where(a, b) chooses by element")
     if isinstance(entry, Movement | list | tuple) or getattr(entry, "shape", ()) != ():
-        raise _not_basic(
-            entry, "slices, or a sum over (indices == positions).where(t, 0)"
-        )
+        raise _not_basic(entry, "slices, or a sum over (indices == positions).where(t, 0)")
     try:
         at = operator.index(entry)
     except TypeError:

@@ -97,9 +97,7 @@ class Joining(Base):
 
     def _cut_axis(self, dim: int, what: str) -> int:
         if not self.shape:
-            raise axis_error(
-                f"cannot {what} a tensor without axes", "its shape is ()", "unsqueeze"
-            )
+            raise axis_error(f"cannot {what} a tensor without axes", "its shape is ()", "unsqueeze")
         return one_axis(dim, self.ndim, what)
 
 
@@ -172,16 +170,13 @@ def joined(values: Sequence[UOp], axis: int) -> UOp:
     row = (1,) * axis + (first,) + (1,) * (len(left.shape) - axis - 1)
     ones = expanded(UOp.const(dtypes.bool, True), row)
     inside = expanded(
-        padded(ones, after),
-        (*left.shape[:axis], first + second, *left.shape[axis + 1 :]),
+        padded(ones, after), (*left.shape[:axis], first + second, *left.shape[axis + 1 :])
     )
     before = _one_axis(right.shape, axis, (first, 0))
     return inside.where(padded(left, after), padded(right, before))
 
 
-def _one_axis(
-    shape: Shape, axis: int, pair: tuple[int, int]
-) -> tuple[tuple[int, int], ...]:
+def _one_axis(shape: Shape, axis: int, pair: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     return tuple(pair if i == axis else (0, 0) for i in range(len(shape)))
 
 

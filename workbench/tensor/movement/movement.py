@@ -94,9 +94,7 @@ class Movement(Base):
         Shapes: -1 and None keep the size of an axis. Errors: ShapeError if an axis of
         another size than 1 would change.
         """
-        return self._expanded(
-            flat(with_named(shape, named, "expand", "shape", "size")), "expand"
-        )
+        return self._expanded(flat(with_named(shape, named, "expand", "shape", "size")), "expand")
 
     def _expanded(self, new: tuple[Any, ...], what: str) -> Self:
         old = self.shape
@@ -128,8 +126,7 @@ class Movement(Base):
     def broadcast_to(self, *shape: Any, **named: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
         return self._expanded(
-            flat(with_named(shape, named, "broadcast_to", "shape", "size")),
-            "broadcast_to",
+            flat(with_named(shape, named, "broadcast_to", "shape", "size")), "broadcast_to"
         )
 
     def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
@@ -229,14 +226,10 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     return inside.where(zeros, value.like(fill))
 
 
-def box_pairs(
-    what: str, entries: tuple[Any, ...], shape: Shape
-) -> list[tuple[int, int] | None]:
+def box_pairs(what: str, entries: tuple[Any, ...], shape: Shape) -> list[tuple[int, int] | None]:
     """Return a pair of integers or None for each axis. Errors: ShapeError for another number of
     entries, or entries of another kind."""
-    pairs = all(
-        p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in entries
-    )
+    pairs = all(p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in entries)
     if len(entries) != len(shape) or not pairs:
         raise shape_error(
             f"cannot {what} shape {shape} by {short(entries)}",

@@ -12,14 +12,7 @@ from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.movement.joining import joined
-from workbench.tensor.movement.movement import (
-    Box,
-    box_pairs,
-    flipped,
-    padded,
-    reshaped,
-    shrunk,
-)
+from workbench.tensor.movement.movement import Box, box_pairs, flipped, padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import listed, number, short, text
 from workbench.tensor.operands.axes import flat
 from workbench.tensor.operands.broadcast import constant, expanded
@@ -33,9 +26,7 @@ class Padding(Base):
 
     __slots__ = ()
 
-    def pad(
-        self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
-    ) -> Self:
+    def pad(self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0) -> Self:
         """Return the tensor with elements added around it.
 
         `mode` says which: "constant" `value`; "reflect" the tensor mirrored at its first and last
@@ -68,8 +59,7 @@ class Padding(Base):
         if mode == "reflect":  # of the whole axis, as in torch: it is cut afterwards
             wide = self._extended(mode, self.uop, added)
             cut = tuple(
-                (lo, hi + sum(sides))
-                for (lo, hi), sides in zip(bounds, added, strict=True)
+                (lo, hi + sum(sides)) for (lo, hi), sides in zip(bounds, added, strict=True)
             )
             return self._with(shrunk(wide, cut))
         inside = shrunk(self.uop, bounds)
@@ -116,9 +106,7 @@ def _target(what: str, entries: tuple[Any, ...], shape: Shape) -> Shape:
             f"cannot {what} {short(entries)} from shape {shape}",
             f"it takes a size, 0 or more, or None for each of the {len(shape)} axes",
         )
-    return tuple(
-        have if n is None else n for n, have in zip(entries, shape, strict=True)
-    )
+    return tuple(have if n is None else n for n, have in zip(entries, shape, strict=True))
 
 
 def _check_source(
@@ -142,9 +130,7 @@ def _extended(value: UOp, axis: int, before: int, after: int, mode: str) -> UOp:
     size = value.shape[axis]
     if mode == "circular":
         lead, rest = value.shape[:axis], value.shape[axis + 1 :]
-        times = expanded(
-            reshaped(value, (*lead, 1, size, *rest)), (*lead, 3, size, *rest)
-        )
+        times = expanded(reshaped(value, (*lead, 1, size, *rest)), (*lead, 3, size, *rest))
         ring = reshaped(times, (*lead, 3 * size, *rest))
         return _slab(ring, axis, size - before, 2 * size + after)
     if mode == "reflect":

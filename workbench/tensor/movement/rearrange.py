@@ -72,15 +72,11 @@ def _axes(half: str, formula: str) -> Side:
     while place < len(half):
         match = _TOKEN.match(half, place)
         if match is None:
-            _refuse(
-                formula, f"{half[place:].strip()[:20]!r} is not the name of an axis"
-            )
+            _refuse(formula, f"{half[place:].strip()[:20]!r} is not the name of an axis")
         token, place = match[1], match.end()
         if token in "()":
             if (token == "(") is is_inside:
-                _refuse(
-                    formula, "parentheses must come in pairs, and not in each other"
-                )
+                _refuse(formula, "parentheses must come in pairs, and not in each other")
             is_inside = not is_inside
             if is_inside:
                 axes.append([])
@@ -93,18 +89,14 @@ def _axes(half: str, formula: str) -> Side:
     return axes
 
 
-def _without_dots(
-    left: Side, right: Side, ndim: int, formula: str
-) -> tuple[Side, Side]:
+def _without_dots(left: Side, right: Side, ndim: int, formula: str) -> tuple[Side, Side]:
     """Return both sides with a name for each of the axes that `...` stands for."""
     has_dots = [_DOTS] in left
     if any(_MERGED_DOTS in axis for axis in left):
         _refuse(formula, "... cannot be a part of an axis of the tensor")
     missing = ndim - len(left) + has_dots
     if missing < 0 or (missing and not has_dots):
-        _refuse(
-            formula, f"it names {len(left) - has_dots} axes, and the tensor has {ndim}"
-        )
+        _refuse(formula, f"it names {len(left) - has_dots} axes, and the tensor has {ndim}")
     dots = [f"...{i}" for i in range(missing)]
 
     def named(side: Side) -> Side:
@@ -113,17 +105,13 @@ def _without_dots(
             if axis == [_DOTS]:
                 axes += [[dot] for dot in dots]
             else:
-                axes.append(
-                    [n for a in axis for n in (dots if a == _MERGED_DOTS else [a])]
-                )
+                axes.append([n for a in axis for n in (dots if a == _MERGED_DOTS else [a])])
         return axes
 
     return named(left), named(right)
 
 
-def _lengths(
-    left: Side, shape: Shape, sizes: dict[str, Any], formula: str
-) -> dict[str, int]:
+def _lengths(left: Side, shape: Shape, sizes: dict[str, Any], formula: str) -> dict[str, int]:
     """Return the size of each name of the left side; one in an axis may follow from the rest."""
     names = {name for axis in left for name in axis}
     for name in sizes:
@@ -135,9 +123,7 @@ def _lengths(
         unknown = [name for name in parts if name not in lengths]
         product = math.prod(lengths[name] for name in parts if name in lengths)
         if len(unknown) > 1:
-            _refuse(
-                formula, f"the sizes of {' and '.join(unknown)} are unknown", unknown
-            )
+            _refuse(formula, f"the sizes of {' and '.join(unknown)} are unknown", unknown)
         if unknown and product and size % product == 0:
             lengths[unknown[0]] = size // product
         elif unknown or product != size:

@@ -87,9 +87,7 @@ class Repetition(Base):
         axis = one_axis(dim, self.ndim, "unfold")
         value = self.uop if self.ndim else reshaped(self.uop, (1,))
         length = value.shape[axis]
-        window = Window(
-            whole(size, "unfold: size", 1), whole(step, "unfold: step", 1), 1, 0, 0
-        )
+        window = Window(whole(size, "unfold: size", 1), whole(step, "unfold: step", 1), 1, 0, 0)
         if window.size > length:
             raise shape_error(
                 f"cannot unfold axis {axis} of shape {self.shape} in windows of {short(size)}",
@@ -133,9 +131,7 @@ class Repetition(Base):
         for vector, axis in zip(lines, order, strict=True):
             grid[axis] = vector.numel()
         return tuple(
-            vector.reshape(*(-1 if i == axis else 1 for i in range(len(grid)))).expand(
-                grid
-            )
+            vector.reshape(*(-1 if i == axis else 1 for i in range(len(grid)))).expand(grid)
             for vector, axis in zip(lines, order, strict=True)
         )
 

@@ -29,9 +29,7 @@ class Scatter(Gather):
 
     __slots__ = ()
 
-    def scatter(
-        self, dim: int, index: Self, src: Self | Const, reduce: str | None = None
-    ) -> Self:
+    def scatter(self, dim: int, index: Self, src: Self | Const, reduce: str | None = None) -> Self:
         """Return this tensor with `src` at [.., index[i, j, ..], ..], the index in the place of
         axis `dim`; with `reduce` "add" or "multiply" combined with what is there.
 
@@ -42,10 +40,7 @@ class Scatter(Gather):
         Errors: ShapeError or DTypeError for operands that do not fit; AxisError for an index out
         of range, as in `t[index]`.
         """
-        if reduce is not None and text(reduce, "scatter: reduce") not in (
-            "add",
-            "multiply",
-        ):
+        if reduce is not None and text(reduce, "scatter: reduce") not in ("add", "multiply"):
             raise dtype_error(
                 f"cannot scatter with reduce={reduce!r}",
                 'it is None, "add" or "multiply"',
@@ -81,18 +76,14 @@ class Scatter(Gather):
             op = _REDUCTIONS[reduce]
             return self._combined_at(axis, places, source, op, with_self)
         wide = self.cast(wide_dtype(self.dtype))
-        total = wide._combined_at(
-            axis, places, source.cast(wide.dtype), Ops.ADD, with_self
-        )
+        total = wide._combined_at(axis, places, source.cast(wide.dtype), Ops.ADD, with_self)
         hits = places._hits(self.shape[axis] if self.ndim else 1).cast(dtypes.int32)
         count = self._back(hits.sum(-1, dtype=hits.dtype), axis) + int(with_self)
         rounding = None if self.dtype.is_float else "floor"
         mean = total.div(count.maximum(1).cast(total.dtype), rounding_mode=rounding)
         return mean.cast(self.dtype)
 
-    def _scattered(
-        self, what: str, dim: int, index: Self, src: Any
-    ) -> tuple[int, Self, Self]:
+    def _scattered(self, what: str, dim: int, index: Self, src: Any) -> tuple[int, Self, Self]:
         """Return the axis, and index and source with that axis last, in the index's shape."""
         axis = one_axis(dim, self.ndim, what)
         raw_index, index = index, self._index(index)
@@ -159,6 +150,5 @@ def _check_shapes(what: str, axis: int, shape: Any, index: Any, source: Any) -> 
         problem = f"only axis {axis} of the index may be longer than the tensor"
     if problem:
         raise shape_error(
-            f"cannot {what} into shape {shape} by an index of {index} from {source}",
-            problem,
+            f"cannot {what} into shape {shape} by an index of {index} from {source}", problem
         )

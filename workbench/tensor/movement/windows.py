@@ -51,12 +51,7 @@ class Window(NamedTuple):
 
 
 def windows_of(
-    what: str,
-    kernel: Sequence[int],
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    ceil: bool = False,
+    what: str, kernel: Sequence[int], stride: Any, dilation: Any, padding: Any, ceil: bool = False
 ) -> tuple[Window, ...]:
     """Return a window per axis from a call's arguments: one number for all axes, or one each.
 
@@ -69,14 +64,10 @@ def windows_of(
     dilations = per_axis(what, "dilation", dilation, axes)
     sides = _sides(what, padding, axes)
     columns = zip(sizes, strides, dilations, sides, strict=True)
-    return tuple(
-        Window(n, step, apart, *side, ceil) for n, step, apart, side in columns
-    )
+    return tuple(Window(n, step, apart, *side, ceil) for n, step, apart, side in columns)
 
 
-def per_axis(
-    what: str, name: str, value: Any, axes: int, least: int = 1
-) -> tuple[int, ...]:
+def per_axis(what: str, name: str, value: Any, axes: int, least: int = 1) -> tuple[int, ...]:
     """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`."""
     numbers = one_or_many(value, axes, f"{what}: {name}")
     if len(numbers) != axes:
@@ -87,8 +78,7 @@ def per_axis(
         )
     if any(not isinstance(n, int) or n < least for n in numbers):
         raise shape_error(
-            f"{what}: {name} {short(value)} does not fit",
-            f"it is an integer, {least} or more",
+            f"{what}: {name} {short(value)} does not fit", f"it is an integer, {least} or more"
         )
     return numbers
 

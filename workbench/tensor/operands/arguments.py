@@ -29,9 +29,7 @@ def number(value: Any, name: str) -> Const:
     Errors: DTypeError for anything else, and for an int beyond every float.
     """
     scalar = plain(value)
-    if isinstance(scalar, float) or (
-        isinstance(scalar, int) and scalar.bit_length() < 1024
-    ):
+    if isinstance(scalar, float) or (isinstance(scalar, int) and scalar.bit_length() < 1024):
         return scalar
     raise _another_kind(value, name, "a number: a Python or numpy bool, int or float")
 
@@ -48,9 +46,7 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
     except TypeError:
         raise _another_kind(value, name, "an integer") from None
     if least is not None and integer < least:
-        raise shape_error(
-            f"{name} = {short(integer)} is too small", f"it is {least} or more"
-        )
+        raise shape_error(f"{name} = {short(integer)} is too small", f"it is {least} or more")
     if least is not None and integer >= 1 << 63:
         raise shape_error(
             f"{name} = {short(integer)} is too large", "positions are 64-bit integers"

@@ -126,9 +126,7 @@ def is_minus_one(size: object) -> bool:
     return isinstance(size, int) and size == -1
 
 
-def _cannot_reshape(
-    old: Shape, new: Sequence[Any], count: int, product: int
-) -> Exception:
+def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, product: int) -> Exception:
     return shape_error(
         f"cannot reshape {old} to {short(tuple(new))}",
         f"{old} has {count} elements, and the sizes given make {short(product)}"

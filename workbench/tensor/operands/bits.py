@@ -56,8 +56,7 @@ def _joined(words: UOp, size: int) -> UOp:
     rows = _reshaped(words, (*shape, parts)).cast(wide)
     box = tuple((0, n) for n in shape)
     lanes = [
-        _reshaped(UOp(Ops.SHRINK, wide, (rows,), (*box, (i, i + 1))), shape)
-        << 8 * own * i
+        _reshaped(UOp(Ops.SHRINK, wide, (rows,), (*box, (i, i + 1))), shape) << 8 * own * i
         for i in range(parts)
     ]
     return reduce(lambda a, b: a | b, lanes)

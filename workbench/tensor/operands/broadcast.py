@@ -31,9 +31,7 @@ def scalar_dtype(value: Const) -> DType:
         if kind.min <= value <= kind.max:
             return kind
     raise dtype_error(
-        f"cannot use the integer {short(value)}",
-        "it does not fit 64 bits",
-        "a float: float(value)",
+        f"cannot use the integer {short(value)}", "it does not fit 64 bits", "a float: float(value)"
     )
 
 
@@ -82,9 +80,7 @@ def promoted(*values: UOp) -> tuple[UOp, ...]:
     return tuple(cast_to(value, dtype) for value in values)
 
 
-def promoted_operands(
-    what: str, operands: Sequence[tuple[UOp, bool]]
-) -> tuple[UOp, ...]:
+def promoted_operands(what: str, operands: Sequence[tuple[UOp, bool]]) -> tuple[UOp, ...]:
     """Return values, each with whether it is weak, all cast to the dtype that they promote to.
 
     Errors: DTypeError for a weak integer that the others' dtype does not hold; `what` names the

@@ -39,11 +39,7 @@ def as_dtype(dtype: DType | str) -> DType:
     Errors: DTypeError for another value, or a type that tensors cannot have.
     """
     element_type = dtype if isinstance(dtype, DType) else _named(str(dtype))
-    if (
-        element_type is None
-        or element_type.kind in ("index", "void")
-        or element_type.count > 1
-    ):
+    if element_type is None or element_type.kind in ("index", "void") or element_type.count > 1:
         raise dtype_error(
             f"no tensor has the element type {str(dtype):.40}",
             "the element types are " + ", ".join(_TENSOR_DTYPES),
@@ -112,9 +108,7 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
     return UOp(Ops.COPY, dtype, (host_buffer(array),), device)
 
 
-def _of_variable(
-    data: Variable | BoundVariable, device: str, dtype: DType | None
-) -> UOp:
+def _of_variable(data: Variable | BoundVariable, device: str, dtype: DType | None) -> UOp:
     """Return the value of a variable, in memory: the same node for each but for what is there."""
     if isinstance(data, Variable):
         raise dtype_error(
@@ -177,28 +171,21 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
         data_memory.pool.check_room(len(level) * length * _NUMBER_BYTES)
         for number, item in enumerate(level):
             if not isinstance(item, _LISTS):
-                raise _ragged(
-                    len(shape), number, f"is not a list but {short(item)}", length
-                )
+                raise _ragged(len(shape), number, f"is not a list but {short(item)}", length)
             if _length(item) != length:
                 raise _ragged(len(shape), number, f"has {_length(item)} items", length)
         shape.append(length)
         if len(shape) > MOST_AXES:
             raise shape_error(
-                f"a list is nested more than {MOST_AXES} deep",
-                "numpy has no more axes",
-                "fewer",
+                f"a list is nested more than {MOST_AXES} deep", "numpy has no more axes", "fewer"
             )
         level = [_plain(item) for items in level for item in items]
     for number, item in enumerate(level):
         if isinstance(item, _LISTS):
-            raise _ragged(
-                len(shape), number, f"is a list of {_length(item)} items", None
-            )
+            raise _ragged(len(shape), number, f"is a list of {_length(item)} items", None)
         if not isinstance(item, bool | int | float):
             raise dtype_error(
-                f"cannot make a tensor from a list that holds {type(item).__name__}"
-                f" {short(item)}",
+                f"cannot make a tensor from a list that holds {type(item).__name__} {short(item)}",
                 f"tensors are made from {_KINDS}",
             )
     return tuple(shape), level

@@ -15,9 +15,7 @@ def asked_opts(value: Any, name: str) -> tuple[Opt, ...]:
     for opt in opts:
         if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
             break
-        if not all(
-            type(part) in (str, int, type(None)) for part in (opt.axis, opt.arg)
-        ):
+        if not all(type(part) in (str, int, type(None)) for part in (opt.axis, opt.arg)):
             break
     else:
         return tuple(opts)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.base.errors import (
-    AxisError,
-    DeviceError,
-    DTypeError,
-    GradientError,
-    ShapeError,
-)
+from workbench.base.errors import AxisError, DeviceError, DTypeError, GradientError, ShapeError
 from workbench.base.source import user_line
 
 

@@ -16,13 +16,7 @@ from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.movement.windows import (
-    Window,
-    check_fits,
-    padded_for,
-    windows,
-    windows_of,
-)
+from workbench.tensor.movement.windows import Window, check_fits, padded_for, windows, windows_of
 from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
@@ -80,9 +74,7 @@ class Convolution(Base):
         column = checked_bias(self._lift(bias, "convolve"), channels)
         return output + column.reshape(1, channels, *(1,) * axes)
 
-    def _factors(
-        self, weight: Self, groups: int, each: Sequence[Window]
-    ) -> tuple[Self, Self]:
+    def _factors(self, weight: Self, groups: int, each: Sequence[Window]) -> tuple[Self, Self]:
         """Return the windows of self and the taps of `weight`, whose products are summed along the
         last 1 + len(each) axes.
 
@@ -99,9 +91,7 @@ class Convolution(Base):
         return spread.permute(order), taps.reshape(shape)
 
 
-def _with_gradients(
-    output: C, image: C, weight: C, groups: int, each: Sequence[Window]
-) -> UOp:
+def _with_gradients(output: C, image: C, weight: C, groups: int, each: Sequence[Window]) -> UOp:
     """Return the node of `output`, the convolution of `image` with `weight`, whose gradients are
     those of a convolution. They hold nodes, and no tensors: a tensor may be written to. With a
     stride, a transposed convolution has phases that lack taps, and the rules of the ops do."""
@@ -122,9 +112,7 @@ def _with_gradients(
     return with_gradient(output.uop, sources, "conv2d", rule)
 
 
-def _gradients(
-    g: C, image: C, weight: C, groups: int, each: Sequence[Window]
-) -> tuple[C, C]:
+def _gradients(g: C, image: C, weight: C, groups: int, each: Sequence[Window]) -> tuple[C, C]:
     """Return the gradients of `image` and `weight`, where the output's is `g`."""
     axes = len(each)
     dilations = [w.dilation for w in each]
@@ -154,9 +142,7 @@ def _check(image: Shape, weight: Shape, groups: int) -> None:
         whole = image[1] % max(1, weight[1]) == 0 and image[1] and weight[1]
         hint = f"groups={image[1] // weight[1]}" if whole else ""
     if because:
-        raise shape_error(
-            f"cannot convolve shape {image} with a kernel of {weight}", because, hint
-        )
+        raise shape_error(f"cannot convolve shape {image} with a kernel of {weight}", because, hint)
 
 
 def checked_bias(bias: T, channels: int) -> T:

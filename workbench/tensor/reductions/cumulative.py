@@ -80,9 +80,7 @@ class Cumulative(Base):
             values = self._with(with_formula(values.uop, sources, formula))
         return values, positions
 
-    def _accumulated(
-        self, op: Ops, axis: int, what: str, dtype: DType | str | None
-    ) -> Self:
+    def _accumulated(self, op: Ops, axis: int, what: str, dtype: DType | str | None) -> Self:
         place = one_axis(axis, self.ndim, what)
         kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
         inside = wide_dtype(kind)

@@ -37,10 +37,7 @@ class Einsum(Base):
 
     @classmethod
     def einsum(
-        cls,
-        formula: str,
-        *operands: Self | Sequence[Self],
-        dtype: DType | str | None = None,
+        cls, formula: str, *operands: Self | Sequence[Self], dtype: DType | str | None = None
     ) -> Self:
         """Return the sum of products that `formula` says, by Einstein's convention.
 
@@ -54,8 +51,7 @@ class Einsum(Base):
         tensors = _listed(operands)
         inputs, output = _terms(text(formula, "einsum: formula"), len(tensors))
         each = [
-            _term(tensor, letters, formula)
-            for tensor, letters in zip(tensors, inputs, strict=True)
+            _term(tensor, letters, formula) for tensor, letters in zip(tensors, inputs, strict=True)
         ]
         sizes = _sizes(each, formula)
         target = _output(output, inputs, each, formula)
@@ -139,9 +135,7 @@ def _diagonal(tensor: Any, letters: str, letter: str, formula: str) -> tuple[Any
     second = letters.index(letter, first + 1)
     sizes = tensor.shape[first], tensor.shape[second]
     if sizes[0] != sizes[1]:
-        _refuse(
-            formula, f"{letter} has the sizes {sizes[0]} and {sizes[1]} in one term"
-        )
+        _refuse(formula, f"{letter} has the sizes {sizes[0]} and {sizes[1]} in one term")
     rest = letters[:first] + letters[first + 1 : second] + letters[second + 1 :]
     return tensor.diagonal(0, first, second), rest + letter
 
@@ -158,9 +152,7 @@ def _sizes(terms: list[Term], formula: str) -> dict[str, int]:
     return sizes
 
 
-def _output(
-    output: str | None, inputs: list[str], terms: list[Term], formula: str
-) -> str:
+def _output(output: str | None, inputs: list[str], terms: list[Term], formula: str) -> str:
     """Return the letters of the result, with those that `...` stands for."""
     letters = "".join(term.letters for term in terms)
     dots = _dots(len({n for n in letters if ord(n) >= 0x100}))
@@ -191,9 +183,7 @@ def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
 def _product(terms: list[Term], after: str, result: str, sizes: dict[str, int]) -> Term:
     """Return the product of `terms`, summed over the letters that are not needed `after` it."""
     letters = "".join(dict.fromkeys("".join(t.letters for t in terms)))
-    needed = "".join(
-        n for n in dict.fromkeys(result + letters) if n in letters and n in after
-    )
+    needed = "".join(n for n in dict.fromkeys(result + letters) if n in letters and n in after)
     order = needed + "".join(n for n in letters if n not in needed)
     tensor = _aligned(terms[0], order)
     for term in terms[1:]:

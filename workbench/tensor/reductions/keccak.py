@@ -75,9 +75,7 @@ class Keccak(Base):
     def _chunk_hashes(self, chunks: int) -> Self:
         """Return the hashes of chunks, end to end, the last one filled with zeros."""
         whole_chunks = self.pad([(0, chunks * _CHUNK - self.numel())])
-        leaves = whole_chunks.reshape(chunks, _CHUNK // _LEAF, _LEAF).keccak(
-            "shake_128"
-        )
+        leaves = whole_chunks.reshape(chunks, _CHUNK // _LEAF, _LEAF).keccak("shake_128")
         return leaves.reshape(chunks, -1).keccak("shake_128").reshape(-1)
 
     def _bytes(self) -> Self:
@@ -100,9 +98,7 @@ class Keccak(Base):
         blocks = length // rate + 1
         message = self.pad([None, (0, blocks * rate - length)])
         place = self._with(numbered(blocks * rate))
-        ends = place.eq(length).where(ending, 0) ^ place.eq(blocks * rate - 1).where(
-            128, 0
-        )
+        ends = place.eq(length).where(ending, 0) ^ place.eq(blocks * rate - 1).where(128, 0)
         words = (message ^ ends.cast(dtypes.uint8)).reshape(rows, blocks, rate // 8, 8)
         words = words._words().contiguous()
         constants = [self._table([n, *[0] * 24]) for n in _ROUND_CONSTANTS]
@@ -195,9 +191,7 @@ def _configuration(cfg: Any) -> tuple[int, int]:
             return rate, ending
     raise dtype_error(
         f"cannot keccak with cfg={short(cfg)}",
-        "it is one of "
-        + ", ".join(_CONFIGURATIONS)
-        + ", or a block's bytes, a multiple of 8"
+        "it is one of " + ", ".join(_CONFIGURATIONS) + ", or a block's bytes, a multiple of 8"
         " below 200, and the byte that ends a message",
         'cfg="sha3_256"',
     )

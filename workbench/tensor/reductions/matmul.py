@@ -21,9 +21,7 @@ class Matmul(Base):
 
     __slots__ = ()
 
-    def matmul(
-        self, x: Operand, reverse: bool = False, dtype: DType | str | None = None
-    ) -> Self:
+    def matmul(self, x: Operand, reverse: bool = False, dtype: DType | str | None = None) -> Self:
         """Return the matrix product self @ x (`reverse`: x @ self).
 
         Shapes: (..., m, k) @ (..., k, n) -> (..., m, n), leading axes broadcast; a vector is a row
@@ -46,8 +44,7 @@ class Matmul(Base):
         left = self.unsqueeze(0) if self.ndim == 1 else self
         right = other.unsqueeze(1) if other.ndim == 1 else other
         left, right = (
-            t.cast(wide_dtype(t.dtype if dtype is None else kind))
-            for t in (left, right)
+            t.cast(wide_dtype(t.dtype if dtype is None else kind)) for t in (left, right)
         )
         products = left.unsqueeze(-2) * right.transpose(-1, -2).unsqueeze(-3)
         output = products.sum(-1, dtype=modular_dtype(kind)).cast(kind)

@@ -91,6 +91,4 @@ class Normalization(Base):
 
 def _has_shape(shape: Shape, full: Shape) -> bool:
     """Whether a shape is the full one, of which leading axes of size 1 may lack."""
-    return (
-        math.prod(shape) == math.prod(full) and full[len(full) - len(shape) :] == shape
-    )
+    return math.prod(shape) == math.prod(full) and full[len(full) - len(shape) :] == shape

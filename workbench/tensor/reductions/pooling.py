@@ -74,9 +74,7 @@ class Pooling(Base):
 
         Dtypes: integers and bools give float32.
         """
-        each = self._windows(
-            "avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode
-        )
+        each = self._windows("avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode)
         value = self._wide()
         patches = value._with(windows(padded_for(value.uop, each, 0), each))
         means = patches.sum(_last(each)) / value._counts(each, count_include_pad)
@@ -125,12 +123,8 @@ class Pooling(Base):
         shape = self.shape[self.ndim - len(each) :]
         sides = [w.padding(n) for w, n in zip(each, shape, strict=True)]
         if flag(with_padding, "avg_pool2d: count_include_pad"):
-            sides = [
-                (0, after - w.after) for w, (_, after) in zip(each, sides, strict=True)
-            ]
-            shape = tuple(
-                n + w.before + w.after for w, n in zip(each, shape, strict=True)
-            )
+            sides = [(0, after - w.after) for w, (_, after) in zip(each, sides, strict=True)]
+            shape = tuple(n + w.before + w.after for w, n in zip(each, shape, strict=True))
         if not any(before or after for before, after in sides):
             return math.prod(w.size for w in each)
         ones = padded(expanded(self.uop.like(1), shape), tuple(sides))

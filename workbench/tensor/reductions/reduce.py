@@ -56,11 +56,7 @@ class Reduce(Base):
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
         wide = wide_dtype(kind)
         # A sum of float16 may be too large for it, and one of 64 bits for 64 bits.
-        value = (
-            self
-            if self.dtype.bits <= 32 and not self.dtype.is_float
-            else self.cast(wide)
-        )
+        value = self if self.dtype.bits <= 32 and not self.dtype.is_float else self.cast(wide)
         return (value.sum(axis, keepdim).cast(wide) / count).cast(kind)
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
@@ -103,12 +99,7 @@ class Reduce(Base):
         return self._position_of("argmin", axis, keepdim)
 
     def _accumulate(
-        self,
-        op: Ops,
-        axis: Axes,
-        keepdim: bool,
-        dtype: DType | str | None,
-        empty: Const,
+        self, op: Ops, axis: Axes, keepdim: bool, dtype: DType | str | None, empty: Const
     ) -> Self:
         what = "sum" if op is Ops.ADD else "prod"
         count = math.prod(self.shape[a] for a in many_axes(axis, self.ndim, what))

@@ -108,11 +108,7 @@ def _is_trivial(value: UOp, axis: int) -> bool:
 
 
 def _with_gradient(
-    result: UOp,
-    value: UOp,
-    axis: int,
-    name: str,
-    gradient: Callable[[UOp, int, UOp], list[UOp]],
+    result: UOp, value: UOp, axis: int, name: str, gradient: Callable[[UOp, int, UOp], list[UOp]]
 ) -> UOp:
     if _is_trivial(value, axis) or not value.dtype.is_float:
         return result
@@ -182,9 +178,7 @@ def _in_blocks(
     return scan.pair(before, scanned)
 
 
-def _before(
-    scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False
-) -> UOp:
+def _before(scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False) -> UOp:
     """Return for each of `count` blocks along `axis` the total of those before it (backward: after
     it), with its own total or without."""
     lead, size, rest = around(source, axis)
@@ -262,9 +256,7 @@ class _Shares(NamedTuple):
         blocks, shape = self.blocks(axis, size // width), (*lead, size // width, *rest)
         first = _at(blocks.y, axis + 1, 0)
         total = blocks.total(expanded(first, blocks.y.shape), axis + 1)
-        return self._replace(
-            y=reshaped(first, shape), g=_stored(reshaped(total, shape))
-        )
+        return self._replace(y=reshaped(first, shape), g=_stored(reshaped(total, shape)))
 
 
 def _power(x: UOp, y: UOp, g: UOp) -> UOp:
@@ -295,11 +287,7 @@ def _shares(shares: _Shares, x: UOp, axis: int, is_inner: bool = False) -> UOp:
 
 
 def _shares_in_blocks(
-    shares: _Shares,
-    totals: _Shares | None,
-    x: UOp,
-    axis: int,
-    sizes: tuple[int, ...],
+    shares: _Shares, totals: _Shares | None, x: UOp, axis: int, sizes: tuple[int, ...]
 ) -> UOp:
     """Return the sums with axes of `sizes` in the place of `axis`. An element has its share of what
     the last y of its block has of all after the block: that y is between x and those after it."""
@@ -320,8 +308,7 @@ def _shares_in_blocks(
     shared = _shares_in_blocks(blocks, totals, x, axis + 1, sizes[1:])
     ones = (1,) * (len(sizes) - 1)
     last, after = (
-        expanded(reshaped(v, (*lead, count, *ones, *rest)), shared.shape)
-        for v in (last, after)
+        expanded(reshaped(v, (*lead, count, *ones, *rest)), shared.shape) for v in (last, after)
     )
     return shared + shares.share(reshaped(x, shared.shape), last, after)
 
@@ -393,26 +380,17 @@ def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
 
 
 def _columns(
-    count: int,
-    size: int,
-    axis: int,
-    value: UOp,
-    is_with_own: bool = False,
-    is_after: bool = False,
+    count: int, size: int, axis: int, value: UOp, is_with_own: bool = False, is_after: bool = False
 ) -> UOp:
     """Return, in `count` rows of `size` columns that stand at `axis` in the place of that of
     `value`, whether a column is before, or after, the block of columns that belongs to the row, or
     in it."""
     lead, _, rest = around(value, axis)
     ones, width = (1,) * len(rest), size // count
-    first = expanded(
-        reshaped(numbered(count) * width, (count, 1, *ones)), (count, size, *ones)
-    )
+    first = expanded(reshaped(numbered(count) * width, (count, 1, *ones)), (count, size, *ones))
     column = expanded(reshaped(numbered(size), (1, size, *ones)), (count, size, *ones))
     if is_after:
-        is_inside = first.alu(
-            Ops.CMPLT, column + 1 if is_with_own else column - (width - 1)
-        )
+        is_inside = first.alu(Ops.CMPLT, column + 1 if is_with_own else column - (width - 1))
     else:
         is_inside = column.alu(Ops.CMPLT, first + width if is_with_own else first)
     return expanded(is_inside, (*lead, count, size, *rest))

@@ -25,9 +25,7 @@ class Statistics(Base):
 
     __slots__ = ()
 
-    def var(
-        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
-    ) -> Self:
+    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """Return the variance over `axis`: the sum of squared distances from the mean over count -
         `correction`; NaN of too few elements.
 
@@ -48,9 +46,7 @@ class Statistics(Base):
         value = with_formula(spread.uop, [values.uop], formula)
         return self._with(value).cast(self._fraction())
 
-    def std(
-        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
-    ) -> Self:
+    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """Return the standard deviation over `axis`: the square root of `var`."""
         return _root(self._variance(axis, keepdim, correction, "std"))
 
@@ -128,9 +124,7 @@ class Statistics(Base):
 T = TypeVar("T", bound=Statistics)
 
 
-def _of_variance(
-    g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp
-) -> list[UOp]:
+def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp) -> list[UOp]:
     """Return the gradient of a variance: 2 / (count - correction) times the distance from the mean.
     Where the count is not above the correction, the variance is infinite or NaN; then its gradient
     is torch's: that formula along axes, and of all elements infinity, or NaN at the mean."""

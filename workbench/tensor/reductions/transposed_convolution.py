@@ -40,10 +40,7 @@ class TransposedConvolution(Convolution):
         Rewrite: of `stride` neighbours of the output each is a convolution by itself, with every
         stride-th tap of the kernel: one conv2d computes them as channels, which are interleaved.
         """
-        kernel, count = (
-            self._lift(weight, "convolve"),
-            whole(groups, f"{_WHAT}: groups"),
-        )
+        kernel, count = (self._lift(weight, "convolve"), whole(groups, f"{_WHAT}: groups"))
         _check(self.shape, kernel.shape, count)
         inputs, channels, *sizes = kernel.shape
         each = windows_of(_WHAT, sizes, stride, dilation, padding)
@@ -111,9 +108,7 @@ def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, i
     Errors: ShapeError for an axis of which nothing is left, or too large an `output_padding`.
     """
     box = []
-    for axis, (size, window, extra) in enumerate(
-        zip(shape, each, more, strict=True), 2
-    ):
+    for axis, (size, window, extra) in enumerate(zip(shape, each, more, strict=True), 2):
         if extra and extra >= max(window.stride, window.dilation):
             raise shape_error(
                 f"{_WHAT}: output_padding = {extra} is too large for axis {axis}",
@@ -145,7 +140,5 @@ def _check(image: Shape, weight: Shape, groups: int) -> None:
         hint = "weight.transpose(0, 1)" if weight[1] == image[1] else ""
     if because:
         raise shape_error(
-            f"cannot convolve shape {image} with a transposed kernel of {weight}",
-            because,
-            hint,
+            f"cannot convolve shape {image} with a transposed kernel of {weight}", because, hint
         )

@@ -27,9 +27,7 @@ class Selection(Base):
         """
         return self._mask("masked_fill", mask).where(value, self)
 
-    def masked_select(
-        self, mask: Self, size: int | None = None, fill_value: Const = 0
-    ) -> Self:
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: Const = 0) -> Self:
         """Return the elements where `mask` is true, in row-major order, as a vector.
 
         Shapes: mask and tensor broadcast. With `size` there are `size` elements, the last ones

@@ -28,10 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 def bisected(
-    records: Sequence[PassRecord],
-    items: Sequence[ScheduleItem],
-    kernel: Kernel,
-    at: int,
+    records: Sequence[PassRecord], items: Sequence[ScheduleItem], kernel: Kernel, at: int
 ) -> FirstWrongRewrite | None:
     """Return the first opt or rewrite after which the value that kernel number `at` computes is
     wrong, or None. `records` and `items` are the scheduler's; `kernel` may have opts.
@@ -46,9 +43,7 @@ def bisected(
         wrong_rewrite = first_wrong(graphs, _TensorOracle(graphs[0].before))
         if wrong_rewrite is not None:
             return wrong_rewrite
-        draft_item = next(
-            i for r in steps for i in _items(r.after) if i.nodes == item.nodes
-        )
+        draft_item = next(i for r in steps for i in _items(r.after) if i.nodes == item.nodes)
         memory, cuts = _memory(items, item)
     oracle = _oracle(draft_item, memory, cuts, kernel)
     if oracle(draft_item.kernel):
@@ -139,9 +134,7 @@ class _TensorOracle:
         if elements > MOST_ELEMENTS:
             because = f"its tensors have {elements:,} elements"
             hint = "the same on smaller shapes"
-            raise WorkbenchError(
-                "this expression is too large to bisect", because, hint
-            )
+            raise WorkbenchError("this expression is too large to bisect", because, hint)
         self.memory = memory_below(nodes)
         sums = [n for n in nodes if n.op is Ops.REDUCE_AXIS and n.size]
         steps = max((n.src[0].size // n.size for n in sums), default=1)
@@ -157,9 +150,7 @@ class _TensorOracle:
             return None
         try:
             nodes = state.toposort()
-            memory = self.memory | memory_below(
-                {n: None for n in nodes if n not in self.memory}
-            )
+            memory = self.memory | memory_below({n: None for n in nodes if n not in self.memory})
             actual_arrays = interpret_tensors(state.src, memory)
             return self.reference.problem(dict(enumerate(self._full(actual_arrays))))
         except Exception as error:  # any error: the state before had none

@@ -30,9 +30,7 @@ class Display:
         """What is printed, and shown, while a question waits for a guess; "" where none does."""
         if not self.ask or self.guess is not None:
             return ""
-        return (
-            f"{question_of(self.ask).text} Guess in the workbench, or by ex.guess(..)."
-        )
+        return f"{question_of(self.ask).text} Guess in the workbench, or by ex.guess(..)."
 
     def hides(self, table: str) -> bool:
         """Whether a table of the exploration would answer the question that waits."""

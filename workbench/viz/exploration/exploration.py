@@ -21,19 +21,9 @@ from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.expression import Expression
 from workbench.viz.exploration.forced_decisions import forced_by
 from workbench.viz.exploration.planned import planned
-from workbench.viz.exploration.questions import (
-    answer_in,
-    checked_guess,
-    verdict,
-)
+from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.exploration.tables import (
-    Decisions,
-    KernelTuple,
-    PassTable,
-    Variant,
-    Variants,
-)
+from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable, Variant, Variants
 from workbench.viz.exploration.view import checked_view
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, Viewer
 from workbench.viz.model.words import plural
@@ -156,9 +146,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         places = [row.place for row in self.variants]
         if not is_deleted and variant.place not in places:
             because = f"this exploration has no variant of place {variant.place}"
-            raise WorkbenchError(
-                "this is not a variant of the exploration", because, "ex.variants"
-            )
+            raise WorkbenchError("this is not a variant of the exploration", because, "ex.variants")
         return variant.place
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
@@ -197,9 +185,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         forced = forced_by(changes, self.forced, self.outputs, self.expression)
         return self.planned_again(forced, self.rules_off)
 
-    def planned_again(
-        self, forced: Mapping[UOp, bool], rules_off: tuple[str, ...]
-    ) -> Exploration:
+    def planned_again(self, forced: Mapping[UOp, bool], rules_off: tuple[str, ...]) -> Exploration:
         """Return the Exploration of the same expression, as it was when it was explored, with these
         decisions forced and these rules off. A question that waits for a guess still waits; one
         that was answered is over, because its answer was about the plan before."""
@@ -272,19 +258,14 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         line = "" if self.line is None else f"{self.line.text}   ({self.line})\n"
         if self.display.ask:
             line = f"{self._verdict(self.page.record(self))}\n{line}"
-        parts = [
-            f"{line}{self.headline}",
-            *([self.elsewhere] if self.elsewhere else []),
-        ]
+        parts = [f"{line}{self.headline}", *([self.elsewhere] if self.elsewhere else [])]
         if self.nothing_to_do:
             parts.append(self.nothing_to_do)
         if len(self.kernels) > 1:
             parts.append("kernels\n" + _indented(str(kernel_table(self))))
         parts += [_kernel_text(i, k) for i, k in enumerate(self.kernels[:MOST_KERNELS])]
         if len(self.kernels) > MOST_KERNELS:
-            parts.append(
-                f"and {plural(len(self.kernels) - MOST_KERNELS, 'more kernel')}"
-            )
+            parts.append(f"and {plural(len(self.kernels) - MOST_KERNELS, 'more kernel')}")
         if self.decisions:
             parts.append("decisions\n" + _indented(str(self.decisions)))
         parts.append("passes\n" + _indented(str(self.passes)))

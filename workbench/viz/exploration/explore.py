@@ -73,9 +73,7 @@ def explore(
     named = Device.on_machine(device, target) if device or target else ""
     viewer = Viewer(calls(), _names_below(tensors), module_paths())
     off = _names(without)
-    ex = exploration.of(
-        tensors, page, {}, off, "" if tab else show, viewer, ask=ask, device=named
-    )
+    ex = exploration.of(tensors, page, {}, off, "" if tab else show, viewer, ask=ask, device=named)
     check_kernel(ask, len(ex.kernels))
     if tab:
         ex.select(mode=tab)
@@ -112,9 +110,7 @@ _TRAINING = "explore(loss, *optimiser.schedule_step())"
 
 def _check(tensors: tuple[object, ...]) -> None:
     if not tensors:
-        raise WorkbenchError(
-            "nothing to explore", "explore() takes tensors", "explore(a + b)"
-        )
+        raise WorkbenchError("nothing to explore", "explore() takes tensors", "explore(a + b)")
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue

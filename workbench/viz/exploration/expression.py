@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from workbench.backends.device import Device
 from workbench.base.source import Derivation
 from workbench.execution.readers import read_by
-from workbench.execution.values import (
-    computed_below,
-    results_of,
-    value_in_memory,
-    with_computed,
-)
+from workbench.execution.values import computed_below, results_of, value_in_memory, with_computed
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -15,10 +15,7 @@ from workbench.viz.model.words import shape_text
 
 
 def forced_by(
-    changes: object,
-    before: Mapping[UOp, bool],
-    outputs: Sequence[UOp],
-    expression: Expression,
+    changes: object, before: Mapping[UOp, bool], outputs: Sequence[UOp], expression: Expression
 ) -> dict[UOp, bool]:
     """Return the forced decisions `before`, changed by `changes` (a dict from nodes or tensors to
     True: store, False: fuse, None: leave it to the scheduler).
@@ -40,9 +37,7 @@ def forced_by(
 def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
     hint = "ex.replan({ex.decisions[0].node: True})"
     if not isinstance(changes, Mapping):
-        because = (
-            f"{type(changes).__name__} is not a dict from values to True, False or None"
-        )
+        because = f"{type(changes).__name__} is not a dict from values to True, False or None"
         raise WorkbenchError("cannot read these decisions", because, hint)
     for value, store in changes.items():
         if store is not None and not isinstance(store, bool):

@@ -113,9 +113,7 @@ def _given_rules(expression: Expression) -> list[str]:
     return sorted({name for made_by in passes for name in made_by.user_rules})
 
 
-def _add_lines(
-    plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin
-) -> None:
+def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin) -> None:
     """Add the user's lines and names to a plan: of results the tensors' names, of memory that of
     the value in it, of kernels the line, the modules and the phases of training."""
     nodes = expression.nodes
@@ -152,9 +150,7 @@ def _add_lines(
             names=tuple([lines.name(b) for b in item.buffers]),
             phases=own if is_trained else (),
         )
-        for kernel, item, calls, own in zip(
-            plan.kernels, computed, modules, phases, strict=True
-        )
+        for kernel, item, calls, own in zip(plan.kernels, computed, modules, phases, strict=True)
     ]
 
 
@@ -178,9 +174,7 @@ _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
 """Ops that compute nothing, which count where a kernel has no others."""
 
 
-def _modules(
-    item: ScheduleItem, ends: set[UOp], lines: UserLines
-) -> tuple[ModuleCall, ...]:
+def _modules(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[ModuleCall, ...]:
     """Return the modules that made what a kernel computes: first that of its last reduction, or
     else of the value that it stores."""
     nodes = item.computed(ends)[::-1]
@@ -226,11 +220,7 @@ def value_of(expression: Expression, tensor: Tensor) -> UOp:
 
 
 def _kernel(
-    graph: UOp,
-    as_built: UOp,
-    shapes: tuple[Shape, ...],
-    data: FromSchedule,
-    off: tuple[str, ...],
+    graph: UOp, as_built: UOp, shapes: tuple[Shape, ...], data: FromSchedule, off: tuple[str, ...]
 ) -> Kernel:
     title = title_of(_with_functions(graph, as_built))
     return Kernel(graph, graph, data, shapes, title=title, rules_off=off)

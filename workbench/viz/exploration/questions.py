@@ -112,10 +112,7 @@ QUESTIONS: Mapping[str, Question] = {
     "time": Question(
         "How long does one run of the first kernel take without opts?",
         "factor",
-        (
-            ["variants", PLAIN, "timing", "median_s"],
-            ["variants", PLAIN, "cost", "predicted_s"],
-        ),
+        (["variants", PLAIN, "timing", "median_s"], ["variants", PLAIN, "cost", "predicted_s"]),
         (*TRIED, *TIMES),
         unit="µs",
         scale=1e-6,
@@ -164,9 +161,7 @@ def check_kernel(name: str, count: int) -> None:
     base, place = _parts(name)
     if place and place >= count:
         because = f"there {'is' if count == 1 else 'are'} {plural(count, 'kernel')}"
-        raise WorkbenchError(
-            f"cannot ask about kernel {place + 1}", because, f'ask="{base}"'
-        )
+        raise WorkbenchError(f"cannot ask about kernel {place + 1}", because, f'ask="{base}"')
 
 
 def question_row(name: str, record: PageRecord) -> QuestionRow:
@@ -257,9 +252,7 @@ def checked_guess(question: QuestionRow, guess: object) -> str:
             "it must be a number"
         )  # fmt: skip
     if not ok or not is_one:
-        hint = (
-            f'ex.guess("{question.choices[0]}")' if question.choices else "ex.guess(2)"
-        )
+        hint = f'ex.guess("{question.choices[0]}")' if question.choices else "ex.guess(2)"
         raise WorkbenchError(f"cannot guess {guess!r:.40}", because, hint)
     return ", ".join(names) or "none"
 

@@ -29,10 +29,7 @@ from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
 from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.why import why_not
-from workbench.viz.model.words import (
-    error_text,
-    plural,
-)
+from workbench.viz.model.words import error_text, plural
 
 if TYPE_CHECKING:
     import graphviz
@@ -138,9 +135,7 @@ class ScheduledTensors:
                 return wrong_rewrite
         return None
 
-    def why_not(
-        self, rule: Rule | str, node: UOp | Tensor, of_pass: str = ""
-    ) -> Explanation:
+    def why_not(self, rule: Rule | str, node: UOp | Tensor, of_pass: str = "") -> Explanation:
         """Return why a rule (itself, or its name) fires, or does not fire, at a node; printed,
         the rule with the part that failed marked. `of_pass` is the name of a pass: there an
         earlier rule may come first. Of an opt: `kernel.why_not`.
@@ -149,9 +144,7 @@ class ScheduledTensors:
         """
         return why_not(rule, self._node(node), of_pass)
 
-    def values(
-        self, node: UOp | Tensor, at: Mapping[str, int] = NO_POSITIONS
-    ) -> NodeValues:
+    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NO_POSITIONS) -> NodeValues:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
         fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
 
@@ -202,9 +195,7 @@ class ScheduledTensors:
     def kernel_counts(self) -> str:
         """The numbers of kernels and copies, and their devices, whatever is asked."""
         copies = len(self.items) - len(self.kernels)
-        devices = dict.fromkeys(
-            [self.on] if self.on else [t.device for t in self.tensors]
-        )
+        devices = dict.fromkeys([self.on] if self.on else [t.device for t in self.tensors])
         words = [plural(len(self.kernels), "kernel")]
         words += [plural(copies, "copy")] if copies else []
         failed = "" if self.error is None else ": scheduling failed"

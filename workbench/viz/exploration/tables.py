@@ -92,10 +92,7 @@ class Decisions(AskedTable[Decision]):
 
     def text(self) -> str:
         """Return a line for each decision that is printed, and how many there are more."""
-        return (
-            decisions_text(printed_decisions(self, self.display.on), len(self))
-            or "no decisions"
-        )
+        return decisions_text(printed_decisions(self, self.display.on), len(self)) or "no decisions"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,8 +142,5 @@ class Variants(AskedTable[Variant]):
 
 def variants_of(kernels: Iterable[Kernel], display: Display) -> Variants:
     """Return the un-optimised variants of kernels that were never shown."""
-    rows = (
-        Variant(place, place, "plain", kernel, "")
-        for place, kernel in enumerate(kernels)
-    )
+    rows = (Variant(place, place, "plain", kernel, "") for place, kernel in enumerate(kernels))
     return Variants(rows, display)

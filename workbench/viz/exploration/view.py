@@ -45,9 +45,7 @@ def checked_view(
     return typed(plain, ViewState)
 
 
-def _without_name(
-    value: object, choices: Mapping[str, tuple[str, ...]]
-) -> WorkbenchError:
+def _without_name(value: object, choices: Mapping[str, tuple[str, ...]]) -> WorkbenchError:
     """Return the error for a value that does not say what it is of."""
     hints = {name: f'"{values[0]}"' for name, values in choices.items()}
     fits = [name for name in choices if _is_one_of(choices[name], value)]

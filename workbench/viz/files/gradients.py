@@ -49,9 +49,7 @@ def gradient_record(saved: SavedGradients, nodes: Sequence[UOp]) -> PassRecord:
     """Return the record of a saved pass. Errors: LookupError for a place where no node is."""
     pairs = [(nodes[target], nodes[gradient]) for target, gradient in saved.gradients]
     shares = [
-        Share(
-            nodes[s.node], nodes[s.g], nodes[s.source], nodes[s.value], nodes[s.value]
-        )
+        Share(nodes[s.node], nodes[s.g], nodes[s.source], nodes[s.value], nodes[s.value])
         for s in saved.shares
     ]
     root, seed = nodes[saved.root], nodes[saved.seed]

@@ -93,8 +93,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         words += " Here it is scheduled otherwise than where it was saved."
     if saved.device and not _is_here(saved.device) and ex.device != saved.device:
         words += (
-            f" Its kernels were for {saved.device}, which is not here: they are for"
-            f" {ex.device}."
+            f" Its kernels were for {saved.device}, which is not here: they are for {ex.device}."
         )
     ex = dataclasses.replace(ex, origin=dataclasses.replace(origin, words=words))
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
@@ -132,9 +131,7 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
     }
     for name, column in columns.items():
         if len(column) != count:
-            raise _Mismatch(
-                f"it has {name} of {len(column)} nodes, and there are {count}"
-            )
+            raise _Mismatch(f"it has {name} of {len(column)} nodes, and there are {count}")
     phases = {"", *(phase.name for phase in PHASES)}
     if not phases.issuperset(saved.node_phases):
         raise _Mismatch("a node has a phase of training that there is not")
@@ -148,9 +145,7 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
         raise _Mismatch(f"a gradient is of a node that is not there: it has {count}")
 
 
-def _node_facts(
-    saved: SavedExploration, root: UOp, words: str
-) -> tuple[Viewer, FileOrigin]:
+def _node_facts(saved: SavedExploration, root: UOp, words: str) -> tuple[Viewer, FileOrigin]:
     """Return the names of the nodes of a graph, and what else is known of them."""
     nodes = list(root.toposort())
     lines = _lines(saved, nodes)
@@ -192,9 +187,7 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise _refused(path, "it is not an exploration")
     if data.get("v") != VERSION:
-        because = (
-            f"it is of form {data.get('v')!r:.20}, and this version reads {VERSION}"
-        )
+        because = f"it is of form {data.get('v')!r:.20}, and this version reads {VERSION}"
         writer = str(data.get("program"))[:20]
         raise _refused(path, because, f"the version that wrote it: {writer}")
     try:
@@ -238,15 +231,11 @@ def _graph(text: str) -> UOp:
         raise VerifyError("its graph has no root")
     verify(root, "tensor")
     memory = [node for node in root.toposort() if node.op is Ops.BUFFER]
-    root = root.substitute(
-        {n: absent_buffer(n.dtype, n.device, n.buffer_shape) for n in memory}
-    )
+    root = root.substitute({n: absent_buffer(n.dtype, n.device, n.buffer_shape) for n in memory})
     return with_foreign_code(root)
 
 
-def _lines(
-    saved: SavedExploration, nodes: Sequence[UOp]
-) -> dict[UOp, Sequence[SourceLine]]:
+def _lines(saved: SavedExploration, nodes: Sequence[UOp]) -> dict[UOp, Sequence[SourceLine]]:
     """Return the lines of the nodes of a graph that have any."""
     lines: list[SourceLine] = []
     for row in saved.lines:
@@ -303,9 +292,7 @@ def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> i
     parent = places.get(-1 if entry.parent is None else entry.parent, root)
     if was.edited is not None:
         source = Edited(was.edited.device, was.edited.text, is_foreign=True)
-        return tuning.edited_variant(
-            session, source, parent, f"edited: {was.name}"[:60]
-        )
+        return tuning.edited_variant(session, source, parent, f"edited: {was.name}"[:60])
     kernel = _kernel(session.kernels[root], entry)
     name = was.name if was.name not in ("plain", "auto") or kernel.steps else ""
     variant = tuning.variant_of(session, kernel, parent, name)

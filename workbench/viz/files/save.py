@@ -23,11 +23,7 @@ from workbench.ir.text.printer import to_text
 from workbench.ir.verify.custom import marked
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.files.gradients import (
-    gradient_passes,
-    nodes_of,
-    saved_gradients,
-)
+from workbench.viz.files.gradients import gradient_passes, nodes_of, saved_gradients
 from workbench.viz.record.about import expression_text, machine
 from workbench.viz.schema.saved import (
     FileVariant,

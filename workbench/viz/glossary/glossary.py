@@ -58,12 +58,9 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
             hint = 'glossary("warp"), or glossary(ex.passes)'
             raise WorkbenchError(f"cannot explain {other!r:.40}", because, hint)
     words = Glossary(
-        (group.name, {t.word: t.meaning for t in group.terms})
-        for group in glossary_rows()
+        (group.name, {t.word: t.meaning for t in group.terms}) for group in glossary_rows()
     )
-    kinds = {
-        look.letter: f"{look.name}: {look.caption}" for look in KIND_LOOKS.values()
-    }
+    kinds = {look.letter: f"{look.name}: {look.caption}" for look in KIND_LOOKS.values()}
     opts = {k.name: f"on a processor: {k.here}; on a GPU: {k.on_a_gpu}" for k in OptOps}
     words["loops"] |= kinds
     words["opts"] |= opts

@@ -31,9 +31,7 @@ def help_of(lines: Iterable[str], machine: str = "") -> dict[str, str]:
     """Return what the instructions of some assembly do, by mnemonic; those that the table of the
     machine lacks are left out."""
     name = (machine or platform.machine()).lower()
-    words = {
-        m: words_of(m, name) for m in sorted({mnemonic_of(line) for line in lines})
-    }
+    words = {m: words_of(m, name) for m in sorted({mnemonic_of(line) for line in lines})}
     return {mnemonic: text for mnemonic, text in words.items() if text}
 
 
@@ -45,9 +43,6 @@ def words_of(mnemonic: str, machine: str) -> str:
         if row := re.fullmatch(pattern, mnemonic):
             named = {name: part or "" for name, part in row.groupdict().items()}
             return text.format(
-                **{
-                    name: parts.get(name, {}).get(part, part)
-                    for name, part in named.items()
-                }
+                **{name: parts.get(name, {}).get(part, part) for name, part in named.items()}
             )
     return ""

@@ -61,9 +61,7 @@ def instruction_costs(lines: Sequence[str]) -> Costs | None:
     return Costs(by_line, f"{PROGRAM}, {processor}")
 
 
-def _ports(
-    resources: list[str], region: dict[str, Any], count: int
-) -> list[dict[str, float]]:
+def _ports(resources: list[str], region: dict[str, Any], count: int) -> list[dict[str, float]]:
     """Return for each instruction the cycles that it occupies each port, by the port's name without
     the processor's; nothing where llvm-mca does not say it."""
     prefix = commonprefix(resources)

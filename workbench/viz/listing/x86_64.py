@@ -4,13 +4,7 @@ at the end gives the width of an integer.
 
 from __future__ import annotations
 
-_WIDTH = {
-    "b": "8 bits",
-    "w": "16 bits",
-    "l": "32 bits",
-    "q": "64 bits",
-    "": "an integer",
-}
+_WIDTH = {"b": "8 bits", "w": "16 bits", "l": "32 bits", "q": "64 bits", "": "an integer"}
 PARTS = {
     "size": _WIDTH,
     "to": _WIDTH,

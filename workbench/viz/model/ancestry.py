@@ -18,9 +18,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat
 from workbench.ir.rewriting.rewrite import Rule, replay
 
-_SHARED = frozenset(
-    {Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID}
-)
+_SHARED = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID})
 """Ops that all kernels share, whose nodes have no ancestors."""
 
 
@@ -79,9 +77,7 @@ class Ancestry:
                         pending.append(source)
         return origins
 
-    def unions(
-        self, start: UOp, own: Callable[[UOp], int], masks: dict[UOp, int]
-    ) -> None:
+    def unions(self, start: UOp, own: Callable[[UOp], int], masks: dict[UOp, int]) -> None:
         """Add to `masks` the union of the own mask of a node and those of its ancestors, and so of
         each of them.
 
@@ -144,17 +140,11 @@ class Ancestry:
                 before += [s for s in node.src if s.dtype.kind == "index"]
             pending += [n for n in dict.fromkeys(before) if n not in visited]
             visited.update(before)
-        return [
-            causes[key] for key in sorted(causes, reverse=True) if key[1] != REBUILT
-        ]
+        return [causes[key] for key in sorted(causes, reverse=True) if key[1] != REBUILT]
 
     def _link(self, place: int, number: int, target: UOp, source: UOp) -> None:
         is_split = source.op is Ops.RANGE and target.dtype.kind == "index"
-        if (
-            target is source
-            or _is_shared(target)
-            or (_is_shared(source) and not is_split)
-        ):
+        if target is source or _is_shared(target) or (_is_shared(source) and not is_split):
             return
         before = self._before.get(target)
         if before is not None and source in before:
@@ -183,9 +173,7 @@ class Ancestry:
         replay(record.before, matches, note=note)
 
 
-def _sources(
-    rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]
-) -> Iterator[UOp]:
+def _sources(rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]) -> Iterator[UOp]:
     """Yield what `node`, below `target`, comes from, which `rule` put in the place of `before`:
     the nodes that the pattern matched.
 

@@ -93,14 +93,10 @@ is the cheapest."""
 
 def cost_choices(decision: Decision) -> list[CostChoice]:
     """Return what a decision compared; [] where there was one way only."""
-    costs = {
-        name: decision.estimates[name] for name in CHOICES if name in decision.estimates
-    }
+    costs = {name: decision.estimates[name] for name in CHOICES if name in decision.estimates}
     fusing = [name for name in costs if name != "cost_to_store"]
     winner = "cost_to_store" if decision.stored else fusing[-1] if fusing else ""
-    return [
-        CostChoice(CHOICES[name], cost, name == winner) for name, cost in costs.items()
-    ]
+    return [CostChoice(CHOICES[name], cost, name == winner) for name, cost in costs.items()]
 
 
 def cost_sentences(decision: Decision) -> str:
@@ -123,15 +119,11 @@ def cost_sentences(decision: Decision) -> str:
             f"Storing it and reading it back is like {_operations(storing)}."
         )
     recompute_cost = estimates["cost_to_recompute"]
-    each = (
-        f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
-    )
+    each = f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
     more = f": {_operations(recompute_cost)} more" if recompute_cost > 0 else ""
     often = _often(evaluations / elements)
     if decision.stored:
-        by_cost = (
-            " By cost alone it would be fused." if recompute_cost < storing else ""
-        )
+        by_cost = " By cost alone it would be fused." if recompute_cost < storing else ""
         return (
             f"Fused, {each} would be computed {often}{more}. "
             f"Storing it and reading it back is like {_operations(storing)}.{by_cost}"

@@ -66,10 +66,7 @@ class TensorGraph:
 
 
 def tensor_graph(
-    outputs: Sequence[UOp],
-    items: Sequence[ScheduleItem],
-    titles: Sequence[str],
-    lines: UserLines,
+    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
 ) -> TensorGraph:
     """Return the graph under `outputs`; `titles` are those of the items that are kernels."""
     kernels = [item for item in items if item.kernel is not None]
@@ -98,9 +95,7 @@ def is_cut(source: GraphNode, target: GraphNode) -> bool:
     return source.stored_by is not None and source.stored_by not in target.kernels
 
 
-def _membership(
-    kernels: Sequence[ScheduleItem], ends: set[UOp]
-) -> Mapping[UOp, list[int]]:
+def _membership(kernels: Sequence[ScheduleItem], ends: set[UOp]) -> Mapping[UOp, list[int]]:
     """Return per node the kernels that compute it: from each result down to stored values."""
     inside: defaultdict[UOp, list[int]] = defaultdict(list)
     for number, item in enumerate(kernels):
@@ -209,9 +204,7 @@ def _without_copies(graph: TensorGraph) -> TensorGraph:
             if copies and all(copies):
                 folded_numbers.add(node.number)
                 continue
-        if node.op == "COPY" and any(
-            e.source in folded_numbers for e in sources[node.number]
-        ):
+        if node.op == "COPY" and any(e.source in folded_numbers for e in sources[node.number]):
             node = replace(node, label="array")
         nodes.append(node)
     edges = [e for e in graph.edges if e.source not in folded_numbers]
@@ -245,9 +238,7 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         source = edge.source
         while source in folded_numbers and sources[source]:
             source = sources[source][0].source
-        if (
-            source not in folded_numbers
-        ):  # it moves a constant, which is a word in its label
+        if source not in folded_numbers:  # it moves a constant, which is a word in its label
             moved = source != edge.source
             edges.append(replace(edge, source=source) if moved else edge)
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)

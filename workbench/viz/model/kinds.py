@@ -45,9 +45,7 @@ def ink(kind: AxisType) -> str:
 def _luminance(colour: str) -> float:
     """Return the relative luminance of a colour, from 0 to 1, as WCAG defines it."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = [
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-    ]
+    red, green, blue = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -64,8 +62,7 @@ class KindLook(NamedTuple):
 
 
 KIND_LOOKS = {
-    k.name: KindLook(k.badge, k.words, k.caption, k.colour, ink(k), pattern(k))
-    for k in AxisType
+    k.name: KindLook(k.badge, k.words, k.caption, k.colour, ink(k), pattern(k)) for k in AxisType
 }
 """The looks by the name of the kind."""
 
@@ -83,6 +80,5 @@ def style_rules() -> str:
 def kind_rows() -> dict[str, KindRow]:
     """Return a row for every kind, by name."""
     return {
-        name: KindRow(look.letter, look.name, look.caption)
-        for name, look in KIND_LOOKS.items()
+        name: KindRow(look.letter, look.name, look.caption) for name, look in KIND_LOOKS.items()
     }

@@ -95,9 +95,7 @@ class UserLines:
         listed = [d for d in derivations if d is not None]
         phases = phases_of(listed, list(written))
         # A derivation whose node is gone is below no root.
-        alive = [
-            (d, node) for d in derivations_below(listed) if (node := d.node) is not None
-        ]
+        alive = [(d, node) for d in derivations_below(listed) if (node := d.node) is not None]
         values = without_aliases([node for _, node in alive])
         for (derivation, _), node in zip(alive, values, strict=True):
             nodes = nodes_between(node, ends)

@@ -84,15 +84,8 @@ def tree_nest(block: UOp, links: Links = unlinked) -> Nest:
     buffers = buffers_of(block)
     reader = _NestReader(buffers, links)
     rows = _body_rows(block.src, [], reader)
-    written = {
-        a.buffer for s in tree_statements(block) for a in reader.accesses(s) if a.writes
-    }
-    read = {
-        a.buffer
-        for s in tree_statements(block)
-        for a in reader.accesses(s)
-        if not a.writes
-    }
+    written = {a.buffer for s in tree_statements(block) for a in reader.accesses(s) if a.writes}
+    read = {a.buffer for s in tree_statements(block) for a in reader.accesses(s) if not a.writes}
     return Nest([_buffer_row(b, b in written, b in read) for b in buffers], rows)
 
 
@@ -112,9 +105,7 @@ class _NestReader:
         """Return a row with the text of a statement, over one or more lines."""
         text = to_expr(UOp(Ops.BLOCK, dtypes.void, (statement,)))
         links = self._links(statement)
-        return NestRow(
-            "statement", len(around), around, "", "", 0, False, text, {}, *links
-        )
+        return NestRow("statement", len(around), around, "", "", 0, False, text, {}, *links)
 
     def axis_row(
         self, axis: UOp, around: list[str], statements: Sequence[UOp], inside: set[UOp]
@@ -129,9 +120,7 @@ class _NestReader:
             axis.extent, is_vector, "", uses, *self._links(axis),
         )  # fmt: skip
 
-    def _uses(
-        self, statements: Sequence[UOp], inside: set[UOp], axis: UOp
-    ) -> dict[str, UseRow]:
+    def _uses(self, statements: Sequence[UOp], inside: set[UOp], axis: UOp) -> dict[str, UseRow]:
         by_buffer: dict[UOp, list[UOp]] = {b: [] for b in self.buffers}
         for statement in statements:
             for access in self.accesses(statement):
@@ -143,9 +132,7 @@ class _NestReader:
         }
 
 
-def _body_rows(
-    body: Sequence[UOp], around: list[str], reader: _NestReader
-) -> list[NestRow]:
+def _body_rows(body: Sequence[UOp], around: list[str], reader: _NestReader) -> list[NestRow]:
     rows: list[NestRow] = []
     group: list[UOp] = []
     for node in body:
@@ -176,9 +163,7 @@ def _loop_rows(loop: UOp, around: list[str], reader: _NestReader) -> list[NestRo
     return [row, *_body_rows(loop.src[1:], [*around, axis.axis_kind.name], reader)]
 
 
-def _condition_rows(
-    branch: UOp, around: list[str], reader: _NestReader
-) -> list[NestRow]:
+def _condition_rows(branch: UOp, around: list[str], reader: _NestReader) -> list[NestRow]:
     """Return a row for a condition, and rows for what it guards, whose text stands further in."""
     row = reader.statement_row(branch, around)
     head = replace(row, text=row.text.split("\n")[0].removesuffix(" {") + ":")
@@ -186,9 +171,7 @@ def _condition_rows(
     return [head, *(replace(r, text=indent(r.text, INDENT)) for r in guarded)]
 
 
-def _group_rows(
-    group: Sequence[UOp], around: list[str], reader: _NestReader
-) -> list[NestRow]:
+def _group_rows(group: Sequence[UOp], around: list[str], reader: _NestReader) -> list[NestRow]:
     """Return rows for neighbouring statements with the same lanes: the lanes, if the statements
     touch memory with them, then the statements."""
     rows: list[NestRow] = []
@@ -200,9 +183,7 @@ def _group_rows(
     return rows + [reader.statement_row(s, around) for s in group]
 
 
-def _use_row(
-    buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp
-) -> UseRow:
+def _use_row(buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp) -> UseRow:
     """Return how a loop uses a buffer: elements that each different access moves by in a step
     ("varies": not always the same), and bytes that one run touches ("<= ": a bound)."""
     count, steps = touched(indexes, inside, size_of(buffer)), strides(indexes, axis)

@@ -316,9 +316,7 @@ def links_of(
     tensor: dict[UOp, None] = {}
     for number, entry in enumerate(entries):
         first = entry.shared if number == 0 else 0
-        for place, record in list(zip(entry.places, entry.records, strict=True))[
-            first:
-        ]:
+        for place, record in list(zip(entry.places, entry.records, strict=True))[first:]:
             ancestry.add(record, place)
         for record in entry.records:
             if record.name == DECIDE.name:
@@ -373,9 +371,7 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
     own: list[tuple[PassRecord, int]] = []
     for place, record in enumerate((*records, None)):
         of_tensors = record is not None and record.name == SIMPLIFY_TENSOR.name
-        is_first = (
-            record is not None and bool(parts) and record.before is parts[0][0].after
-        )
+        is_first = record is not None and bool(parts) and record.before is parts[0][0].after
         if own and (record is None or of_tensors or is_first):
             outer = [r for r, _ in own if r.parent is None]
             passes, places = zip(*shared, *own, strict=True)

@@ -48,9 +48,7 @@ def state(record: PassRecord, count: int) -> Any:
 
 def is_replayable(record: PassRecord) -> bool:
     """Whether the matches are rewrites of nodes, and not decisions about them."""
-    return isinstance(record.before, UOp) and any(
-        m.before is not m.after for m in record.matches
-    )
+    return isinstance(record.before, UOp) and any(m.before is not m.after for m in record.matches)
 
 
 def step(record: PassRecord, number: int) -> RewriteStep:
@@ -68,13 +66,7 @@ def step(record: PassRecord, number: int) -> RewriteStep:
     docs = (getattr(match.rule, name, "") for name in ("doc", "reason", "why"))
     doc = next((str(doc) for doc in docs if doc), "")
     return RewriteStep(
-        number,
-        repr(match.rule),
-        str(match.rule),
-        doc,
-        before,
-        after,
-        difference(before, after),
+        number, repr(match.rule), str(match.rule), doc, before, after, difference(before, after)
     )
 
 

@@ -90,9 +90,7 @@ def _joined(words: list[str], nodes: list[UOp], reduces: bool) -> str:
     return title if reduces else ELEMENTWISE + title
 
 
-def _strong(
-    node: UOp, readers: dict[UOp, list[UOp]], output: frozenset[UOp]
-) -> str | None:
+def _strong(node: UOp, readers: dict[UOp, list[UOp]], output: frozenset[UOp]) -> str | None:
     if node.op is Ops.REDUCE:
         return _reduce(node, readers[node], output)
     if node.op is Ops.MAX and _has_const(node, 0.0):
@@ -132,9 +130,7 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
         return "dot"
     if left == right:
         return "sum of products"
-    windows = any(
-        _is_window(load, output) for s in product.src for load in _loads_of(s)
-    )
+    windows = any(_is_window(load, output) for s in product.src for load in _loads_of(s))
     return "conv" if windows else "matmul"
 
 
@@ -169,9 +165,7 @@ def _divides(node: UOp, value: float) -> bool:
 
 
 def _has_const(node: UOp, value: float) -> bool:
-    return any(
-        s.is_const and math.isclose(s.arg, value, rel_tol=1e-5) for s in node.src
-    )
+    return any(s.is_const and math.isclose(s.arg, value, rel_tol=1e-5) for s in node.src)
 
 
 def _is_uniform(node: UOp) -> bool:

@@ -26,21 +26,15 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
         raise WorkbenchError("cannot hold a rule against this", because, hint)
     if not isinstance(of_pass, str):
         because = f"{type(of_pass).__name__} is not the name of a pass"
-        raise WorkbenchError(
-            "cannot look at that pass", because, "ex.passes names them"
-        )
+        raise WorkbenchError("cannot look at that pass", because, "ex.passes names them")
     named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
-    named_rule = next(
-        (r for s in tables.values() for r in s.rules if r.name == named), None
-    )
+    named_rule = next((r for s in tables.values() for r in s.rules if r.name == named), None)
     matched_rule = rule if isinstance(rule, Rule) else named_rule
     if matched_rule is None:
         rule_names = [r.name for s in tables.values() for r in s.rules]
         near = difflib.get_close_matches(named, rule_names, 3, 0.4)
-        because = (
-            f"the {len(dict.fromkeys(rule_names))} rules of the passes have other names"
-        )
+        because = f"the {len(dict.fromkeys(rule_names))} rules of the passes have other names"
         hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
         raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
     table = tables.get(of_pass)

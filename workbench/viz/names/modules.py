@@ -54,9 +54,7 @@ def module_paths() -> ModulePaths:
     return paths
 
 
-def module_call(
-    derivation: Derivation, paths: ModulePaths, viewer: Calls
-) -> ModuleCall | None:
+def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> ModuleCall | None:
     """Return the module whose method made a value, and what it called; of an object without a path
     the class, else the function, and "" for code of the `viewer` itself; None where that called
     nothing."""

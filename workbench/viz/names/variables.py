@@ -13,12 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from types import (
-    FrameType,
-    MemberDescriptorType,
-    ModuleType,
-    SimpleNamespace,
-)
+from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar, cast
 
 from workbench.base.source import LAYERS, MOST_FRAMES, is_users
@@ -41,9 +36,7 @@ def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
     visited: set[int] = set()
     while waiting:
         name, value, depth = waiting.popleft()
-        if issubclass(
-            type(value), kind
-        ):  # `isinstance` may ask a property of the value's
+        if issubclass(type(value), kind):  # `isinstance` may ask a property of the value's
             yield name, cast(T, value)
         elif depth < DEEPEST and id(value) not in visited:
             parts = list(islice(parts_of(value), MOST_INSIDE))

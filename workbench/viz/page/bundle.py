@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n', re.MULTILINE)
-_EXPORT = re.compile(
-    r"^export (?=(?:(?:async )?function\*?|class|const) (\w+)\b)", re.MULTILINE
-)
+_EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+)\b)", re.MULTILINE)
 _OTHERS = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
@@ -71,10 +69,7 @@ def variable(path: Path) -> str:
 
 def _read(path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
-    imports = [
-        (names, (path.parent / target).resolve())
-        for names, target in _IMPORT.findall(text)
-    ]
+    imports = [(names, (path.parent / target).resolve()) for names, target in _IMPORT.findall(text)]
     exports = _EXPORT.findall(text)
     body = _EXPORT.sub("", _IMPORT.sub("", text))
     if rest := _OTHERS.search(body):

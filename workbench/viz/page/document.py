@@ -26,8 +26,7 @@ from workbench.viz.schema.record import PageRecord
 
 FOLDER = Path(__file__).parent
 _COMMENTS = re.compile(
-    r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ",
-    re.MULTILINE | re.DOTALL,
+    r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ", re.MULTILINE | re.DOTALL
 )
 """Comments on lines of their own, and types within a line; not the name for debuggers, which begins
 with //#."""
@@ -107,10 +106,7 @@ def modules() -> list[Module]:
 @cache
 def scripts() -> str:
     """Return the modules of this folder as one ES module: `export default {render}`."""
-    listed = [
-        f'{{ name: "{path.parent.name}", ...{variable(path)}.panel }}'
-        for path in panels()
-    ]
+    listed = [f'{{ name: "{path.parent.name}", ...{variable(path)}.panel }}' for path in panels()]
     return (
         joined(modules())
         + f"export default {variable(FOLDER / 'main.js')}.page([{', '.join(listed)}]);\n"
@@ -160,9 +156,7 @@ def shell() -> str:
     return _document("<@title>", "<@css>", "<@record>", "<@script>", None)
 
 
-def _document(
-    title: str, style: str, record: str, unpack: str, view: ViewState | None
-) -> str:
+def _document(title: str, style: str, record: str, unpack: str, view: ViewState | None) -> str:
     """Return a document; without a view it has a slot for that, too."""
     opens = json.dumps(to_builtins(view)).replace("</", "<\\/")
     shim = _SHIM if view is None else _SHIM.replace("<@view>", opens, 1)

@@ -102,11 +102,7 @@ def name() -> str:
 
 @cache
 def _parts() -> str:
-    parts = {
-        "script": document.esm(),
-        "css": document.css(),
-        "shell": document.shell(),
-    }
+    parts = {"script": document.esm(), "css": document.css(), "shell": document.shell()}
     return document.compressed(json.dumps(parts))
 
 

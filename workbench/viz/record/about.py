@@ -35,9 +35,7 @@ from workbench.viz.schema.record import (
 from workbench.viz.schema.variant import ShareRow, TimingRow
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
-STATEMENTS = Language(
-    "IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b"
-)
+STATEMENTS = Language("IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b")
 MOST_CORES = 0.9
 """Threads that together reach this share of the peak of all threads are compared with that."""
 
@@ -52,8 +50,7 @@ def expression_text(root: UOp) -> str:
     """Return the text of a graph, the same in every session: its BUFFERs are numbered."""
     memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
     plain = {
-        n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape)
-        for i, n in enumerate(memory)
+        n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape) for i, n in enumerate(memory)
     }
     return to_text(root.substitute(plain))
 
@@ -173,9 +170,7 @@ class MachineSpeeds:
     """The speeds of this machine in a record: they are measured once, and a kernel that exceeds a
     peak raises it. `speeds` is None until they are known."""
 
-    def __init__(
-        self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None
-    ):
+    def __init__(self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None):
         self._record, self._changes, self.speeds = record, changes, machine_speeds
 
     def add(self) -> None:

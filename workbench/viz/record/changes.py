@@ -44,9 +44,7 @@ class Changes:
                 setattr(append, name, _after(table, start))
                 self._sizes[name] = size
         updates = [
-            (list(path), value)
-            for path, value in self._set.items()
-            if not _is_new(path, begins)
+            (list(path), value) for path, value in self._set.items() if not _is_new(path, begins)
         ]
         self._set.clear()
         return RecordPatch(append, updates)

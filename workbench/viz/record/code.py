@@ -102,15 +102,11 @@ class VariantCode:
         linker, c_linker, in_c = self._linkers(variant, compiled)
         code = rows.compiled_code(compiled, linker, in_c, c_linker)
         self._add_causes(linker)
-        others = rows.without_device(
-            self._record.variants[variant].code_elsewhere, device.name
-        )
+        others = rows.without_device(self._record.variants[variant].code_elsewhere, device.name)
         both = [*others, *(row for row in code if rows.is_of_one_device(row))]
         self._changes.put(("variants", variant, "code_elsewhere"), both)
 
-    def add_readable(
-        self, variant: int, device: DeviceInfo, language: Language
-    ) -> None:
+    def add_readable(self, variant: int, device: DeviceInfo, language: Language) -> None:
         """Add the code of a variant in a language of a device, which may be missing here. An error
         of a user's renderer reaches the caller."""
         number = self._record.variants[variant].kernel
@@ -121,9 +117,7 @@ class VariantCode:
         row = rows.program_row(device, compiled, linker.source(), language)
         self._put_code(variant, row)
 
-    def add_readable_or_error(
-        self, variant: int, device: DeviceInfo, language: Language
-    ) -> None:
+    def add_readable_or_error(self, variant: int, device: DeviceInfo, language: Language) -> None:
         """Add the code of a variant in a language of a device; where its renderer raises, the error
         stands there instead."""
         try:
@@ -165,9 +159,7 @@ class VariantCode:
         self._changes.put(("variants", variant, "passes"), places)
         self.add_texts(places, records)
 
-    def _linkers(
-        self, variant: int, compiled: Compiled
-    ) -> tuple[Linker, Linker, Compiled]:
+    def _linkers(self, variant: int, compiled: Compiled) -> tuple[Linker, Linker, Compiled]:
         """Return what links a program, what links the same in C, and that."""
         number = self._record.variants[variant].kernel
         in_c = to_read(compiled, self._compilations.source(variant))
@@ -192,15 +184,11 @@ class VariantCode:
         code, nest = self._linked[same]
         return list(map(copy, code)), named(nest, self._kernels[variant])
 
-    def _linker(
-        self, compiled: Compiled, number: int, statements: Statements
-    ) -> Linker:
+    def _linker(self, compiled: Compiled, number: int, statements: Statements) -> Linker:
         ex = self._exploration
         items = [item for item in ex.items if item.kernel is not None]
         passes = (*ex.passes, *compiled.passes)
-        links = links_of(
-            compiled, ex.passes, ex.lines, items[number].nodes[0], self._scheduled
-        )
+        links = links_of(compiled, ex.passes, ex.lines, items[number].nodes[0], self._scheduled)
         places = tuple(map(self._passes.place, passes))
         return Linker(links, self._nodes, self._lines, places, statements)
 
@@ -233,9 +221,7 @@ class Compilations:
             cached = self._sources[variant] = stages, tuple(map(replace, passes))
         return cached
 
-    def _shared(
-        self, variant: int, device: str, compile_it: Callable[[Kernel], T]
-    ) -> T:
+    def _shared(self, variant: int, device: str, compile_it: Callable[[Kernel], T]) -> T:
         """Return what a variant is compiled to, once for equal kernels. A record lists each pass of
         each variant, so that callers copy the passes."""
         kernel = self._kernels[variant]

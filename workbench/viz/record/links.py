@@ -44,9 +44,7 @@ class Linker:
     passes: tuple[int | None, ...]
     """The place in the record of every pass before the code; None for one that the record lacks."""
     statements: Statements
-    _places: dict[int, tuple[tuple[SourceLine, ...], list[int]]] = field(
-        default_factory=dict
-    )
+    _places: dict[int, tuple[tuple[SourceLine, ...], list[int]]] = field(default_factory=dict)
     """Lines and their places, by the identity of the tuple of lines: it is one for equal lines
     (see `Links`), and hashing them takes longer than the rest of a link."""
 
@@ -55,9 +53,7 @@ class Linker:
         program."""
         if compiled.built.linear != self.links.linear:
             return None
-        return replace(
-            self, links=replace(self.links, positions=compiled.built.source.lines)
-        )
+        return replace(self, links=replace(self.links, positions=compiled.built.source.lines))
 
     def source(self) -> list[CodeLink | None]:
         """Return the link of every line of the source; None for a brace or a comment. The first and
@@ -161,9 +157,7 @@ def _own_range(node: UOp) -> tuple[UOp, ...]:
     return node.src[:1] if node.op is Ops.LOOP else ()
 
 
-def readable(
-    kernel: Kernel, device: str = "", language: Language | None = None
-) -> Recorded:
+def readable(kernel: Kernel, device: str = "", language: Language | None = None) -> Recorded:
     """Return a kernel up to its source in a language of `device` (None: the one that it runs),
     which may be missing here ("": the device whose language all kernels can be read in), with the
     records of its passes. Errors: CompileError for the tile of a tensor core that it does not

@@ -61,9 +61,7 @@ class Lines:
 
     def chain(self, line: SourceLine) -> list[int]:
         """Return the place of a line, then those of the lines in functions that it called."""
-        return [
-            place for one in (line, *line.inner) if (place := self.add(one)) is not None
-        ]
+        return [place for one in (line, *line.inner) if (place := self.add(one)) is not None]
 
     def inner(self, line: SourceLine | None) -> list[int]:
         """Return the places of the lines in functions that `line` called."""
@@ -74,9 +72,7 @@ class Lines:
 class Nodes:
     """Every UOp of a record, as columns."""
 
-    def __init__(
-        self, lines: Lines, user_lines: UserLines, items: Iterable[ScheduleItem] = ()
-    ):
+    def __init__(self, lines: Lines, user_lines: UserLines, items: Iterable[ScheduleItem] = ()):
         self.columns = NodeColumns([], [], [], [], [], [], [], [], [])
         self.readings = Readings()
         self._places: dict[UOp, int] = {}
@@ -113,9 +109,7 @@ class Nodes:
         shape = shape_text(node.shape) if node.shape else ""
         arg = bounded(node_arg(node))
         is_memory = node.op is Ops.BUFFER
-        name = (
-            self._memory.get(node) or self._user_lines.name(node) if is_memory else ""
-        )
+        name = self._memory.get(node) or self._user_lines.name(node) if is_memory else ""
         label = short(name or node_label(node, self._user_lines.on))
         columns = self.columns
         columns.op.append(node.op.name)

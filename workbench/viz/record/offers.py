@@ -85,10 +85,7 @@ def _predicted(
         return {
             o.opt: o
             for o in predicted_speedups(
-                kernel.ast,
-                legal[:most],
-                kernel.target,
-                None if has_hardware else speeds,
+                kernel.ast, legal[:most], kernel.target, None if has_hardware else speeds
             )
         }
     except WorkbenchError:  # offers need no prediction

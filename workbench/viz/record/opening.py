@@ -14,12 +14,7 @@ from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.opts import opt_kind_rows
 from workbench.viz.model.words import plural
 from workbench.viz.page.panel import sections
-from workbench.viz.record.about import (
-    device_rows,
-    expression_key,
-    language_rows,
-    machine,
-)
+from workbench.viz.record.about import device_rows, expression_key, language_rows, machine
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.passes import PassRows
 from workbench.viz.record.plan import empty_plan
@@ -47,13 +42,9 @@ class Tables(NamedTuple):
         return Tables(lines, texts, rules, nodes, PassRows(nodes, texts, rules))
 
 
-def opening(
-    ex: Exploration, tables: Tables, machine_speeds: Speeds | None
-) -> PageRecord:
+def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> PageRecord:
     """Return the record with its tables, no plan and no kernels."""
-    named = (
-        ex.line.text if ex.line else f"explore of {plural(len(ex.tensors), 'tensor')}"
-    )
+    named = ex.line.text if ex.line else f"explore of {plural(len(ex.tensors), 'tensor')}"
     return PageRecord(
         v=VERSION,
         key=expression_key(ex.outputs),

@@ -125,10 +125,7 @@ class PassRows:
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:
         """Return a pass's states as text: values for its row."""
-        return {
-            "text_before": self._text(record.before),
-            "text_after": self._text(record.after),
-        }
+        return {"text_before": self._text(record.before), "text_after": self._text(record.after)}
 
     def _text(self, state: Any) -> int | None:
         """Return the place of a state's text, None for a state that has none."""
@@ -159,9 +156,7 @@ class PassRows:
             return self._nodes.add_all(p for p in parts if isinstance(p, UOp))
         return planned if isinstance(state, SchedulePlan) else []
 
-    def _steps(
-        self, record: PassRecord, matches: Sequence[Match]
-    ) -> Iterator[RewriteRow]:
+    def _steps(self, record: PassRecord, matches: Sequence[Match]) -> Iterator[RewriteRow]:
         """Yield the row of each match; a decision changes nothing."""
         if any(isinstance(m.rule, Decision) for m in matches):
             root = self._nodes.add(record.before)

@@ -14,13 +14,7 @@ from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import decision_row, ranked
-from workbench.viz.model.graph import (
-    GraphNode,
-    TensorGraph,
-    folded,
-    graph_nodes,
-    is_cut,
-)
+from workbench.viz.model.graph import GraphNode, TensorGraph, folded, graph_nodes, is_cut
 from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.training.activations import activations, stored_reads
 from workbench.viz.model.training.phases import PHASES, phase_colour
@@ -50,9 +44,7 @@ def empty_plan() -> PlanPicture:
     return PlanPicture(0, 0, [], [], [], [], None, [], [], [], [], [])
 
 
-def plan_picture(
-    ex: ScheduledTensors, nodes: Nodes, lines: Lines
-) -> PlanPicture | None:
+def plan_picture(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture | None:
     """Return the picture of the tensor graph, or None: x and y are a box's left upper corner, an
     edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
@@ -70,25 +62,12 @@ def plan_picture(
         width=round(drawing.width),
         height=round(drawing.height),
         nodes=[
-            _node(
-                node,
-                uops[node.number],
-                box,
-                patch,
-                steps[node.number],
-                nodes,
-                ex,
-                lines,
-            )
-            for node, box, patch in zip(
-                graph.nodes, drawing.boxes, drawing.patches, strict=True
-            )
+            _node(node, uops[node.number], box, patch, steps[node.number], nodes, ex, lines)
+            for node, box, patch in zip(graph.nodes, drawing.boxes, drawing.patches, strict=True)
         ],
         edges=[
             _edge(graph, places[e.source], places[e.target], route, band)
-            for e, route, band in zip(
-                graph.edges, drawing.routes, drawing.bands, strict=True
-            )
+            for e, route, band in zip(graph.edges, drawing.routes, drawing.bands, strict=True)
         ],
         regions=region_rows(ex.kernels),
         decisions=[],
@@ -150,9 +129,7 @@ def decided_after(
     return steps
 
 
-def _edge(
-    graph: TensorGraph, a: int, b: int, route: tuple[Point, ...], band: str
-) -> PlanEdge:
+def _edge(graph: TensorGraph, a: int, b: int, route: tuple[Point, ...], band: str) -> PlanEdge:
     source, target = graph.nodes[a], graph.nodes[b]
     return PlanEdge(
         a,
@@ -213,9 +190,7 @@ def region_rows(kernels: Sequence[Kernel]) -> list[PlanRegion]:
         PlanRegion(
             place,
             bounded(kernel.title or kernel.name),
-            phase_colour(place, kernel.phases)
-            if kernel.phases
-            else kernel_colour(place),
+            phase_colour(place, kernel.phases) if kernel.phases else kernel_colour(place),
         )
         for place, kernel in enumerate(kernels)
     ]
@@ -231,9 +206,7 @@ def phase_rows(kernels: Sequence[Kernel]) -> list[PhaseRow]:
     ]
 
 
-def activation_rows(
-    ex: ScheduledTensors, nodes: Nodes, lines: Lines
-) -> list[ActivationRow]:
+def activation_rows(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> list[ActivationRow]:
     """Return the values that the forward stores for the backward."""
     return [
         ActivationRow(

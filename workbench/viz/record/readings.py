@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.text.phrases import (
-    LEAVES,
-    TENSOR,
-    Part,
-    Phrase,
-    Slot,
-    call_parts,
-    phrase,
-    typed,
-)
+from workbench.ir.text.phrases import LEAVES, TENSOR, Part, Phrase, Slot, call_parts, phrase, typed
 from workbench.ir.text.printer import LETTERS, RESERVED, own_name
 from workbench.viz.model.families import family_of
 from workbench.viz.schema.reading import Reading, Role, SlotRow, ValuesOf

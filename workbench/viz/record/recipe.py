@@ -46,10 +46,7 @@ def page_recipes(ex: Exploration) -> PageRecipes:
         opts=", ".join(map(str, EXAMPLE_OPTS)),
         baseline=f"ex = {EXPLORE}(...); {baseline_recipe(ex)}",
         add='ex.add(kernel, "its name")',
-        without=[
-            f'{EXPLORE}(y, without=({", ".join([*off, ""])}"',
-            '"))' if off else '",))',
-        ],
+        without=[f'{EXPLORE}(y, without=({", ".join([*off, ""])}"', '"))' if off else '",))'],
     )
 
 
@@ -115,9 +112,7 @@ def _tensor_comment(ex: Exploration) -> str:
 def _named(ex: Exploration, node: UOp) -> str:
     """Return a value that is forced as the scheduler's own plan names it, whose decisions stand
     in another order than those of this plan."""
-    own = exploration.of(
-        ex.tensors, ex.page, {}, ex.rules_off, expression=ex.expression
-    ).decisions
+    own = exploration.of(ex.tensors, ex.page, {}, ex.rules_off, expression=ex.expression).decisions
     for place, decision in enumerate(own):
         if decision.node is node:
             return f"ex.decisions[{place}].node"

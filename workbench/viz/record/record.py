@@ -26,9 +26,7 @@ from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.random_kernels import random_hint
 from workbench.viz.page.panel import panes, section_row, sections
 from workbench.viz.record import variants as rows
-from workbench.viz.record.about import (
-    MachineSpeeds,
-)
+from workbench.viz.record.about import MachineSpeeds
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
 from workbench.viz.record.kernels import unasked_runs
@@ -268,12 +266,7 @@ class Recorder:
         return None
 
     def add_variant(
-        self,
-        number: int,
-        kernel: Kernel,
-        name: str,
-        parent: int | None = None,
-        when: int = 0,
+        self, number: int, kernel: Kernel, name: str, parent: int | None = None, when: int = 0
     ) -> int:
         """Add `kernel` as a variant of kernel `number`, with its loops and C; return its place.
 
@@ -310,9 +303,7 @@ class Recorder:
         timing = self.record.variants[variant].timing
         measured_s = None if timing is None or timing.machine else timing.median_s
         registers = self.code.registers(variant)
-        costs = rows.cost_rows(
-            self.kernels[variant], self.speeds, measured_s, registers
-        )
+        costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s, registers)
         if costs is not None:
             bound, cost = costs
             self.put(("variants", variant, "bound"), bound)
@@ -386,12 +377,7 @@ class Recorder:
                 self.put(("plan", name), getattr(plan, name))
 
     def _append(
-        self,
-        number: int,
-        kernel: Kernel,
-        name: str,
-        parent: int | None,
-        when: int = 0,
+        self, number: int, kernel: Kernel, name: str, parent: int | None, when: int = 0
     ) -> int:
         self.kernels.append(kernel)
         row = rows.variant_row(number, kernel, name, parent, when)

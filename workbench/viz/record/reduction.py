@@ -153,9 +153,7 @@ def _tidy(record: PageRecord) -> None:
 
 
 def _without_rewrites(row: RecordedPass) -> RecordedPass:
-    return replace(
-        row, before=[], after=[], text_before=None, text_after=None, rewrites=[]
-    )
+    return replace(row, before=[], after=[], text_before=None, text_after=None, rewrites=[])
 
 
 def _plan_nodes(record: PageRecord) -> NodeColumns:

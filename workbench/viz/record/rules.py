@@ -91,9 +91,7 @@ def _formula(function: Callable[..., Any]) -> str:
     """Return what a rule of gradients gives, as its row in the table says it: "(g * y, g * x)"; of
     one with several lines its name."""
     if function.__name__ != "<lambda>":
-        return (
-            f"{function.__name__}({', '.join(inspect.signature(function).parameters)})"
-        )
+        return f"{function.__name__}({', '.join(inspect.signature(function).parameters)})"
     try:
         row = inspect.getsource(function).strip()
     except OSError:  # installed without sources
@@ -107,9 +105,7 @@ def place_of(rule: Rule) -> Place:
     """Return the place of a rule: its row in a table, else the function that it calls."""
     for added in added_rules():
         if rule in added.rules.rules:
-            name, number = (
-                (added.where.name, added.where.line) if added.where else ("", 0)
-            )
+            name, number = (added.where.name, added.where.line) if added.where else ("", 0)
             return Place(os.path.basename(name), number, added.rules.name)
     table, module = _tables().get(rule, ("", None))
     called = rule.becomes if inspect.isfunction(rule.becomes) else rule.where

@@ -220,9 +220,7 @@ def compiled_code(
     return [*rows, code_row(own, text, c_linker.tree(tree), STATEMENTS)]
 
 
-def elsewhere_rows(
-    device: DeviceInfo, compiled: Compiled, linker: Linker
-) -> list[CodeRow]:
+def elsewhere_rows(device: DeviceInfo, compiled: Compiled, linker: Linker) -> list[CodeRow]:
     """Return the machine code for a machine that is not here, if its compiler is; or the error of
     the compiler."""
     try:
@@ -300,10 +298,7 @@ def code_row(
 
 
 def cost_rows(
-    kernel: Kernel,
-    speeds: Speeds | None,
-    measured_s: float | None,
-    registers: int | None = None,
+    kernel: Kernel, speeds: Speeds | None, measured_s: float | None, registers: int | None = None
 ) -> tuple[str, CostRow] | None:
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
     speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.

@@ -8,12 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from workbench.viz.schema.reading import Reading
-from workbench.viz.schema.record import (
-    LineRow,
-    NodeColumns,
-    RecordedPass,
-    RuleRow,
-)
+from workbench.viz.schema.record import LineRow, NodeColumns, RecordedPass, RuleRow
 from workbench.viz.schema.replies import WholeRecord
 from workbench.viz.schema.variant import ErrorWords, VariantRow
 

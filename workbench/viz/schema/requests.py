@@ -51,32 +51,21 @@ Program = Annotated[str, Meta(title="text of a program")]
 """A text that a compiler gets: what it may be says `Source`."""
 Seconds = Annotated[
     float,
-    Meta(
-        gt=0,
-        le=MOST_SECONDS,
-        title=f"time of more than 0 and at most {MOST_SECONDS:g} seconds",
-    ),
+    Meta(gt=0, le=MOST_SECONDS, title=f"time of more than 0 and at most {MOST_SECONDS:g} seconds"),
 ]
 Variants = Annotated[
     list[Variant],
-    Meta(
-        min_length=1,
-        max_length=MOST_AT_ONCE,
-        title=f"list of 1 to {MOST_AT_ONCE} variants",
-    ),
+    Meta(min_length=1, max_length=MOST_AT_ONCE, title=f"list of 1 to {MOST_AT_ONCE} variants"),
 ]
 OptTexts = Annotated[
-    list[Text],
-    Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts"),
+    list[Text], Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts")
 ]
 Place = Annotated[int, Meta(ge=0, title="place in the list")]
 GroupNumbers = Annotated[
     list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
 ]
 OptAmount = Annotated[int, Meta(ge=0, le=MOST_AMOUNT, title="amount")]
-Positions = Annotated[
-    dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")
-]
+Positions = Annotated[dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")]
 
 
 class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):

@@ -297,9 +297,7 @@ class SearchRow(Struct, forbid_unknown_fields=True):
         numbers: set[int] = set()
         for candidate in self.candidates:
             if candidate.number in numbers or candidate.parent not in {None, *numbers}:
-                raise ValueError(
-                    "a candidate comes once, after the one it was made from"
-                )
+                raise ValueError("a candidate comes once, after the one it was made from")
             numbers.add(candidate.number)
         if self.best not in numbers:
             raise ValueError("the best is one of those that were tried")

@@ -129,9 +129,7 @@ class CellOutputs:
     def _on_message(self, message: Any) -> Any:
         if message["header"]["msg_type"] == "clear_output":
             place = self._place()
-            self._close(
-                [each for each in self._outputs if _is_cleared(each.place, place)]
-            )
+            self._close([each for each in self._outputs if _is_cleared(each.place, place)])
         return message
 
     def _close_earlier(self, place: DisplayPlace) -> None:
@@ -183,10 +181,7 @@ class CellOutputs:
     def _place(self) -> DisplayPlace:
         """Return where something is displayed now."""
         parent = _parent()
-        header, run = (
-            parent.get("header", {}),
-            parent.get("header", {}).get("msg_id", ""),
-        )
+        header, run = (parent.get("header", {}), parent.get("header", {}).get("msg_id", ""))
         is_run = header.get("msg_type") == "execute_request"
         cell = parent.get("metadata", {}).get("cellId", "")
         output = next((o.model_id for o in _output_widgets() if o.msg_id == run), "")
@@ -214,9 +209,7 @@ def _is_cleared(output: DisplayPlace, place: DisplayPlace) -> bool:
 def _output_widgets() -> list[Any]:
     """Return the Output widgets; one that captures has the message that it does so for."""
     every = list(getattr(ipywidgets.widgets.widget, "_instances", {}).values())
-    return [
-        each for each in every if isinstance(each, ipywidgets.Output) and each.msg_id
-    ]
+    return [each for each in every if isinstance(each, ipywidgets.Output) and each.msg_id]
 
 
 def _parent() -> Mapping[str, Any]:

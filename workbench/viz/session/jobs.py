@@ -86,10 +86,7 @@ class Jobs:
     def stop_background(self, owners: Collection[object]) -> int:
         """Drop the jobs of some owners without a request; return how many there were."""
         return self._drop(
-            lambda job: (
-                job.priority is not REQUESTED
-                and any(job.owner is each for each in owners)
-            )
+            lambda job: job.priority is not REQUESTED and any(job.owner is each for each in owners)
         )
 
     def is_stopped(self) -> bool:

@@ -183,9 +183,7 @@ class LiveRecord:
             if patch is not None:
                 self.tell(PatchMessage(patch))
 
-    def status(
-        self, task: str | None, step: int = 0, total: int = 0, text: str = ""
-    ) -> None:
+    def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
         """Send the progress of a task; None where no task runs."""
         self.tell(StatusMessage(ProgressRow(task, step, total, text)))
 

@@ -106,9 +106,7 @@ def _of_value(value: ast.expr) -> Iterator[Opt]:
                 yield from _of_value(part)
         case ast.Call(func=ast.Attribute(value=ast.Name("Kernel"), attr="from_text")):
             return  # a kernel without opts
-        case ast.Call(
-            func=ast.Name("Opt"), args=[ast.Constant(str(op)), *parts], keywords=words
-        ):
+        case ast.Call(func=ast.Name("Opt"), args=[ast.Constant(str(op)), *parts], keywords=words):
             yield _opt(value, _op_of(ast.Name(op)), parts, words)
         case ast.Call(func=ast.Name("Opt"), args=[op, *parts], keywords=words):
             yield _opt(value, _op_of(op), parts, words)
@@ -126,9 +124,7 @@ def _op_of(value: ast.expr) -> OptKind:
     raise _not_an_opt(value)
 
 
-def _opt(
-    whole: ast.expr, op: OptKind, parts: list[ast.expr], words: list[ast.keyword]
-) -> Opt:
+def _opt(whole: ast.expr, op: OptKind, parts: list[ast.expr], words: list[ast.keyword]) -> Opt:
     fields = dict(zip(("axis", "arg"), map(_literal, parts), strict=False))
     for word in words:
         if word.arg not in ("axis", "arg") or word.arg in fields:
@@ -155,7 +151,5 @@ def _literal(value: ast.expr) -> int | str | None:
 def _not_an_opt(node: ast.AST) -> ParseError:
     names = ", ".join(OptOps.__members__)
     return ParseError(
-        f"{cut(ast.unparse(node), MOST_TEXT)} is not an opt",
-        f"there are {names}",
-        EXAMPLE,
+        f"{cut(ast.unparse(node), MOST_TEXT)} is not an opt", f"there are {names}", EXAMPLE
     )

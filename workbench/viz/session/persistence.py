@@ -193,8 +193,7 @@ def _merged(
     before: Mapping[Key, SavedVariant],
 ) -> dict[Key, SavedVariant]:
     is_pinned_here = any(
-        entry.pinned is not before.get(key, UNKNOWN).pinned
-        for key, entry in fresh.items()
+        entry.pinned is not before.get(key, UNKNOWN).pinned for key, entry in fresh.items()
     )
     merged = dict(on_disk)
     for key, entry in fresh.items():

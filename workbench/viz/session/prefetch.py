@@ -15,12 +15,7 @@ from workbench.viz.model.opts import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.schema.replies import NoResult
 from workbench.viz.schema.variant import OfferRow
-from workbench.viz.session.handlers import (
-    baselines,
-    kernel_times,
-    measurement,
-    plan_comparison,
-)
+from workbench.viz.session.handlers import baselines, kernel_times, measurement, plan_comparison
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
@@ -145,14 +140,9 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     if Device[session.device].is_elsewhere:
         return
     timing = session.row(variant).timing
-    if (
-        timing is None
-        and session.record.kernels[_kernel(session, variant)].flops <= FLOPS
-    ):
+    if timing is None and session.record.kernels[_kernel(session, variant)].flops <= FLOPS:
         beside = _headline(session, _kernel(session, variant))
-        is_alone = Device[
-            session.device
-        ].is_emulator  # its times are compared with none
+        is_alone = Device[session.device].is_emulator  # its times are compared with none
         group = [variant, *([] if is_alone else beside)]
         _quietly(session, list(dict.fromkeys(group)))
         yield
@@ -162,9 +152,7 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     if variant in session.edited:
         return
     listed = session.row(variant).offers
-    order = [
-        n for n, offer in enumerate(listed[:MOST_OFFERS]) if offer.measured is None
-    ]
+    order = [n for n, offer in enumerate(listed[:MOST_OFFERS]) if offer.measured is None]
     for begin in range(0, len(order), AT_ONCE):
         if session.watched != variant:
             return
@@ -186,9 +174,7 @@ def _measure_offers(
             candidate = kernel.apply(parse_opt(listed[place].opt))
             candidates.append(measurement.kernel_row(candidate))
         with session.jobs.use_worker(session.device) as worker:
-            rows = measurement.times(
-                session, worker, variant, candidates, False, BUDGET_S, SAMPLES
-            )
+            rows = measurement.times(session, worker, variant, candidates, False, BUDGET_S, SAMPLES)
     except WorkbenchError:
         return
     with session.lock:

@@ -62,9 +62,7 @@ def _table(info: types.Type) -> tuple[str, ...] | None:
 
 
 _TABLES = {
-    kind: {
-        f.name: way for f in fields(kind) if (way := _table(types.type_info(f.type)))
-    }
+    kind: {f.name: way for f in fields(kind) if (way := _table(types.type_info(f.type)))}
     for kind in KINDS.values()
 }
 
@@ -82,18 +80,12 @@ def _size(record: PageRecord, table: tuple[str, ...]) -> int:
 def _refusal(request: object, because: str) -> WorkbenchError:
     do = request.get("do") if isinstance(request, dict) else None
     if not isinstance(request, dict) or not isinstance(do, str):
-        return WorkbenchError(
-            "this is not a request", 'it has no "do"', '{"do": "ping"}'
-        )
+        return WorkbenchError("this is not a request", 'it has no "do"', '{"do": "ping"}')
     if do not in KINDS:
-        return WorkbenchError(
-            f"cannot do {do[:40]!r}", f"the requests are {', '.join(KINDS)}"
-        )
+        return WorkbenchError(f"cannot do {do[:40]!r}", f"the requests are {', '.join(KINDS)}")
     kind = KINDS[do]
     fields_by_name = {field.encode_name: field for field in fields(kind)}
-    unknown = sorted(
-        str(name) for name in request if name not in {"do", *fields_by_name}
-    )
+    unknown = sorted(str(name) for name in request if name not in {"do", *fields_by_name})
     if unknown:
         what = f"{do} does not take {', '.join(unknown)[:80]}"
         names = ", ".join(name for name in fields_by_name if name != "id")

@@ -94,9 +94,7 @@ class SavedOutput:
         with sending() as may:
             if may and shell is not None:
                 shell.display_pub.publish(
-                    {"text/html": html},
-                    transient={"display_id": self.key},
-                    update=is_update,
+                    {"text/html": html}, transient={"display_id": self.key}, update=is_update
                 )
 
     def publish_again(self) -> None:
@@ -119,14 +117,10 @@ class SavedOutput:
 
     def watch(self, view: Mapping[str, Any]) -> None:
         """Remember the selection of the page: the next record that is saved opens with it."""
-        self.view = {
-            name: view[name] for name in ViewState.__struct_fields__ if name in view
-        }
+        self.view = {name: view[name] for name in ViewState.__struct_fields__ if name in view}
 
 
-def _tried(
-    record: PageRecord, speeds: Speeds | None, is_guessed: bool
-) -> list[TriedRow]:
+def _tried(record: PageRecord, speeds: Speeds | None, is_guessed: bool) -> list[TriedRow]:
     """Return the variants that the user made or measured, as texts; none while a question waits."""
     if record.ask is not None and not is_guessed:
         return []

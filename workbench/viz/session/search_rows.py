@@ -15,9 +15,7 @@ MOST_TEXT = 300
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
     """Return the row of a search, parents before their children."""
     way = _way(search)
-    candidates = [
-        t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way
-    ]
+    candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way]
     return SearchRow(
         len(search.tried),
         len(search.ranked()),
@@ -44,10 +42,5 @@ def _way(search: SearchResult[Kernel]) -> set[int]:
 def _candidate_row(candidate: Candidate) -> CandidateRow:
     how, note = candidate.how[:MOST_TEXT], candidate.note[:MOST_TEXT]
     return CandidateRow(
-        candidate.number,
-        candidate.parent,
-        how,
-        candidate.seconds,
-        note,
-        candidate.spread,
+        candidate.number, candidate.parent, how, candidate.seconds, note, candidate.spread
     )

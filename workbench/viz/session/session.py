@@ -21,12 +21,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import Message, RenewedMessage, ReplyMessage
-from workbench.viz.schema.replies import (
-    PatchCount,
-    RuleReply,
-    StoppedJobs,
-    WholeRecord,
-)
+from workbench.viz.schema.replies import PatchCount, RuleReply, StoppedJobs, WholeRecord
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
@@ -89,24 +84,11 @@ LONG: dict[str, Callable[..., Any]] = {
     "kernels": kernel_times.measure,
     "check_all": all_checks.check_all,
     "replan": lambda session, node, store: session.replan(node, store),
-    "rule_off": lambda session, kernel, rule, on, of: session.rule_off(
-        kernel, rule, on, of
-    ),
+    "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }
 """Requests that take long, most of them because they run kernels; they are queued."""
 SAVES = frozenset(
-    {
-        "apply",
-        "paste",
-        "pin",
-        "name",
-        "delete",
-        "note",
-        "measure",
-        "check",
-        "check_all",
-        "edit",
-    }
+    {"apply", "paste", "pin", "name", "delete", "note", "measure", "check", "check_all", "edit"}
     | {"search"}
 )
 
@@ -119,10 +101,7 @@ class Session(LiveRecord):
     """A live record that answers requests, and prefetches."""
 
     def __init__(
-        self,
-        exploration: Exploration,
-        queue: Jobs | None = None,
-        prefetches: bool = False,
+        self, exploration: Exploration, queue: Jobs | None = None, prefetches: bool = False
     ):
         super().__init__(queue, prefetches)
         self._begun: Recorder | None = None
@@ -146,9 +125,7 @@ class Session(LiveRecord):
             return self._handle(request, asker)
         self.waiting.append(request)
         try:
-            with (
-                self.lock
-            ):  # its changes are sent with its reply, and not with another one
+            with self.lock:  # its changes are sent with its reply, and not with another one
                 return self._handle(request, asker)
         finally:
             self.waiting.pop()
@@ -275,17 +252,13 @@ class Session(LiveRecord):
             for variant in range(len(self.kernels)):
                 self.recorder.complete(variant)
 
-    def job(
-        self, request: Mapping[str, object], asker: Listener | None = None
-    ) -> Iterator[None]:
+    def job(self, request: Mapping[str, object], asker: Listener | None = None) -> Iterator[None]:
         """Return the job of answering a request that takes long."""
         steps = self._answering(request, asker)
         next(steps)
         return steps
 
-    def _answering(
-        self, request: Mapping[str, object], asker: Listener | None
-    ) -> Iterator[None]:
+    def _answering(self, request: Mapping[str, object], asker: Listener | None) -> Iterator[None]:
         mine = self.recorder
         self.status(str(request.get("do")), 0, 1, "waiting")
         try:
@@ -331,9 +304,7 @@ class Session(LiveRecord):
             return True
 
 
-def reply_to(
-    request: object, result: Struct | None, error: ErrorWords | None
-) -> ReplyMessage:
+def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -> ReplyMessage:
     """Return the reply to a request, whatever that is."""
     number = request.get("id") if isinstance(request, dict) else None
     reply_id = number if type(number) is int else None

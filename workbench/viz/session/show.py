@@ -56,9 +56,7 @@ class LivePage:
         picture = pane_bundle(pane)
         return self._live(ex, pane.view, lambda: picture) or picture
 
-    def _live(
-        self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]
-    ) -> Bundle:
+    def _live(self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]) -> Bundle:
         """Return the mimebundle of the widget in a live notebook, after showing the output that
         stays where the notebook is saved; elsewhere nothing."""
         if not is_live():
@@ -83,9 +81,7 @@ class LivePage:
         # the picture is an output of its own: where widgets are unknown, this one is empty
         return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
 
-    def to_widget(
-        self, ex: Exploration, view: ViewState | None = None, saved: Any = None
-    ) -> Any:
+    def to_widget(self, ex: Exploration, view: ViewState | None = None, saved: Any = None) -> Any:
         """Return a widget of the exploration's session, which opens with `view`; `saved` is the
         output that is saved in its place."""
         from workbench.viz.session.widget import Workbench
@@ -123,9 +119,7 @@ class LivePage:
             raise WorkbenchError("a baseline must have a name", because, hint)
         if not callable(run):
             because = f"{type(run).__name__} cannot be called"
-            raise WorkbenchError(
-                f"the baseline {name:.40} is not a function", because, hint
-            )
+            raise WorkbenchError(f"the baseline {name:.40} is not a function", because, hint)
         ex.display.baselines[name] = run
         session: Session | None = ex.display.session
         if session is not None:

@@ -78,10 +78,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
     else:
         share = share_row(row, speeds)
         parts += [f"{percent_text(share.fraction)} of {share.of}"] if share else []
-        parts += [
-            f"{number_text(row.gflops)} GFLOP/s",
-            f"{number_text(row.gbytes)} GB/s",
-        ]
+        parts += [f"{number_text(row.gflops)} GFLOP/s", f"{number_text(row.gbytes)} GB/s"]
     parts += row.doubts
     parts += over_calls(row.median_s, row.medians)
     if row.random_inputs:

@@ -47,15 +47,10 @@ class Workbench(anywidget.AnyWidget):
     parts_name = traitlets.Unicode(saved_page.name()).tag(sync=True)
     parts = traitlets.Instance(PageParts).tag(sync=True, **widget_serialization)
 
-    def __init__(
-        self, session: Session, view: ViewState, saved: SavedOutput | None = None
-    ):
+    def __init__(self, session: Session, view: ViewState, saved: SavedOutput | None = None):
         still = "" if saved is None else saved.key
         super().__init__(
-            record=session.packed(),
-            view=to_builtins(view),
-            still=still,
-            parts=page_parts(),
+            record=session.packed(), view=to_builtins(view), still=still, parts=page_parts()
         )
         self._session = weakref.ref(session)
         self._saved, self._is_heard = saved, False
@@ -116,9 +111,7 @@ class Workbench(anywidget.AnyWidget):
             session.recorder.exploration.display.guess = guess
 
     def _message_received(self, _: Any, content: Any, buffers: Any) -> None:
-        with (
-            Uninterrupted()
-        ):  # half an answer is none, and half a change is wrong for good
+        with Uninterrupted():  # half an answer is none, and half a change is wrong for good
             self._answer(content)
 
     def _answer(self, content: Any) -> None:

@@ -13,14 +13,7 @@ from workbench.viz.model.rewrites import RewriteStep
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
 from workbench.viz.schema.plan import DecisionRow, MemoryChart
 from workbench.viz.schema.record import KernelRow, LineRow, PassRow
-from workbench.viz.schema.variant import (
-    BufferRow,
-    CodeRow,
-    Nest,
-    NestRow,
-    OfferRow,
-    StepRow,
-)
+from workbench.viz.schema.variant import BufferRow, CodeRow, Nest, NestRow, OfferRow, StepRow
 from workbench.viz.still.html import bars, chip, code, fold, muted, source, table, tag
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.svg import graph_picture, graph_rows
@@ -51,9 +44,7 @@ def failed(words: str) -> str:
 # a kernel
 
 
-def kernel_title(
-    kernel: KernelRow, where: str, opts: Sequence[str], number: int | None
-) -> str:
+def kernel_title(kernel: KernelRow, where: str, opts: Sequence[str], number: int | None) -> str:
     """Return what a kernel computes, `where` it was asked for, its work, and its opts."""
     parts = [] if number is None else [badge(number)]
     parts.append(tag("b", escape(kernel.title)))
@@ -94,9 +85,7 @@ def nest_part(nest: Nest, explains: bool) -> str:
     head = f"<thead>{tag('tr', ''.join(heads))}</thead>"
     grid = tag("div", f"<table>{head}<tbody>{body}</tbody></table>", "scroll")
     used = dict.fromkeys(r.axis_kind for r in nest.rows if r.axis)
-    legend = "".join(
-        tag("span", f"{chip(k)} {escape(KIND_LOOKS[k].name)}") for k in used
-    )
+    legend = "".join(tag("span", f"{chip(k)} {escape(KIND_LOOKS[k].name)}") for k in used)
     note = (
         "Per buffer: <b>elements moved by one step</b> (1: the neighbour, 0: the same again), "
         "then bytes touched by one whole run of the loop."
@@ -161,9 +150,7 @@ def offers_part(offers: Sequence[OfferRow]) -> str:
         by_op.setdefault(offer.op, []).append(offer)
     groups = []
     for op, listed in by_op.items():
-        caption = (
-            f"{op} on a processor: {listed[0].does}. On a GPU: {listed[0].on_gpu}."
-        )
+        caption = f"{op} on a processor: {listed[0].does}. On a GPU: {listed[0].on_gpu}."
         groups.append(tag("div", escape(caption), "capt"))
         groups.append(tag("div", "".join(code(o.opt) for o in listed), "opts"))
     kinds = ", ".join(f"{len(listed)} {op}" for op, listed in by_op.items())
@@ -272,11 +259,7 @@ def graph_part(graph: TensorGraph) -> str:
     heads = ["value", "size", "computed from", "kernels", "line"]
     cells = [[escape(cell) for cell in row] for row in graph_rows(graph)]
     listed = fold("The graph as a table", table(heads, cells, ["", "", "w", "", ""]))
-    return fold(
-        "Plan: the tensor graph, cut into kernels",
-        legend + picture + note + listed,
-        True,
-    )
+    return fold("Plan: the tensor graph, cut into kernels", legend + picture + note + listed, True)
 
 
 class TriedRow(NamedTuple):

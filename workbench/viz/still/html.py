@@ -49,15 +49,12 @@ def muted(words: str) -> str:
     return tag("span", escape(words), "mu")
 
 
-def table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()
-) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
     """Return a table of cells that are HTML already; `kinds` are the columns' classes."""
     kinds = kinds or [""] * len(heads)
     head = "".join(tag("th", h, k) for h, k in zip(heads, kinds, strict=True))
     body = "".join(
-        tag("tr", "".join(tag("td", c, k) for c, k in zip(row, kinds, strict=True)))
-        for row in rows
+        tag("tr", "".join(tag("td", c, k) for c, k in zip(row, kinds, strict=True))) for row in rows
     )
     markup = f"<table><thead>{tag('tr', head)}</thead><tbody>{body}</tbody></table>"
     return tag("div", markup, "scroll")

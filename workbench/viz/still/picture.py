@@ -28,14 +28,7 @@ LETTER = 8.6
 shown at two thirds of its size."""
 SMALL_LETTER = 6.0
 """Of a second line, which only a picture near its size has."""
-SIDES: Mapping[Shape, int] = {
-    "round": 20,
-    "pill": 24,
-    "box": 20,
-    "six": 26,
-    "slant": 20,
-    "cut": 24,
-}
+SIDES: Mapping[Shape, int] = {"round": 20, "pill": 24, "box": 20, "six": 26, "slant": 20, "cut": 24}
 """What the outline of a box takes at both sides of its label together."""
 BAND = 13
 """Half the width of a region along a line."""
@@ -107,9 +100,7 @@ def picture(graph: TensorGraph) -> Picture:
     rows = _rows(layout.layer, heights)
     boxes = tuple(
         Box(x + MARGIN, rows[layer].y, w, height)
-        for x, layer, w, height in zip(
-            layout.x, layout.layer, widths, heights, strict=True
-        )
+        for x, layer, w, height in zip(layout.x, layout.layer, widths, heights, strict=True)
     )
     every = -(-len(rows) // MOST_BENDS)
     routes = tuple(
@@ -120,8 +111,7 @@ def picture(graph: TensorGraph) -> Picture:
     height = last.y + last.height / 2 + BETWEEN / 2
     inside = [node.kernels[0] if node.kernels else None for node in graph.nodes]
     patches = tuple(
-        "" if kernel is None else _patch(box)
-        for box, kernel in zip(boxes, inside, strict=True)
+        "" if kernel is None else _patch(box) for box, kernel in zip(boxes, inside, strict=True)
     )
     bands = tuple(
         "" if inside[a] is None or inside[a] != inside[b] else _band(route)

@@ -32,8 +32,7 @@ _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 def _tokens(theme: dict[str, str]) -> str:
     scheme = "dark" if theme is DARK else "light"  # which pictures inside follow
     return f"color-scheme:{scheme};" + "".join(
-        f"--wb-{name}:"
-        + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
+        f"--wb-{name}:" + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
         for name, v in theme.items()
     )
 
@@ -98,9 +97,7 @@ def _scoped(rules: str) -> str:
     for rule in " ".join(rules.split()).split("}"):
         selectors, brace, body = rule.partition("{")
         if brace:
-            named = ",".join(
-                f"{SCOPE} {s.strip()}".strip() for s in selectors.split(",")
-            )
+            named = ",".join(f"{SCOPE} {s.strip()}".strip() for s in selectors.split(","))
             blocks.append(f"{named}{{{body}}}")
     return "\n".join(blocks)
 

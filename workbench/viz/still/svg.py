@@ -14,14 +14,7 @@ from html import escape
 
 from workbench.base.errors import WorkbenchError
 from workbench.viz.model.families import FAMILIES
-from workbench.viz.model.graph import (
-    GraphEdge,
-    GraphNode,
-    TensorGraph,
-    folded,
-    is_cut,
-    size_text,
-)
+from workbench.viz.model.graph import GraphEdge, GraphNode, TensorGraph, folded, is_cut, size_text
 from workbench.viz.model.words import kernel_number, plural
 from workbench.viz.schema.reading import Shape
 from workbench.viz.still.palette import kernel_colour
@@ -72,9 +65,7 @@ def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
 
 
 def _alt(graph: TensorGraph) -> str:
-    kernels = [
-        f"kernel {kernel_number(i)} {title}" for i, title in enumerate(graph.titles)
-    ]
+    kernels = [f"kernel {kernel_number(i)} {title}" for i, title in enumerate(graph.titles)]
     words = [f"The tensor graph, {plural(len(graph.nodes), 'node')}", *kernels]
     return "; ".join(words)
 
@@ -87,10 +78,7 @@ def _theme(colours: dict[str, str]) -> str:
         f".ground{{fill:{bg}}}text{{fill:{fg}}}.small{{fill:{muted}}}.badge{{fill:#111}}"
         f".edge,.node{{stroke:{edge}}}.cut,.stored,.disc{{stroke:{fg}}}"
         f".region{{opacity:{colours['tint']}}}"
-        + "".join(
-            f".{f.letter}{{fill:{f.dark if colours is DARK else f.light}}}"
-            for f in FAMILIES
-        )
+        + "".join(f".{f.letter}{{fill:{f.dark if colours is DARK else f.light}}}" for f in FAMILIES)
     )
 
 
@@ -108,10 +96,7 @@ def graph_svg(picture: Picture) -> str:
     """Return the SVG of a picture."""
     graph, width, height = picture.graph, picture.width, picture.height
     by_number = {node.number: node for node in graph.nodes}
-    parts = [
-        f"<style>{STYLE}</style>",
-        '<rect class="ground" width="100%" height="100%"/>',
-    ]
+    parts = [f"<style>{STYLE}</style>", '<rect class="ground" width="100%" height="100%"/>']
     parts += [
         f'<path class="region" fill="{kernel_colour(kernel)}" d="{path}"/>'
         for kernel, path in enumerate(picture.regions)
@@ -126,9 +111,7 @@ def graph_svg(picture: Picture) -> str:
     )
 
 
-def _edge(
-    edge: GraphEdge, by_number: dict[int, GraphNode], route: Sequence[Point]
-) -> str:
+def _edge(edge: GraphEdge, by_number: dict[int, GraphNode], route: Sequence[Point]) -> str:
     source, target = by_number[edge.source], by_number[edge.target]
     kind = "edge cut" if is_cut(source, target) else "edge"
     return f'<path class="{kind}" d="{curve(route)}"/>'
@@ -139,13 +122,9 @@ def _node(node: GraphNode, box: Box) -> str:
     label, family = escape(node.label), node.family
     kind = f"node {family.letter}" + ("" if node.stored_by is None else " stored")
     shape = outline(family.shape, w, h)
-    parts = [
-        f'<path class="{kind}" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>'
-    ]
+    parts = [f'<path class="{kind}" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>']
     if node.role == "movement":
-        parts.append(
-            f'<text class="moved" x="{x:.1f}" y="{y + 3.6:.1f}">{label}</text>'
-        )
+        parts.append(f'<text class="moved" x="{x:.1f}" y="{y + 3.6:.1f}">{label}</text>')
     else:
         size = escape(second_line(node))
         parts.append(f'<text x="{x:.1f}" y="{y - 2:.1f}">{label}</text>')
@@ -182,9 +161,7 @@ def _path(*parts: str | float) -> str:
     text = ""
     for part in parts:
         isolated = not text or text[-1].isalpha() or isinstance(part, str)
-        text += ("" if isolated else " ") + (
-            part if isinstance(part, str) else f"{part:g}"
-        )
+        text += ("" if isolated else " ") + (part if isinstance(part, str) else f"{part:g}")
     return f"{text}Z"
 
 

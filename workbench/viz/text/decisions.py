@@ -26,9 +26,7 @@ def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
     that is fused although that costs something; of a single kernel without one, the value at
     which it could have ended. "" where there is nothing to say."""
     ranks = {d.rank: d for d in decisions if d.rank is not None}
-    rows = [
-        ranks[rank] for rank in sorted(ranks) if kernels == 1 or ranks[rank].tradeoff
-    ]
+    rows = [ranks[rank] for rank in sorted(ranks) if kernels == 1 or ranks[rank].tradeoff]
     if not rows:
         return ""
     heading = (

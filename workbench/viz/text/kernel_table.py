@@ -29,9 +29,7 @@ class KernelTable:
         every = range(len(self.kernels))
         rows = list(self._lines(every, self.repeats, ""))
         rows.append(self._cells("", "total", every, ""))
-        number, title, *others = (
-            max(map(len, column)) for column in zip(*rows, strict=True)
-        )
+        number, title, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = []
         for first, second, *numbers, where in rows:
             cells = [f"{first:>{number}}", f"{second:{title}}"]
@@ -39,9 +37,7 @@ class KernelTable:
             lines.append("  ".join([*cells, where]).rstrip())
         return "\n".join(lines)
 
-    def _lines(
-        self, places: range, repeats: Sequence[PlanRepeat], indent: str
-    ) -> Iterator[Cells]:
+    def _lines(self, places: range, repeats: Sequence[PlanRepeat], indent: str) -> Iterator[Cells]:
         """Yield a line per kernel at some places; of a repeat its own, and those of one time."""
         at = places.start
         while at < places.stop:

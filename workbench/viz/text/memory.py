@@ -35,7 +35,5 @@ def _line(
     bar = "#" * max(int(step.bytes > 0), round(WIDTH * step.bytes / most))
     values = plural(len(step.values), "value")
     peak = "  <- the most" if number == chart.peak else ""
-    text = (
-        f"  {place:>4}  {bytes_text(step.bytes):>8}  {bar:{WIDTH}}  {values}  {title}"
-    )
+    text = f"  {place:>4}  {bytes_text(step.bytes):>8}  {bar:{WIDTH}}  {values}  {title}"
     return f"{text.rstrip()}{peak}"

@@ -12,9 +12,7 @@ def nest_text(nest: Nest) -> str:
     """Return the rows as aligned text: per buffer `stride | bytes`."""
     names = [b.name for b in nest.buffers]
     heads = [" ".join(filter(None, (b.user, b.name, b.role))) for b in nest.buffers]
-    cells = [
-        (_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows
-    ]
+    cells = [(_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows]
     axes = [(a, c) for (a, c), r in zip(cells, nest.rows, strict=True) if r.axis]
     first = max([len("loop"), *[len(a) for a, _ in axes]])
     widths = [max([len(h), *[len(c[i]) for _, c in axes]]) for i, h in enumerate(heads)]
@@ -27,9 +25,7 @@ def nest_text(nest: Nest) -> str:
     return "\n".join(lines)
 
 
-def _aligned(
-    first: str, cells: Sequence[str], width: int, widths: Sequence[int]
-) -> str:
+def _aligned(first: str, cells: Sequence[str], width: int, widths: Sequence[int]) -> str:
     parts = [f"{c:{w}}" for c, w in zip(cells, widths, strict=True)]
     return "   ".join([f"{first:{width}}", *parts]).rstrip()
 

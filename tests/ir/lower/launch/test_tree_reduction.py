@@ -25,10 +25,7 @@ REDUCTIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]
     "sum": (lambda x: x.sum(1), lambda a: a.sum(1)),
     "max": (lambda x: x.max(1), lambda a: a.max(1)),
     "prod": (lambda x: x.prod(1), lambda a: a.prod(1)),
-    "two at once": (
-        lambda x: x.sum(1) * (x * x).sum(1),
-        lambda a: a.sum(1) * (a * a).sum(1),
-    ),
+    "two at once": (lambda x: x.sum(1) * (x * x).sum(1), lambda a: a.sum(1) * (a * a).sum(1)),
 }
 
 
@@ -80,14 +77,10 @@ def test_rows_beside_each_other() -> None:
     rng = np.random.default_rng(0)
     values = rng.standard_normal((4, 96, 12), dtype=np.float32)
     x = Tensor(values).realize()
-    kernel = grouped(
-        x.sum(1), 6, Opt(OptOps.LOCAL, "g1", 4), Opt(OptOps.UPCAST, "g1", 3)
-    )
+    kernel = grouped(x.sum(1), 6, Opt(OptOps.LOCAL, "g1", 4), Opt(OptOps.UPCAST, "g1", 3))
     trace = emulate(kernel, GPU)
     assert trace.launch.group == (4, 6) and not trace.findings
-    np.testing.assert_allclose(
-        values_of(trace), values.sum(1).ravel(), rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(values_of(trace), values.sum(1).ravel(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_sum_of_sums() -> None:

@@ -30,10 +30,7 @@ REDUCTIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]
     "sum": (lambda x: x.sum(1), lambda a: a.sum(1)),
     "max": (lambda x: x.max(1), lambda a: a.max(1)),
     "prod": (lambda x: x.prod(1), lambda a: a.prod(1)),
-    "two at once": (
-        lambda x: x.sum(1) * (x * x).sum(1),
-        lambda a: a.sum(1) * (a * a).sum(1),
-    ),
+    "two at once": (lambda x: x.sum(1) * (x * x).sum(1), lambda a: a.sum(1) * (a * a).sum(1)),
 }
 NUMBERS = [
     dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32,
@@ -62,9 +59,7 @@ def right(kernel: Kernel, target: Target, expected: Array) -> Trace:
 
 
 def shared(linear: tuple[UOp, ...]) -> list[tuple[int, ...]]:
-    return [
-        n.memory_shape for n in linear if n.op is Ops.DEFINE and n.space == "shared"
-    ]
+    return [n.memory_shape for n in linear if n.op is Ops.DEFINE and n.space == "shared"]
 
 
 LANES = 16, 32, 64
@@ -166,9 +161,7 @@ def test_rows_beside_each_other() -> None:
     opts = Opt(OptOps.LOCAL, "g1", 4), Opt(OptOps.UPCAST, "g1", 3), group(48)
     trace = right(applied(x.sum(1), *opts), with_warps(32), values.sum(1))
     assert trace.launch.group == (4, 48) and trace.shuffles
-    assert shared(trace.linear) == [(4, 3, 3)], (
-        "of a row three cells, for three results"
-    )
+    assert shared(trace.linear) == [(4, 3, 3)], "of a row three cells, for three results"
 
 
 def test_a_sum_of_sums() -> None:
@@ -180,9 +173,7 @@ def test_a_sum_of_sums() -> None:
     assert sorted(trace.launch.group) == [8, 32] and trace.shuffles
 
 
-@pytest.mark.parametrize(
-    "machine", ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3"]
-)
+@pytest.mark.parametrize("machine", ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3"])
 def test_default_opts_use_them(machine: str) -> None:
     values = np.random.default_rng(2).standard_normal((6, 512), dtype=np.float32)
     wide = values.astype(np.float64)

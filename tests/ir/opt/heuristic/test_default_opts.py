@@ -48,9 +48,7 @@ PRODUCTS = {
     "few columns": lambda: zeros(512, 64) @ zeros(64, 7),
     "conv": lambda: zeros(1, 64, 58, 58).conv2d(zeros(64, 64, 3, 3)),
     "conv of a small image": lambda: zeros(1, 64, 9, 9).conv2d(zeros(64, 64, 3, 3)),
-    "conv, stride 2": lambda: zeros(1, 16, 57, 57).conv2d(
-        zeros(64, 16, 3, 3), stride=2
-    ),
+    "conv, stride 2": lambda: zeros(1, 16, 57, 57).conv2d(zeros(64, 16, 3, 3), stride=2),
 }
 
 
@@ -63,9 +61,7 @@ def test_products_get_a_tile_that_fits_the_registers(name: str, target: str) -> 
     tile = next(step for step in fired if step.name == "register-tile")
     assert set(tile.opts) <= set(opts)  # none was refused
     assert tile.counts["registers"] <= on.vector_registers
-    amounts = [
-        o.arg for o in tile.opts if o.op is OptOps.UPCAST and isinstance(o.arg, int)
-    ]
+    amounts = [o.arg for o in tile.opts if o.op is OptOps.UPCAST and isinstance(o.arg, int)]
     assert math.prod(amounts) >= 4 * on.vector_width(4)
     assert upcast(variant) >= math.prod(amounts)
 
@@ -135,9 +131,7 @@ def test_an_operand_from_the_same_buffer_as_the_other_is_packed(name: str) -> No
 
 
 @pytest.mark.parametrize("steps_of_sum", [1024, 1000])
-def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(
-    steps_of_sum: int,
-) -> None:
+def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(steps_of_sum: int) -> None:
     """In a.T @ b each step reads another line of a, more of them than a core's first cache has."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, (steps_of_sum, n)).astype(np.float32) for n in (48, 72))
@@ -184,10 +178,7 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
     (columns,) = kernels(zeros(3000, 2000).sum(axis=0))
     tile = int(steps(product, AVX2)["pack-operand"].counts["tile_bytes"])
     row = 4 * int(steps(columns, AVX2)["reduce-outside"].counts["row_bytes"])
-    for kernel, name, least in (
-        (product, "pack-operand", tile),
-        (columns, "reduce-outside", row),
-    ):
+    for kernel, name, least in ((product, "pack-operand", tile), (columns, "reduce-outside", row)):
         holds, lacks = (_with_l2(n) for n in (least, least - 1))
         assert name in steps(kernel, holds)
         assert name not in steps(kernel, lacks)
@@ -262,11 +253,7 @@ STRIDED = {
     "few channels": ((1, 3, 64, 64), (32, 3, 3, 3), {"stride": 2}),
     "odd numbers of channels": ((1, 33, 31, 31), (31, 33, 3, 3), {"stride": 2}),
     "a large window": ((1, 13, 37, 37), (7, 13, 5, 5), {"stride": 2}),
-    "each channel for itself": (
-        (1, 32, 57, 57),
-        (32, 1, 3, 3),
-        {"stride": 2, "groups": 32},
-    ),
+    "each channel for itself": ((1, 32, 57, 57), (32, 1, 3, 3), {"stride": 2, "groups": 32}),
 }
 
 
@@ -274,9 +261,7 @@ STRIDED = {
 def test_strided_convolutions_get_lanes(name: str) -> None:
     """Windows are too short to be lanes of a sum, however near their elements lie."""
     image, weight, how = STRIDED[name]
-    variant = heuristic(kernels(zeros(*image).conv2d(zeros(*weight), **how))[-1], AVX2)[
-        0
-    ]
+    variant = heuristic(kernels(zeros(*image).conv2d(zeros(*weight), **how))[-1], AVX2)[0]
     assert upcast(variant) >= AVX2.vector_width(4)
 
 
@@ -309,12 +294,8 @@ def test_the_steps_of_a_scan_in_lanes_have_no_masks() -> None:
     variant, _, fired = heuristic(kernel, AVX2)
     assert "known-masks" in {step.name for step in fired}
     reduces = [n for n in variant.toposort() if n.op is Ops.REDUCE]
-    lanes = [
-        n for n in reduces if any(r.axis_kind is AxisType.UPCAST for r in n.ranges)
-    ]
-    assert lanes and all(
-        r.axis_kind is AxisType.UNROLL for n in lanes for r in n.src[1:]
-    )
+    lanes = [n for n in reduces if any(r.axis_kind is AxisType.UPCAST for r in n.ranges)]
+    assert lanes and all(r.axis_kind is AxisType.UNROLL for n in lanes for r in n.src[1:])
     (kernel,) = kernels(zeros(9, 8).tril().sum(1))
     assert "known-masks" not in {step.name for step in heuristic(kernel, AVX2)[2]}
 
@@ -353,9 +334,7 @@ def test_a_step_says_what_was_applied(entry: Entry, smoke: bool) -> None:
             assert variant is kernel and applied == tuple(proposed)
 
 
-def test_an_opt_that_is_refused_is_not_said_to_be_applied(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_opt_that_is_refused_is_not_said_to_be_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = Opt(OptOps.UPCAST, "g0", 8), Opt(OptOps.UPCAST, "g7", 8)
     offers = [
         HeuristicStep("half", (bad, good), "one is"),

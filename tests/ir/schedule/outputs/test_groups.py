@@ -43,9 +43,7 @@ def adam() -> tuple[Sequence[Tensor], Sequence[Array]]:
     return (step, m2, v2), (p - n2 / (np.sqrt(w2) + 1e-3) * 0.01, n2, w2)
 
 
-def sums(
-    x: Array, y: Array, tx: Tensor, other: Tensor
-) -> tuple[Sequence[Tensor], Sequence[Array]]:
+def sums(x: Array, y: Array, tx: Tensor, other: Tensor) -> tuple[Sequence[Tensor], Sequence[Array]]:
     """Results of a sum, of each other, and of a sum of theirs."""
     total, n = tx.sum(), x.astype(float).sum()
     c, d = total + 2, total * 2
@@ -179,18 +177,12 @@ def _run_all(seed: int, device: str) -> int:
         kernel = tuned(item.kernel, device)
         for _ in range(pick.choice((0, 2))):
             opt = legal_opt(kernel, pick, Device[device].target)
-            kernel = (
-                kernel
-                if opt is None
-                else apply_opt(kernel, opt, Device[device].target)[0]
-            )
+            kernel = kernel if opt is None else apply_opt(kernel, opt, Device[device].target)[0]
         build(kernel, device).program([memory_of(b) for b in item.buffers])
     for number, (tensor, node) in enumerate(zip(tensors, simple, strict=True), 1):
         actual = replace_result(tensor, node.substitute(schedule.stored)).numpy()
         wrong = _cut(drawn, number).wrong(actual)
-        assert not wrong, f"seed {seed}, line {number}: {wrong}\n" + "\n".join(
-            drawn.lines
-        )
+        assert not wrong, f"seed {seed}, line {number}: {wrong}\n" + "\n".join(drawn.lines)
     return sum(len(item.nodes) > 1 for item in schedule.items)
 
 

@@ -10,22 +10,16 @@ from tests.tensor.cases.case import FLOATS, Case, case, values
 
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
-HARD = values(
-    0.0, -0.0, 1e-6, -1e-6, 0.5, -0.5, 3.0, -3.0, 20.0, -20.0, 90.0, -90.0, NAN
-)
+HARD = values(0.0, -0.0, 1e-6, -1e-6, 0.5, -0.5, 3.0, -3.0, 20.0, -20.0, 90.0, -90.0, NAN)
 ENDS = values(INF, -INF)
 
 Call = Callable[[Any], Any]
 
 
-def rows(
-    name: str, ours: Call, theirs: Call, ulps: float = 8, ends: bool = True
-) -> list[Case]:
+def rows(name: str, ours: Call, theirs: Call, ulps: float = 8, ends: bool = True) -> list[Case]:
     """Return rows of a function of one tensor; `ends`: torch has its limits at the infinities."""
     operands: list[Any] = [(3, 4), (0, 3), (), HARD, *([ENDS] if ends else [])]
-    return [
-        case(name, ours, x, torch=theirs, dtypes=FLOATS, ulps=ulps) for x in operands
-    ]
+    return [case(name, ours, x, torch=theirs, dtypes=FLOATS, ulps=ulps) for x in operands]
 
 
 # fmt: off

@@ -63,17 +63,13 @@ def interpolated(
     dtypes: tuple[str, ...] = ("float32", "float64"),
 ) -> Case:
     """Return the row of an interpolation; PyTorch's linear mode has a name by the axes."""
-    name = {"linear": ("linear", "bilinear", "trilinear")[len(size) - 1]}.get(
-        mode, mode
-    )
+    name = {"linear": ("linear", "bilinear", "trilinear")[len(size) - 1]}.get(mode, mode)
     corners = aligned if mode == "linear" else None
     return case(
         "interpolate",
         lambda x: x.interpolate(size, mode, aligned),
         shape,
-        torch=lambda x: functional.interpolate(
-            x, size=size, mode=name, align_corners=corners
-        ),
+        torch=lambda x: functional.interpolate(x, size=size, mode=name, align_corners=corners),
         dtypes=dtypes,
         ulps=64,
     )
@@ -81,9 +77,7 @@ def interpolated(
 
 def created(name: str, call: Any, theirs: Any, *dtypes: str) -> Case:
     """Return the row of a tensor made of numbers."""
-    return case(
-        name, call, torch=theirs, dtypes=dtypes or ("float32",), has_gradient=False
-    )
+    return case(name, call, torch=theirs, dtypes=dtypes or ("float32",), has_gradient=False)
 
 
 CASES = [
@@ -117,9 +111,7 @@ CASES = [
         for a in ((5,), (2, 9), (2, 9, 3), (9, 2, -2), (0.5, 3), (0, 1, 0.25), (5, 5))
     ),
     *(
-        created(
-            "linspace", lambda a=a: Tensor.linspace(*a), lambda a=a: torch.linspace(*a)
-        )
+        created("linspace", lambda a=a: Tensor.linspace(*a), lambda a=a: torch.linspace(*a))
         for a in ((0, 10, 5), (-1, 1, 5), (3, 3, 4), (5, -2, 1), (0, 1, 0))
     ),
     created(
@@ -183,12 +175,7 @@ CASES = [
         has_gradient=False,
     ),
     case(
-        "usum",
-        lambda x, y, z: x.usum(y, z),
-        (2, 3),
-        (3,),
-        (2, 1),
-        torch=lambda x, y, z: x + y + z,
+        "usum", lambda x, y, z: x.usum(y, z), (2, 3), (3,), (2, 1), torch=lambda x, y, z: x + y + z
     ),
     case(
         "uprod",

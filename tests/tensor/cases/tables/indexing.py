@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.peers import torch
-from tests.tensor.cases.case import (
-    ALL,
-    FLOATS,
-    INTS,
-    Operand,
-    case,
-    index,
-    mask,
-    values,
-)
+from tests.tensor.cases.case import ALL, FLOATS, INTS, Operand, case, index, mask, values
 from workbench.tensor import Tensor
 
 NAN, INF = float("nan"), float("inf")
@@ -24,28 +15,17 @@ EDGES = values(3.0, NAN, -INF, 0.0, -0.0, INF, 1e-40, NAN, -1.0, 3.0)
 def permutations(rows: int, count: int, size: int) -> Operand:
     """Return `count` different positions of an axis of `size` for each row."""
     return Operand(
-        lambda rng, _: np.stack(
-            [rng.permutation(size)[:count] for _ in range(rows)]
-        ).astype(np.int32),
+        lambda rng, _: np.stack([rng.permutation(size)[:count] for _ in range(rows)]).astype(
+            np.int32
+        ),
         True,
     )
 
 
 CASES = [
     *(
-        case(
-            "gather",
-            lambda x, i, d=dim: x.gather(d, i),
-            (4, 5),
-            index(shape, count),
-            dtypes=ALL,
-        )
-        for dim, shape, count in (
-            (0, (2, 5), 4),
-            (1, (4, 9), 5),
-            (-1, (2, 3), 5),
-            (0, (0, 5), 4),
-        )
+        case("gather", lambda x, i, d=dim: x.gather(d, i), (4, 5), index(shape, count), dtypes=ALL)
+        for dim, shape, count in ((0, (2, 5), 4), (1, (4, 9), 5), (-1, (2, 3), 5), (0, (0, 5), 4))
     ),
     case("gather", lambda x, i: x.gather(1, i), (2, 3, 4), index((2, 6, 4), 3)),
     case("gather", lambda x, i: x.gather(0, i), (), index((), 1)),
@@ -54,24 +34,9 @@ CASES = [
         for shape in ((4,), (2, 3), ())
     ),
     case("__getitem__", lambda x, i: x[:, i], (5, 3), index((4,), 3)),
-    case(
-        "__getitem__", lambda x, i, j: x[i, j], (5, 3), index((4,), 5), index((4,), 3)
-    ),
-    case(
-        "__getitem__",
-        lambda x, i, j: x[i, :, j],
-        (5, 2, 3),
-        index((4,), 5),
-        index((2, 1), 3),
-    ),
-    case(
-        "__getitem__",
-        lambda x, m: x[m],
-        (3, 4),
-        mask((3, 4)),
-        dtypes=ALL,
-        has_gradient=False,
-    ),
+    case("__getitem__", lambda x, i, j: x[i, j], (5, 3), index((4,), 5), index((4,), 3)),
+    case("__getitem__", lambda x, i, j: x[i, :, j], (5, 2, 3), index((4,), 5), index((2, 1), 3)),
+    case("__getitem__", lambda x, m: x[m], (3, 4), mask((3, 4)), dtypes=ALL, has_gradient=False),
     case("__getitem__", lambda x, m: x[m], (3, 4), mask((3,)), has_gradient=False),
     case("__getitem__", lambda x, m: x[1:, m], (3, 4), mask((4,)), has_gradient=False),
     case("__getitem__", lambda x: x[True], (3, 4)),
@@ -95,16 +60,8 @@ CASES = [
         )
         for shape in ((3, 4), (5, 6))
     ),
-    case(
-        "scatter", lambda x, i, s: x.scatter(0, i, s), (5, 4), index((1, 3), 5), (2, 4)
-    ),
-    case(
-        "scatter",
-        lambda x, i: x.scatter(1, i, 2.5),
-        (3, 6),
-        index((3, 4), 6),
-        dtypes=FLOATS,
-    ),
+    case("scatter", lambda x, i, s: x.scatter(0, i, s), (5, 4), index((1, 3), 5), (2, 4)),
+    case("scatter", lambda x, i: x.scatter(1, i, 2.5), (3, 6), index((3, 4), 6), dtypes=FLOATS),
     case(
         "scatter",
         lambda x, i: x.scatter(1, i, 3, reduce="add"),
@@ -125,9 +82,7 @@ CASES = [
     *(
         case(
             "scatter_reduce",
-            lambda x, i, s, r=reduce, w=with_self: x.scatter_reduce(
-                1, i, s, r, include_self=w
-            ),
+            lambda x, i, s, r=reduce, w=with_self: x.scatter_reduce(1, i, s, r, include_self=w),
             (3, 6),
             index((3, 8), 6),
             (3, 8),
@@ -155,9 +110,7 @@ CASES = [
             lambda x, d=dim, r=reverse: x.sort(d, descending=r),
             shape,
             dtypes=ALL,
-            torch=lambda x, d=dim, r=reverse: torch.sort(
-                x, dim=d, descending=r, stable=True
-            ),
+            torch=lambda x, d=dim, r=reverse: torch.sort(x, dim=d, descending=r, stable=True),
         )
         for shape, dim in (
             ((9,), -1),
@@ -195,9 +148,7 @@ CASES = [
             (5, 6),
             dtypes=ALL,
             has_gradient=False,
-            torch=lambda x, d=dim, r=reverse: torch.argsort(
-                x, dim=d, descending=r, stable=True
-            ),
+            torch=lambda x, d=dim, r=reverse: torch.argsort(x, dim=d, descending=r, stable=True),
         )
         for dim in (0, -1)
         for reverse in (False, True)
@@ -217,22 +168,14 @@ CASES = [
         dtypes=ALL,
         has_gradient=False,
     ),
-    case(
-        "masked_select",
-        lambda x, m: x.masked_select(m),
-        (3, 4),
-        mask((4,)),
-        has_gradient=False,
-    ),
+    case("masked_select", lambda x, m: x.masked_select(m), (3, 4), mask((4,)), has_gradient=False),
     case(
         "masked_select",
         lambda x, m: x.masked_select(m, size=15, fill_value=-1),
         (3, 4),
         mask((3, 4)),
         has_gradient=False,
-        torch=lambda x, m: torch.nn.functional.pad(
-            x[m], (0, 15 - int(m.sum())), value=-1
-        ),
+        torch=lambda x, m: torch.nn.functional.pad(x[m], (0, 15 - int(m.sum())), value=-1),
     ),
     case(
         "masked_select",
@@ -243,20 +186,10 @@ CASES = [
         torch=lambda x, m: x[m][:2],
     ),
     case(
-        "masked_select",
-        lambda x, m: x.masked_select(m),
-        (1200,),
-        mask((1200,)),
-        has_gradient=False,
+        "masked_select", lambda x, m: x.masked_select(m), (1200,), mask((1200,)), has_gradient=False
     ),
     *(
-        case(
-            "nonzero",
-            lambda m: m.nonzero(),
-            mask(shape),
-            has_gradient=False,
-            torch=torch.nonzero,
-        )
+        case("nonzero", lambda m: m.nonzero(), mask(shape), has_gradient=False, torch=torch.nonzero)
         for shape in ((5,), (3, 4), (2, 3, 2), (0, 3), (1100,))
     ),
     case(

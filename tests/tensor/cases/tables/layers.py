@@ -87,9 +87,7 @@ def attention(*operands: Any, **options: Any) -> Case:
         "scaled_dot_product_attention",
         lambda q, k, v, *m: q.scaled_dot_product_attention(k, v, *m, **options),
         *operands,
-        torch=lambda q, k, v, *m: F.scaled_dot_product_attention(
-            q, k, v, *m, **options
-        ),
+        torch=lambda q, k, v, *m: F.scaled_dot_product_attention(q, k, v, *m, **options),
         dtypes=FLOATS,
         ulps=16,
     )

@@ -61,16 +61,7 @@ CASES = [
     case("roll", lambda x: x.roll(3, 1), (2, 0)),
     *(
         case("diagonal", lambda x, a=arguments: x.diagonal(*a), (3, 4, 5), dtypes=ALL)
-        for arguments in (
-            (),
-            (1,),
-            (-2,),
-            (0, 1, 2),
-            (1, -1, 0),
-            (9,),
-            (-9,),
-            (3, 2, 1),
-        )
+        for arguments in ((), (1,), (-2,), (0, 1, 2), (1, -1, 0), (9,), (-9,), (3, 2, 1))
     ),
     case("diagonal", lambda x: x.diagonal(), (5, 2)),
     *(case("diag", lambda x: x.diag(), (n,), dtypes=ALL) for n in (0, 1, 5)),
@@ -103,10 +94,7 @@ CASES = [
     ),
     *(
         case(
-            "repeat_interleave",
-            lambda x, a=arguments: x.repeat_interleave(*a),
-            (2, 3),
-            dtypes=ALL,
+            "repeat_interleave", lambda x, a=arguments: x.repeat_interleave(*a), (2, 3), dtypes=ALL
         )
         for arguments in ((2,), (3, 0), (2, -1), (0, 1), (1, 0))
     ),
@@ -260,20 +248,8 @@ CASES = [
     ),
     case("rearrange", lambda x: x.rearrange("->"), (), torch=lambda x: x),
     # masks
-    case(
-        "masked_fill",
-        lambda x, m: x.masked_fill(m, -2.5),
-        (3, 4),
-        mask((3, 4)),
-        dtypes=FLOATS,
-    ),
-    case(
-        "masked_fill",
-        lambda x, m: x.masked_fill(m, 7),
-        (3, 4),
-        mask((4,)),
-        dtypes=ALL[:-1],
-    ),
+    case("masked_fill", lambda x, m: x.masked_fill(m, -2.5), (3, 4), mask((3, 4)), dtypes=FLOATS),
+    case("masked_fill", lambda x, m: x.masked_fill(m, 7), (3, 4), mask((4,)), dtypes=ALL[:-1]),
     case("masked_fill", lambda x, m, y: x.masked_fill(m, y), (3, 4), mask((3, 1)), ()),
     case("tril", lambda x: Tensor.tril(x), (3, 3), torch=torch.tril),
 ]

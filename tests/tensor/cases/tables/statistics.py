@@ -38,9 +38,7 @@ def statistic(name: str, theirs: Call, ulps: float = 8) -> list[Case]:
     ]
 
 
-def running(
-    name: str, theirs: Call, dtypes: tuple[str, ...], ulps: float = 8
-) -> list[Case]:
+def running(name: str, theirs: Call, dtypes: tuple[str, ...], ulps: float = 8) -> list[Case]:
     """Return rows of a method (axis), up to axes that are cut into blocks."""
     return [
         case(

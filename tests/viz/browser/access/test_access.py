@@ -74,9 +74,7 @@ def scan(browser: Any, tmp_path: Path) -> Iterator[Any]:
     both themes or in one after the other, from that one on."""
     pages = []
 
-    def scan_scenes(
-        html: str, width: int, scenes: Scenes, first: str = ""
-    ) -> dict[str, list[str]]:
+    def scan_scenes(html: str, width: int, scenes: Scenes, first: str = "") -> dict[str, list[str]]:
         path = tmp_path / f"{len(pages)}.html"
         path.write_text(html, encoding="utf-8")
         page = opened(browser, path, width=width)

@@ -59,9 +59,7 @@ def test_what_tells_of_a_kernel_is_nowhere_until_a_guess(
     asked = record(ask)
     plain_row = asked["variants"][0]
     hints = [offer["why"] for offer in plain_row["offers"] if offer["why"]]
-    hints += {"bound": [plain_row["bound"]], "opts": ["auto"], "time": ["ESTIMATE"]}[
-        ask
-    ]
+    hints += {"bound": [plain_row["bound"]], "opts": ["auto"], "time": ["ESTIMATE"]}[ask]
     hints = [hint for hint in hints if hint]
     assert hints
     for page in shown(browser, tmp_path, exported(asked), mode="1"):

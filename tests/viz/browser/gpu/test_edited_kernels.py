@@ -67,9 +67,7 @@ def says(page: Any, words: str) -> str:
     return str(page.inner_text(SAID))
 
 
-def test_an_edited_kernel_is_compared_and_timed(
-    record: dict[str, Any], page: Any
-) -> None:
+def test_an_edited_kernel_is_compared_and_timed(record: dict[str, Any], page: Any) -> None:
     """Beside the kernel that it was edited from, which runs for its time."""
     expect(page.locator(FAULT)).to_contain_text("✓ compiles")
     right = store_in(record).replace(" = ", " = 0.0f + ")
@@ -90,14 +88,10 @@ def test_a_wrong_answer_is_said(record: dict[str, Any], page: Any) -> None:
     assert "WRONG in 40 elements" in says(page, "WRONG")
 
 
-def test_what_the_compiler_refuses_is_at_its_line(
-    record: dict[str, Any], page: Any
-) -> None:
+def test_what_the_compiler_refuses_is_at_its_line(record: dict[str, Any], page: Any) -> None:
     _, at = store_of(record)
     page.fill(EDITOR, text_of(record, "  p0[0] = undefined_name;"))
-    expect(page.locator(FAULT)).to_contain_text(
-        re.compile(rf"line {at + 1}: .*undefined_name")
-    )
+    expect(page.locator(FAULT)).to_contain_text(re.compile(rf"line {at + 1}: .*undefined_name"))
     marked = page.locator(".wb-editor-lines .wb-line").nth(at)
     expect(marked).to_have_class(re.compile("wb-line-error"))
     assert f"at line {at + 1}" in says(page, "undefined_name")
@@ -226,14 +220,10 @@ def test_one_that_does_not_end_costs_the_kernel_alone(
     loop: str, record: dict[str, Any], page: Any
 ) -> None:
     store = store_in(record)
-    page.fill(
-        EDITOR, text_of(record, f"  {loop} {store.replace(';', ' + f32(n);', 1)}")
-    )
+    page.fill(EDITOR, text_of(record, f"  {loop} {store.replace(';', ' + f32(n);', 1)}"))
     assert "goes around more than" in says(page, "is not run")
     ends = "var n = 0u; for (var i = 0u; i < 1000u; i += 1u) { n += i & 0u; }"
-    page.fill(
-        EDITOR, text_of(record, f"  {ends} {store.replace(';', ' + f32(n);', 1)}")
-    )
+    page.fill(EDITOR, text_of(record, f"  {ends} {store.replace(';', ' + f32(n);', 1)}"))
     assert "✓ right" in says(page, "right")
 
 
@@ -241,9 +231,7 @@ def test_the_page_says_what_takes_too_long(record: dict[str, Any], page: Any) ->
     """It waits for a GPU that does not answer no longer than it says, and takes another one."""
     stop_clock(page)
     page.evaluate("() => { GPUQueue.prototype.submit = () => {}; }")
-    page.evaluate(
-        "() => { GPUBuffer.prototype.mapAsync = () => new Promise(() => {}); }"
-    )
+    page.evaluate("() => { GPUBuffer.prototype.mapAsync = () => new Promise(() => {}); }")
     page.fill(EDITOR, text_of(record, store_in(record)))
     page.click("[data-key=run-edit]")
     expect(page.locator("[data-key=run-edit]")).to_have_text("Running…")

@@ -77,10 +77,7 @@ def test_stepping_forward_and_back(stepped: Any) -> None:
     assert step(stepped) == "step 0 of 148"
     assert line(stepped).startswith("g1 in 2 (work-group")
     keys(stepped, "j j j j j")
-    assert (step(stepped), line(stepped)) == (
-        "step 5 of 148, r0 = 0",
-        "for r0 in 2 (reduce):",
-    )
+    assert (step(stepped), line(stepped)) == ("step 5 of 148, r0 = 0", "for r0 in 2 (reduce):")
     keys(stepped, "j j")
     assert line(stepped).startswith("As[l0*16 + l1] = p1[")
     keys(stepped, "k")
@@ -110,14 +107,7 @@ def test_work_items_and_what_they_hold(stepped: Any) -> None:
     stepped.click("[data-key=gpu-lane-37]")
     rows = texts(stepped, ".wb-gpu-registers tr")
     by_name = dict(row.split() for row in rows)
-    assert by_name == {
-        "g1": "0",
-        "g0": "0",
-        "l1": "5",
-        "l0": "2",
-        "acc2": "0",
-        "r0": "0",
-    }
+    assert by_name == {"g1": "0", "g0": "0", "l1": "5", "l0": "2", "acc2": "0", "r0": "0"}
     assert "holds" in stepped.inner_text(".wb-gpu-registers caption")
 
 
@@ -172,9 +162,7 @@ def test_another_group(live: LivePage, stepped: Any) -> None:
     assert request["group"] == [1, 0]
     stepped.focus(".wb")
     keys(stepped, "End")
-    assert "g1 1" in [
-        " ".join(t.split()) for t in texts(stepped, ".wb-gpu-registers tr")
-    ]
+    assert "g1 1" in [" ".join(t.split()) for t in texts(stepped, ".wb-gpu-registers tr")]
 
 
 def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
@@ -188,9 +176,7 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     later = step(stepped)
     found.first.click()
     assert line(stepped).startswith("As[l0*16 + l1] = "), "from the read to the write"
-    cell = stepped.locator(".wb-gpu-cell[aria-selected=true]").get_attribute(
-        "aria-label"
-    )
+    cell = stepped.locator(".wb-gpu-cell[aria-selected=true]").get_attribute("aria-label")
     assert cell.startswith("As[0] = ") and "work-item 0 (0, 0)" in cell
     found.first.click()
     assert step(stepped) == later
@@ -224,9 +210,7 @@ def reads_well(page: Any) -> None:
     assert unexplained(page) == []
 
 
-def test_a_file_of_the_pane_opens_there_and_has_the_steps(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_a_file_of_the_pane_opens_there_and_has_the_steps(browser: Any, tmp_path: Path) -> None:
     """Of a product by a tensor core: an element lights up its lane, a lane its elements."""
     a, b = (Tensor(halves(seed)) for seed in (0, 1))
     ex = explore(a @ b, device="CUDA", target="H100", show="gpu")
@@ -268,9 +252,7 @@ def test_a_line_and_a_cell_are_in_sight(browser: Any, tmp_path: Path) -> None:
     page.locator(".wb-gpu-line:has-text('= p1[')").first.click()
     page.click("[data-key=gpu-next]")
     words = page.inner_text(".wb-gpu-access")
-    assert "no conflict" in words and re.search(
-        r"16 bytes .*, \d parts of 8 work", words
-    )
+    assert "no conflict" in words and re.search(r"16 bytes .*, \d parts of 8 work", words)
     assert page.locator(".wb-gpu-bank i").count() > 32
     assert page.locator(".wb-gpu-conflict").count() == 0
     clipped = page.evaluate(
@@ -334,9 +316,7 @@ def test_counts_stand_beside_lines_of_source(browser: Any, tmp_path: Path) -> No
         page = live.page
         page.focus(".wb")
         live.answer()
-        page.evaluate(
-            "v => show({ variant: v, mode: 'tune', language: 'CUDA' })", variant
-        )
+        page.evaluate("v => show({ variant: v, mode: 'tune', language: 'CUDA' })", variant)
         costs = page.locator(".wb-code-pane .wb-line:has(.wb-line-cost:not(:empty))")
         by_line = {
             text.split("\n")[-1].strip()[:4]: text.split("\n")[1]
@@ -350,9 +330,7 @@ def test_counts_stand_beside_lines_of_source(browser: Any, tmp_path: Path) -> No
         ]
 
 
-def test_words_of_two_halves_of_a_wave_do_not_meet(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_words_of_two_halves_of_a_wave_do_not_meet(browser: Any, tmp_path: Path) -> None:
     """64 work-items, 32 banks: four waves take two passes each, and none is for a conflict."""
     product = explore(array(32, 32) @ array(32, 32), device="HIP", target="MI300X")
     with session_of(product) as there, LivePage(browser, tmp_path, there) as live:
@@ -389,9 +367,7 @@ def test_a_shuffle_shows_whose_value_a_lane_takes(browser: Any, tmp_path: Path) 
         page.evaluate("v => show({ variant: v, mode: 'gpu' })", variant)
         lines = [place for place, each in enumerate(row.lines) if each.distance]
         assert [row.lines[p].distance for p in lines[:5]] == [16, 8, 4, 2, 1]
-        assert {row.lines[p].shuffles for p in lines} == {8 * 4}, (
-            "four warps of a group"
-        )
+        assert {row.lines[p].shuffles for p in lines} == {8 * 4}, "four warps of a group"
         page.click(f"[data-key=gpu-line-{lines[0]}]")
         assert line(page) == "group0w = group0w + shuffle(group0w, lane ^ 16)"
         page.click("[data-key=gpu-lane-35]")

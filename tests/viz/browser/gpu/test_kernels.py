@@ -46,10 +46,7 @@ def all_operations(x: Any, maximum: Any, minimum: Any) -> Any:
 
 
 CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
-    "elementwise": (
-        lambda: (tensor(X) * 2 + 1).relu(),
-        lambda: np.maximum(X * 2 + 1, 0),
-    ),
+    "elementwise": (lambda: (tensor(X) * 2 + 1).relu(), lambda: np.maximum(X * 2 + 1, 0)),
     "sum": (lambda: tensor(X).sum(axis=1), lambda: X.sum(axis=1)),
     "softmax": (
         lambda: tensor(X).softmax(),
@@ -131,9 +128,7 @@ def test_sort(browser: Any, tmp_path: Path) -> None:
 
 def test_sums_of_integers(browser: Any, tmp_path: Path) -> None:
     """They are of 64 bits, as numpy's are, and the browser adds words."""
-    values = (
-        np.random.default_rng(5).integers(-(2**31), 2**31, (6, 37)).astype(np.int32)
-    )
+    values = np.random.default_rng(5).integers(-(2**31), 2**31, (6, 37)).astype(np.int32)
     x = tensor(values)
     cases = {
         "sum": (x.sum(1), values.sum(1, dtype=np.int64)),
@@ -158,9 +153,7 @@ def test_sums_of_integers(browser: Any, tmp_path: Path) -> None:
     leave(browser, page)
 
 
-def test_the_last_bit_of_a_long_integer_is_compared(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_the_last_bit_of_a_long_integer_is_compared(browser: Any, tmp_path: Path) -> None:
     record = record_of(tensor(LONG) + 1)
     lines, at = store_of(record)
     lines[at] = lines[at].replace("1u, 0u", "0u, 0u")

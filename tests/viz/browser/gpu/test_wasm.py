@@ -68,9 +68,7 @@ def test_a_kernel_in_the_page_computes_what_is_right(
     leave(browser, page)
 
 
-@pytest.mark.parametrize(
-    ("rows", "steps", "has_scratch"), [(24, 20, False), (60, 500, True)]
-)
+@pytest.mark.parametrize(("rows", "steps", "has_scratch"), [(24, 20, False), (60, 500, True)])
 def test_a_tile_is_on_the_stack_or_has_memory_of_its_own(
     rows: int, steps: int, has_scratch: bool, browser: Any, tmp_path: Path
 ) -> None:

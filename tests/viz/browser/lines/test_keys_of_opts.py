@@ -20,16 +20,11 @@ MOST_STEPS = 200
 
 
 @pytest.fixture
-def live(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LivePage]:
+def live(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LivePage]:
     """A page of a session that has measured nothing, and knows of no earlier one."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     a, b = array(64, 48), array(48, 32)
-    with (
-        session_of(explore(a @ b)) as session,
-        LivePage(browser, tmp_path, session) as page,
-    ):
+    with session_of(explore(a @ b)) as session, LivePage(browser, tmp_path, session) as page:
         page.answer("ping")
         yield page
 
@@ -53,9 +48,7 @@ def test_search_enter_a_applies_and_the_focus_stays(live: LivePage) -> None:
     second = page.locator(ROWS).nth(1).get_attribute("data-opt")
     applied = requests(live, "apply")
     assert (applied["variant"], applied["opt"]) == (0, second)
-    page.wait_for_selector(
-        "[data-key^=variant-][aria-selected=true]:not([data-key=variant-0])"
-    )
+    page.wait_for_selector("[data-key^=variant-][aria-selected=true]:not([data-key=variant-0])")
     variant = len(live.session.kernels) - 1
     assert [str(o) for o in live.session.kernels[variant].applied_opts] == [second]
 
@@ -139,11 +132,7 @@ def test_steps_go_on_into_the_next_pass(live: LivePage) -> None:
         if now != names[-1]:
             assert texts(page, ".wb-rw-at")[:1] in (
                 [],
-                [
-                    text
-                    for text in texts(page, ".wb-rw-at")
-                    if text.startswith("before")
-                ][:1],
+                [text for text in texts(page, ".wb-rw-at") if text.startswith("before")][:1],
             )
             names.append(now)
     assert len(names) == 4, names

@@ -196,10 +196,7 @@ def test_lines_in_functions_unfold(pages: Pages) -> None:
     unfold = detail.locator("[aria-expanded]")
     own = detail.locator("button.wb-where[data-key^=line-]")
     assert own.first.inner_text() == "In[5]:2"
-    assert (
-        own.nth(1).is_hidden()
-        and unfold.first.get_attribute("aria-expanded") == "false"
-    )
+    assert own.nth(1).is_hidden() and unfold.first.get_attribute("aria-expanded") == "false"
     unfold.first.click()
     assert own.nth(1).is_visible() and own.nth(1).inner_text().startswith("models.py:")
 

@@ -28,13 +28,9 @@ def test_plan_has_a_bar_for_each_kernel(page: Any, record: dict[str, Any]) -> No
     chart = chart_of(record)
     bars = page.locator(".wb-held-bar")
     assert bars.count() == len(chart.steps)
-    heights = [
-        bar.bounding_box()["height"] for bar in page.locator(".wb-held-bar i").all()
-    ]
+    heights = [bar.bounding_box()["height"] for bar in page.locator(".wb-held-bar i").all()]
     assert heights.index(max(heights)) == chart.peak
-    assert page.get_attribute(".wb-held-peak", "aria-label").startswith(
-        "kernel 5: 61.5 KiB live"
-    )
+    assert page.get_attribute(".wb-held-peak", "aria-label").startswith("kernel 5: 61.5 KiB live")
     lines = page.get_attribute(".wb-held-peak", "title").splitlines()
     assert len(lines) == 3 and "48x200: 37.5 KiB" in lines[1]
     bars.nth(2).click()
@@ -57,10 +53,7 @@ def test_enlarged_it_lists_what_lives_when(page: Any, record: dict[str, Any]) ->
     kernels = [chart.steps[place].kernel + 1 for place in (at[0], at[-1])]
     row = page.locator(f"[data-key=life-{number}]")
     assert f"{kernels[0]} to {kernels[1]}" in row.inner_text()
-    bar, span = (
-        row.locator(part).bounding_box()
-        for part in (".wb-held-span i", ".wb-held-span")
-    )
+    bar, span = (row.locator(part).bounding_box() for part in (".wb-held-span i", ".wb-held-span"))
     share = (at[-1] + 1 - at[0]) / len(chart.steps)
     assert bar["width"] / span["width"] == pytest.approx(share, abs=0.05)
     page.click("[data-key=memory-size]")

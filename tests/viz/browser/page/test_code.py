@@ -26,9 +26,7 @@ def test_languages_have_tabs(page: Any, record: Record) -> None:
         assert lines.last.locator("code").inner_text() == code["lines"][-1]
 
 
-def test_the_diff_is_between_the_pinned_variant_and_this_one(
-    page: Any, record: Record
-) -> None:
+def test_the_diff_is_between_the_pinned_variant_and_this_one(page: Any, record: Record) -> None:
     auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
     page.click(f"[data-key=kernel-{record['variants'][auto]['kernel']}]")
     page.click(f"[data-key=variant-{auto}]")
@@ -53,9 +51,7 @@ def test_the_diff_is_between_the_pinned_variant_and_this_one(
     page.wait_for_selector(".wb-added", state="detached")
 
 
-def test_what_a_compiler_says_stands_over_the_code(
-    session: Any, record: Record
-) -> None:
+def test_what_a_compiler_says_stands_over_the_code(session: Any, record: Record) -> None:
     number = len(record["variants"])
     error = {"what": "line 3: expected ';'", "because": "", "try": ""}
     broken = record["variants"][0] | {"name": "edited 1", "parent": 0, "edited": True}
@@ -68,9 +64,7 @@ def test_what_a_compiler_says_stands_over_the_code(
     assert row.split() == ["edited", "1", "!"]
 
 
-def test_code_is_asked_for_again_on_another_device(
-    session: Any, record: Record
-) -> None:
+def test_code_is_asked_for_again_on_another_device(session: Any, record: Record) -> None:
     """Once: a patch that comes after does not ask again."""
     session.click("[data-key=code-asm]")
     code = [c for c in record["variants"][0]["code"] if c["language"] == "C"]
@@ -124,9 +118,7 @@ def _compiled(text: str, assembly: list[str]) -> Record:
     return {"code": code, "error": None}
 
 
-def test_what_one_statement_became_lights_up_on_both_sides(
-    page: Any, record: Record
-) -> None:
+def test_what_one_statement_became_lights_up_on_both_sides(page: Any, record: Record) -> None:
     source, machine = (
         next(c for c in record["variants"][0]["code"] if c["language"] == name)
         for name in ("C", "asm")
@@ -135,17 +127,12 @@ def test_what_one_statement_became_lights_up_on_both_sides(
     statement = max(filter(None, numbers), key=numbers.count)
     page.click("[data-key=mode-side_by_side]")
     left, right = (page.locator(f".wb-side-column >> nth={i}") for i in (0, 1))
-    assert (
-        left.locator(".wb-line").last.inner_text().split("\n")[-1]
-        == source["lines"][-1]
-    )
+    assert left.locator(".wb-line").last.inner_text().split("\n")[-1] == source["lines"][-1]
     line = f"[data-line='{statement}']"
     left.locator(line).hover()
     lit = right.locator(".wb-near")
     assert lit.count() == numbers.count(statement)
-    colours = (
-        "rows => [...new Set(rows.map((row) => getComputedStyle(row).backgroundColor))]"
-    )
+    colours = "rows => [...new Set(rows.map((row) => getComputedStyle(row).backgroundColor))]"
     [colour] = lit.evaluate_all(colours)
     assert left.locator(line).evaluate_all(colours) == [colour]
     assert set(right.locator(".wb-near .wb-of").all_inner_texts()) == {str(statement)}
@@ -157,9 +144,7 @@ def test_what_one_statement_became_lights_up_on_both_sides(
     assert right.locator(".wb-added").count() and left.locator(".wb-removed").count()
 
 
-def test_code_is_compiled_beside_the_editor_while_it_is_typed(
-    session: Any, record: Record
-) -> None:
+def test_code_is_compiled_beside_the_editor_while_it_is_typed(session: Any, record: Record) -> None:
     text = _edit(session, record)
     first = _compiled(text, ["first:", "  retq"])
     _answer(session, first)
@@ -194,9 +179,7 @@ def test_code_is_compiled_beside_the_editor_while_it_is_typed(
     assert [field.input_value() for field in both.all()] == [written] * 2, "if wanted"
 
 
-def test_the_passes_of_the_compiler_say_what_they_changed(
-    session: Any, record: Record
-) -> None:
+def test_the_passes_of_the_compiler_say_what_they_changed(session: Any, record: Record) -> None:
     session.click("[data-key=mode-side_by_side]")
     session.click("[data-key=right-passes]")
     code = copy.deepcopy(record["variants"][0]["code"])
@@ -219,10 +202,7 @@ def test_a_kernel_can_be_read_as_other_devices_would_get_it(
     browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with (
-        session_of(matmul()) as two,
-        LivePage(browser, tmp_path, two, width=1400) as live,
-    ):
+    with session_of(matmul()) as two, LivePage(browser, tmp_path, two, width=1400) as live:
         page, choice = live.page, "[data-key='other languages']"
         others = texts(page, f"{choice} option")
         assert "CUDA" in others and "Metal" in others and "LLVM" not in others
@@ -240,10 +220,7 @@ def test_machine_code_of_two_devices_stands_side_by_side(
 ) -> None:
     """What one statement became has its colour on both sides, and lights up on both."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with (
-        session_of(matmul()) as two,
-        LivePage(browser, tmp_path, two, width=953) as live,
-    ):
+    with session_of(matmul()) as two, LivePage(browser, tmp_path, two, width=953) as live:
         page = live.page
         page.click("[data-key=mode-side_by_side]")
         live.answer("code")
@@ -271,10 +248,7 @@ def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(
     browser: Any, tmp_path: Path
 ) -> None:
     product = explore(array(16, 8) @ array(8, 12), device="LLVM", target="Graviton4")
-    with (
-        session_of(product) as session,
-        LivePage(browser, tmp_path, session) as live,
-    ):
+    with session_of(product) as session, LivePage(browser, tmp_path, session) as live:
         page = live.page
         page.click("[data-key=code-LLVM]")
         live.answer()

@@ -47,9 +47,7 @@ def test_the_sheet_opens_and_closes_by_mouse_and_keys(page: Any) -> None:
 
 
 @pytest.mark.parametrize("source", ["page", "session"])
-def test_the_page_saves_itself(
-    source: str, request: Any, browser: Any, tmp_path: Path
-) -> None:
+def test_the_page_saves_itself(source: str, request: Any, browser: Any, tmp_path: Path) -> None:
     page = request.getfixturevalue(source)
     page.click("[data-key=variant-1], [data-key=variant-0] >> nth=-1")
     keys(page, "p")
@@ -75,9 +73,7 @@ def test_the_page_saves_itself(
 
 def test_a_graph_is_a_drawing_that_any_program_reads(page: Any, tmp_path: Path) -> None:
     sheet(page, "3")
-    root = ElementTree.fromstring(
-        download(page, "svg-graph of Plan", tmp_path).read_text()
-    )
+    root = ElementTree.fromstring(download(page, "svg-graph of Plan", tmp_path).read_text())
     labels = {node.text for node in root.iter(f"{SVG}text")}
     assert {"exp", "+"} <= labels
     assert all(node.tag.startswith(SVG) for node in root.iter()), "no HTML in it"
@@ -122,9 +118,7 @@ def test_panes_are_pictures(page: Any, tmp_path: Path, width: int) -> None:
         keys(page, "Escape")
 
 
-def test_a_picture_shows_what_the_pane_does(
-    page: Any, browser: Any, tmp_path: Path
-) -> None:
+def test_a_picture_shows_what_the_pane_does(page: Any, browser: Any, tmp_path: Path) -> None:
     sheet(page)
     file = download(page, "svg-pane code", tmp_path)
     other = browser.new_page()
@@ -176,9 +170,7 @@ def test_a_loaded_exploration_says_where_it_is_from(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
     words = "From <mine>.json, without data: what is timed here runs on random inputs."
-    for page in shown(
-        browser, tmp_path, exported({**record, "origin": words}), width=953
-    ):
+    for page in shown(browser, tmp_path, exported({**record, "origin": words}), width=953):
         assert page.inner_text(".wb-origin") == words
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0
@@ -215,9 +207,7 @@ def test_a_link_opens_the_same_view(
     other.close()
 
 
-def test_a_link_has_what_is_folded_and_what_stands_side_by_side(
-    page: Any, browser: Any
-) -> None:
+def test_a_link_has_what_is_folded_and_what_stands_side_by_side(page: Any, browser: Any) -> None:
     """For whoever opens it, whatever their own page looks like; and that stays as it is."""
     page.evaluate(COPIED)
     page.click("[data-key=mode-side_by_side]")

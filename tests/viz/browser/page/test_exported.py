@@ -10,9 +10,7 @@ from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, keys, step_twice
 from tests.viz.record.support import exported
 
-HOSTILE = (
-    "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
-)
+HOSTILE = "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
 
 
 def test_words_are_never_markup(browser: Any, record: Record, tmp_path: Path) -> None:
@@ -62,7 +60,5 @@ def test_without_python_the_buttons_say_so(page: Any) -> None:
     page.focus(".wb")
     keys(page, "t")
     page.wait_for_selector(":not(option):text('needs the Python session')")
-    others = page.locator(
-        "[data-key='other languages'] option[disabled]"
-    ).all_inner_texts()
+    others = page.locator("[data-key='other languages'] option[disabled]").all_inner_texts()
     assert "CUDA (needs the Python session)" in others

@@ -30,14 +30,9 @@ def test_everything_can_be_reached_with_keys(page: Any) -> None:
 
 
 def test_no_key_reaches_the_page_around_but_tab_and_save(page: Any) -> None:
-    page.evaluate(
-        "document.addEventListener('keydown', e => (window.pressed ??= []).push(e.key))"
-    )
+    page.evaluate("document.addEventListener('keydown', e => (window.pressed ??= []).push(e.key))")
     page.focus(".wb")
-    keys(
-        page,
-        "a b c d e g i j k m n o q r s t u v w x y z 0 5 9 Enter Space Delete Home",
-    )
+    keys(page, "a b c d e g i j k m n o q r s t u v w x y z 0 5 9 Enter Space Delete Home")
     keys(page, "Shift+A Shift+M Control+s Backspace ArrowLeft F2")
     keys(page, "1")
     page.click("[data-key=loop-0]")

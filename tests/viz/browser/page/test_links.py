@@ -11,9 +11,7 @@ from tests.viz.browser.page.support import Record, selected, texts
 from tests.viz.record.support import exported
 
 
-def test_a_loop_lights_its_code_and_the_code_its_loop(
-    page: Any, record: Record
-) -> None:
+def test_a_loop_lights_its_code_and_the_code_its_loop(page: Any, record: Record) -> None:
     loops = record["variants"][0]["loops"]["rows"]
     inner = max((r for r in loops if r["kind"] == "loop"), key=lambda r: r["depth"])
     row, axis = f"[data-key=loop-{loops.index(inner)}]", inner["axis"]
@@ -36,9 +34,7 @@ def test_a_loop_lights_its_code_and_the_code_its_loop(
     assert len(around) == inner["depth"]
 
 
-def test_a_node_lights_code_and_a_notebook_line_lights_both(
-    page: Any, record: Record
-) -> None:
+def test_a_node_lights_code_and_a_notebook_line_lights_both(page: Any, record: Record) -> None:
     page.click("[data-key=loop-0]")
     statement = next(
         i for i, r in enumerate(record["variants"][0]["loops"]["rows"])
@@ -61,18 +57,14 @@ def lines_of(record: Record, line: int) -> list[int]:
 
 
 def test_pointing_lights_without_moving_anything(page: Any) -> None:
-    boxes = (
-        "[...document.querySelectorAll('.wb *')].map(e => e.getBoundingClientRect().y)"
-    )
+    boxes = "[...document.querySelectorAll('.wb *')].map(e => e.getBoundingClientRect().y)"
     before = page.evaluate(boxes)
     page.hover("[data-key=loop-0]")
     page.wait_for_selector(".wb-code-body .wb-near")
     assert page.evaluate(boxes) == before
 
 
-def test_what_is_marked_is_of_the_variant_that_is_shown(
-    page: Any, record: Record
-) -> None:
+def test_what_is_marked_is_of_the_variant_that_is_shown(page: Any, record: Record) -> None:
     """A line and an opt do not go along to another variant; the variant stays where its kernel
     is chosen again."""
     auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
@@ -94,9 +86,7 @@ def test_a_line_of_code_lights_its_kernel_alone(
     """Other kernels of the same notebook line stay dark."""
     shared = json.loads(json.dumps(record))
     shared["kernels"][1]["line"] = shared["kernels"][0]["line"]
-    lit = (
-        "[...document.querySelectorAll('.wb-kernel.wb-lit')].map((e) => e.dataset.key)"
-    )
+    lit = "[...document.querySelectorAll('.wb-kernel.wb-lit')].map((e) => e.dataset.key)"
     for page in shown(browser, tmp_path, exported(shared)):
         page.click(".wb-code-body [data-item]:has-text('[g0') >> nth=0")
         assert page.evaluate(lit) == ["kernel-0"]

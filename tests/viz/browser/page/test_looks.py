@@ -13,9 +13,7 @@ from tests.viz.record.support import exported
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_has_contrast(
-    browser: Any, record: Record, tmp_path: Path, dark: bool
-) -> None:
+def test_text_has_contrast(browser: Any, record: Record, tmp_path: Path, dark: bool) -> None:
     for page in shown(browser, tmp_path, exported(record), dark=dark):
         page.click("[data-key=loop-0]")
         assert page.evaluate(FAINT) == []
@@ -36,11 +34,5 @@ def test_text_has_contrast(
 def test_a_pane_can_stand_alone(session: Any, only: str, pane: str) -> None:
     session.evaluate("only => show({ only, mode: 'tune' })", only)
     session.wait_for_selector(f".wb[data-only={only}]")
-    panes = (
-        ".wb-nest-pane",
-        ".wb-next-pane",
-        ".wb-code-pane",
-        ".wb-results",
-        ".wb-strip",
-    )
+    panes = (".wb-nest-pane", ".wb-next-pane", ".wb-code-pane", ".wb-results", ".wb-strip")
     assert [p for p in panes if session.is_visible(p)] == [pane]

@@ -67,9 +67,7 @@ def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) ->
     before = page.evaluate(pane)
     page.keyboard.type("r0 unroll")
     rows = page.locator(".wb-offer[data-opt]")
-    assert all(
-        row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[data-opt]")
-    )
+    assert all(row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[data-opt]"))
     assert rows.count() > 0
     page.fill(".wb-find", "no such opt")
     page.wait_for_selector(".wb-next-pane >> text=nothing found")
@@ -102,9 +100,7 @@ def test_what_is_measured_of_an_offer_is_a_speedup_like_the_predicted_one(
         assert texts(page, predicted)[: len(cases)] == ["x1.25"] * len(cases)
 
 
-def test_offers_that_gain_nothing_are_folded(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_offers_that_gain_nothing_are_folded(browser: Any, record: Record, tmp_path: Path) -> None:
     """What is measured stays, whatever it is; where nothing gains, all are there as before."""
     page_record = json.loads(json.dumps(record))
     offers = page_record["variants"][0]["offers"]
@@ -117,9 +113,7 @@ def test_offers_that_gain_nothing_are_folded(
         shown_first = {r.get_attribute("data-opt") for r in page.locator(rows).all()}
         assert shown_first == set(first)
         left = len(offers) - 4
-        assert page.inner_text("[data-key=more]") == (
-            f"{left} more, {left} of them no faster"
-        )
+        assert page.inner_text("[data-key=more]") == (f"{left} more, {left} of them no faster")
         page.click("[data-key=more]")
         assert page.locator(rows).count() == len(offers)
     for offer in offers:
@@ -151,16 +145,8 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
     child = record["variants"][0] | {"name": "UPCAST g0 2", "parent": 0, "opts": [opt]}
     child["timing"] = timing(1.96e-3, spread=0.05)
     number = len(record["variants"])
-    reply = {
-        "id": message["id"],
-        "ok": True,
-        "error": None,
-        "result": {"variant": number},
-    }
-    patch = {
-        "append": {"variants": [child]},
-        "set": [[["variants", number, "note"], "n"]],
-    }
+    reply = {"id": message["id"], "ok": True, "error": None, "result": {"variant": number}}
+    patch = {"append": {"variants": [child]}, "set": [[["variants", number, "note"], "n"]]}
     session.evaluate("m => hear(m)", reply | {"patch": patch})
     session.wait_for_selector(f"[data-key=variant-{number}][aria-selected=true]")
     assert "No measurable difference" in session.inner_text(".wb-about")
@@ -169,8 +155,7 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
     message = session.evaluate("sent.find(m => m.do === 'check')")
     wrong = {"what": "the check failed", "because": "<b>no data</b>", "try": "run"}
     session.evaluate(
-        "m => hear(m)",
-        {"id": message["id"], "ok": False, "error": wrong, "result": None},
+        "m => hear(m)", {"id": message["id"], "ok": False, "error": wrong, "result": None}
     )
     assert "<b>no data</b>" in session.inner_text(".wb-results [role=alert]")
 
@@ -192,14 +177,10 @@ def test_a_late_answer_takes_nobody_back(session: Any, record: Record) -> None:
     session.click(f"[data-key=variant-{other}]")
     send_reply(session, "search", result={"variant": 0})
     session.wait_for_selector("[data-key=search]:text-is('Search')")
-    assert (
-        session.get_attribute(f"[data-key=variant-{other}]", "aria-selected") == "true"
-    )
+    assert session.get_attribute(f"[data-key=variant-{other}]", "aria-selected") == "true"
 
 
-def test_all_that_a_search_tried_is_a_tree(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_all_that_a_search_tried_is_a_tree(browser: Any, record: Record, tmp_path: Path) -> None:
     """The way to the best is open; a branch opens by click and by arrow, and text stays text."""
     trials = [
         [0, None, "start: as given", 2e-3, ""],
@@ -241,8 +222,6 @@ def test_all_that_a_search_tried_is_a_tree(
         assert "never seen" not in page.inner_text(tree)
         keys(page, "ArrowRight j")
         assert focused(page) == "tried-3"
-        other = next(
-            i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0
-        )
+        other = next(i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0)
         page.click(f"[data-key=variant-{other}]")
         assert not page.is_visible(".wb-tried-pane"), "nothing was searched there"

@@ -63,9 +63,7 @@ def test_chips_are_changed_moved_and_removed(
         page.focus("[data-key=opt-0]")
         keys(page, "Delete")
         live.answer("opts")
-        assert (
-            chips(page) == ["UPCAST g0 2", "UNROLL r0 8"] and focused(page) == "opt-0"
-        )
+        assert chips(page) == ["UPCAST g0 2", "UNROLL r0 8"] and focused(page) == "opt-0"
         page.click(":text-is('Apply these')")
         live.answer("paste")
         assert chips(page) == ["UPCAST g0 2", "UNROLL r0 8"]
@@ -88,9 +86,7 @@ def test_chips_are_dragged_and_a_refused_order_says_why(
         page.click("[data-key=variant-2]")
         assert "on plain:" in page.inner_text(".wb-opts-row")
         chip, last = (page.locator(f"[data-key=opt-{place}]") for place in (0, 2))
-        chip.drag_to(
-            last, target_position={"x": last.bounding_box()["width"] - 3, "y": 8}
-        )
+        chip.drag_to(last, target_position={"x": last.bounding_box()["width"] - 3, "y": 8})
         live.answer("opts")
         assert chips(page) == ["UNROLL r0 4", "UNROLL r0 2", "UPCAST g1 2"]
         assert page.inner_text(".wb-opt-verdict") == "legal: 3 opts"
@@ -100,10 +96,7 @@ def test_chips_are_dragged_and_a_refused_order_says_why(
         page.press("[data-key=opt-amount]", "Enter")
         live.answer("opts")
         verdict = " ".join(page.inner_text(".wb-opt-verdict").split())
-        assert (
-            verdict.startswith("✗ cannot apply UNROLL r0 4 because")
-            and " try " in verdict
-        )
+        assert verdict.startswith("✗ cannot apply UNROLL r0 4 because") and " try " in verdict
         last.drag_to(page.locator("[data-key=opt-0]"), target_position={"x": 2, "y": 8})
         live.answer("opts")
         assert chips(page) == ["UPCAST g1 2", "UNROLL r0 4", "UNROLL r0 4 ✗"]
@@ -127,9 +120,7 @@ def test_the_list_as_text_says_what_it_is_applied_to(
     with LivePage(browser, tmp_path, session) as live:
         page = live.page
         live.answer()
-        assert "on the kernel without opts" in page.get_attribute(
-            "[data-key=paste]", "placeholder"
-        )
+        assert "on the kernel without opts" in page.get_attribute("[data-key=paste]", "placeholder")
         page.click("[data-key=variant-1]")
         page.click("[data-key=opts-as]")
         assert page.input_value("[data-key=paste]") == LIST
@@ -160,9 +151,7 @@ def test_variants_say_what_they_are_and_are_named_and_deleted(
     with LivePage(browser, tmp_path, session) as live:
         page = live.page
         live.answer()
-        names = [
-            text.split("\n")[0].strip() for text in texts(page, f"{VARIANT} .wb-words")
-        ]
+        names = [text.split("\n")[0].strip() for text in texts(page, f"{VARIANT} .wb-words")]
         assert names == [
             "plain", "UPCAST g1 2, UNROLL r0 4, UPCAST g0 2", "+ UPCAST g1 2",
             "+ UNROLL r0 2",
@@ -202,9 +191,7 @@ def test_chips_offline_are_to_look_at(
         assert "UNROLL:" in page.inner_text(".wb-opt-open")
         assert page.is_disabled("[data-key=opt-amount]")
         for key in ("opt-amount", "opt-remove", "opt-earlier"):
-            assert "needs the Python session" in page.get_attribute(
-                f"[data-key={key}]", "title"
-            )
+            assert "needs the Python session" in page.get_attribute(f"[data-key={key}]", "title")
         page.focus("[data-key=opt-1]")
         keys(page, "Delete < >")
         page.dispatch_event("[data-key=opt-remove]", "click")
@@ -230,10 +217,7 @@ def test_each_variant_is_copied_as_python_from_its_row(
             place = int(rows.nth(1).get_attribute("data-key").split("-")[1])
             before = rows.nth(1).bounding_box()
             rows.nth(1).click()
-            assert (
-                page.evaluate("window.copied ?? null")
-                != record["variants"][place]["python"]
-            )
+            assert page.evaluate("window.copied ?? null") != record["variants"][place]["python"]
             page.click(f"[data-key=copy-variant-{place}]")
             assert page.evaluate("copied") == record["variants"][place]["python"]
             assert rows.nth(1).bounding_box() == before

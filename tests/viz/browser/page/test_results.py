@@ -74,9 +74,7 @@ def test_below_many_variants_what_is_wrong_and_what_can_be_asked_stay_in_sight(
             covered = """(e) => { const b = e.getBoundingClientRect();
               return !e.contains(document.elementFromPoint(b.x + 9, b.y + b.height / 2)); }"""
             assert not page.locator(part).evaluate(covered), part
-        assert page.locator(".wb-results").evaluate(
-            "e => e.scrollHeight > e.clientHeight"
-        )
+        assert page.locator(".wb-results").evaluate("e => e.scrollHeight > e.clientHeight")
 
 
 def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
@@ -111,9 +109,7 @@ def test_what_is_timed_says_so(session: Any, record: Record) -> None:
     session.wait_for_selector("[data-key=variant-0]:has-text('timing')")
     session.click(f"[data-key=variant-{other}]")
     timed = texts(session, '[aria-label="variants"] :text("timing")')
-    assert len(timed) == 1 and "2.00 ms" not in session.inner_text(
-        ".wb-results .wb-list >> nth=0"
-    )
+    assert len(timed) == 1 and "2.00 ms" not in session.inner_text(".wb-results .wb-list >> nth=0")
 
 
 def test_a_row_says_that_the_machine_was_busy(session: Any) -> None:
@@ -129,9 +125,7 @@ def test_a_row_says_that_the_machine_was_busy(session: Any) -> None:
         assert session.evaluate(said) == lines
 
 
-def test_ratios_are_of_times_of_one_run(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_ratios_are_of_times_of_one_run(browser: Any, record: Record, tmp_path: Path) -> None:
     page_record = json.loads(json.dumps(record))
     (auto,) = [v for v in page_record["variants"] if v["name"] == "auto"][:1]
     auto["kernel"] = 0
@@ -162,11 +156,7 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
     headlines = []
     for median_s, threads, run in ((1e-2, 1, "a"), (1e-2, 2, "a"), (2e-3, 1, "b")):
         for row, s in ((page_record["variants"][0], 0.5), (auto, median_s)):
-            figures = {
-                "gflops": 1 / s,
-                "threads": threads if row is auto else 1,
-                "run": run,
-            }
+            figures = {"gflops": 1 / s, "threads": threads if row is auto else 1, "run": run}
             row["timing"] = with_share(timing(s, spread=0.02) | figures)
         page_record["variants"][0]["timing"]["run"] = "a"
         for page in shown(browser, tmp_path, exported(page_record), width=1900):
@@ -175,19 +165,14 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
             page.get_by_text("roofs as numbers").click()
             label = page.locator(".wb-roof").get_attribute("aria-label")
             assert (
-                "peak 400 GFLOP/s" in label
-                and f"auto: {1e-9 * 1e9 / median_s:.0f} GFLOP" in label
+                "peak 400 GFLOP/s" in label and f"auto: {1e-9 * 1e9 / median_s:.0f} GFLOP" in label
             )
     one, two, over = headlines
-    assert (
-        one == "plain 500 ms ± 2.0% 1.0% → auto 10.0 ms ± 2.0% 50% of one thread's peak"
-    )
+    assert one == "plain 500 ms ± 2.0% 1.0% → auto 10.0 ms ± 2.0% 50% of one thread's peak"
     assert two == (
         "plain 500 ms ± 2.0% 1.0% of one thread's peak → auto 10.0 ms ± 2.0% 25% of peak"
     )
-    assert (
-        over.startswith("plain 500 ms ± 2.0% 1.0%") and "~→ auto 2.00 ms ± 2.0%" in over
-    )
+    assert over.startswith("plain 500 ms ± 2.0% 1.0%") and "~→ auto 2.00 ms ± 2.0%" in over
     assert "250%" not in over, "above the peak nothing is said"
 
 
@@ -196,8 +181,7 @@ def test_times_of_other_runs_are_marked_and_timed_again_together(
 ) -> None:
     page_record = json.loads(json.dumps(record))
     plain, auto = (
-        next(v for v in page_record["variants"] if v["name"] == name)
-        for name in ("plain", "auto")
+        next(v for v in page_record["variants"] if v["name"] == name) for name in ("plain", "auto")
     )
     auto["kernel"] = 0
     place = page_record["variants"].index(auto)
@@ -272,9 +256,7 @@ def test_other_devices_are_folded_and_emulators_stand_apart(
         assert "1.50 s ± 1.0%" in page.inner_text(".wb-results")
 
 
-def test_emulated_times_stand_apart(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_emulated_times_stand_apart(browser: Any, record: Record, tmp_path: Path) -> None:
     emulated = json.loads(json.dumps(record))
     times = timing(1.5, spread=0.01, emulator=True)
     emulated["variants"][0]["timing"] = times | {"device": "PYTHON"}

@@ -18,9 +18,7 @@ from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.viz.record.record import Recorder
 
 
-def test_a_roofline_stands_beside_the_bound(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_a_roofline_stands_beside_the_bound(browser: Any, record: Record, tmp_path: Path) -> None:
     page_record = measured(record)
     usual, fast, _ = page_record["variants"]
     for page in shown(browser, tmp_path, exported(page_record)):
@@ -40,9 +38,7 @@ def test_a_roofline_stands_beside_the_bound(
             assert y == pytest.approx(along(scale["y"], rate), abs=0.6), i
         label = page.get_attribute(".wb-roof", "aria-label")
         assert "peak 200 GFLOP/s" in label and "fast: " in label and "slow" not in label
-        assert {"L1", "L2", "memory"} <= set(
-            page.locator(".wb-roof-name").all_text_contents()
-        )
+        assert {"L1", "L2", "memory"} <= set(page.locator(".wb-roof-name").all_text_contents())
         page.locator(dots).nth(1).click()
         assert selected(page, "variants")[0].startswith("fast")
         page.click("[data-key=fold-roofline]")
@@ -79,10 +75,7 @@ def test_tensor_cores_have_a_roof_of_their_own(browser: Any, tmp_path: Path) -> 
     for page in shown(browser, tmp_path, exported(plain(recorder.record))):
         page.click(f'[data-key="variant-{tile}"]')
         names = page.locator(".wb-roof > .wb-roof-name").all_text_contents()
-        assert names[:2] == [
-            "float16 tensor cores 989,430 GFLOP/s",
-            "peak 66,908 GFLOP/s",
-        ]
+        assert names[:2] == ["float16 tensor cores 989,430 GFLOP/s", "peak 66,908 GFLOP/s"]
         page.click("[data-key=fold-roofline]")
         figures = page.inner_text(".wb-roofline").splitlines()
         assert any("float16 tensor cores" in line for line in figures)
@@ -94,9 +87,7 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll(".wb-roof text")]
 """Returns the size, on the screen, of the smallest text of the roofline."""
 
 
-def test_names_of_dots_stand_apart(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_names_of_dots_stand_apart(browser: Any, record: Record, tmp_path: Path) -> None:
     page_record = measured(record)
     usual, fast, _ = page_record["variants"]
     fast["counts"] = usual["counts"]
@@ -104,9 +95,7 @@ def test_names_of_dots_stand_apart(
     for page in shown(browser, tmp_path, exported(page_record)):
         names = page.locator(".wb-roof-dot .wb-roof-name")
         assert sorted(names.all_text_contents()) == ["fast", "plain"]
-        left, right = sorted(
-            (n.bounding_box() for n in names.all()), key=itemgetter("x")
-        )
+        left, right = sorted((n.bounding_box() for n in names.all()), key=itemgetter("x"))
         upper, lower = sorted((left, right), key=itemgetter("y"))
         aside = left["x"] + left["width"] <= right["x"]
         assert aside or upper["y"] + upper["height"] <= lower["y"] + 3  # below letters
@@ -159,9 +148,7 @@ def measured(record: Record) -> Record:
     peak = {"f32": 2e11, "f64": 1e11}
     bandwidth = [["L1", 4e11], ["L2", 2e11], ["memory", 2e10]]
     page_record["machine"] |= {"peak": peak, "bandwidth": bandwidth, "one_thread": None}
-    page_record["variants"] = [v for v in page_record["variants"] if v["kernel"] == 0][
-        :1
-    ]
+    page_record["variants"] = [v for v in page_record["variants"] if v["kernel"] == 0][:1]
     page_record["kernels"] = page_record["kernels"][:1]
     [usual] = page_record["variants"]
     for name, seconds, emulator in (("fast", 1e-4, False), ("slow", 9.0, True)):

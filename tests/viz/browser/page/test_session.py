@@ -93,14 +93,10 @@ def test_a_list_to_choose_from_stays_while_figures_arrive(
         page.focus(".wb")
         keys(page, "3")
         page.wait_for_selector("select[aria-label=variant]")
-        page.evaluate(
-            "window.before = [...document.querySelectorAll('.wb-header select')]"
-        )
+        page.evaluate("window.before = [...document.querySelectorAll('.wb-header select')]")
         page.evaluate("p => hear({patch: p})", {"append": {}, "set": news})
         page.wait_for_selector(".wb-title >> text=news")
-        assert page.evaluate(
-            "before.length === 3 && before.every((e) => e.isConnected)"
-        )
+        assert page.evaluate("before.length === 3 && before.every((e) => e.isConnected)")
 
 
 def test_a_gpu_is_read_in_its_own_language(session: Any, record: Record) -> None:
@@ -117,9 +113,7 @@ def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
     field = "select[aria-label=device]"
     was = session.input_value(field)
     other = session.eval_on_selector(
-        field,
-        "(e, was) => [...e.options].find((o) => !o.disabled && o.value !== was).value",
-        was,
+        field, "(e, was) => [...e.options].find((o) => !o.disabled && o.value !== was).value", was
     )
     session.select_option(field, other)
     send_reply(session, "device", error={"what": "no", "because": "", "try": ""})
@@ -127,9 +121,7 @@ def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
     assert session.input_value(field) == was
 
 
-def test_what_is_narrow_is_not_cut(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
+def test_what_is_narrow_is_not_cut(browser: Any, record: Record, tmp_path: Path) -> None:
     """A heading is one line, and an error beside the passes can be dismissed."""
     error = {"what": "no", "because": "a reason that is told " * 9, "try": "this"}
     for page in shown(browser, tmp_path, session_page(record), width=953):
@@ -140,9 +132,7 @@ def test_what_is_narrow_is_not_cut(
         keys(page, "c 5")
         send_reply(page, "check", error=error)
         shown_error = page.locator(".wb-notices .wb-error")
-        box, close = (
-            e.bounding_box() for e in (shown_error, shown_error.locator("button"))
-        )
+        box, close = (e.bounding_box() for e in (shown_error, shown_error.locator("button")))
         assert close["y"] + close["height"] <= box["y"] + box["height"]
         shown_error.locator("button").click()
         shown_error.wait_for(state="detached")
@@ -171,9 +161,7 @@ def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     session.wait_for_selector("text=does not answer", state="detached")
 
 
-def test_a_late_answer_still_tells_of_missed_patches(
-    session: Any, record: Record
-) -> None:
+def test_a_late_answer_still_tells_of_missed_patches(session: Any, record: Record) -> None:
     """A busy session may answer after the page has given up waiting; a patch that came before
     the page listened would be missed for good."""
     first = {"append": {}, "set": [[["n"], 1]]}

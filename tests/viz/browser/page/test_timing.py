@@ -54,9 +54,7 @@ def functions() -> Functions:
 
 
 @pytest.mark.parametrize("words", SAYS)
-def test_a_timing_says_the_same_in_the_page_and_in_text(
-    functions: Functions, words: str
-) -> None:
+def test_a_timing_says_the_same_in_the_page_and_in_text(functions: Functions, words: str) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
     row["doubts"] = doubts(row.get("busy"), row["samples"])
     text = functions.evaluate(TEXT, with_share(row))

@@ -54,9 +54,7 @@ def record(recorder: Recorder) -> Record:
 def functions(record: Record) -> Functions:
     """The functions of the page, and the record as `record`."""
     page_functions = Functions()
-    page_functions.evaluate(
-        "(made) => { globalThis.record = withReadings(made); }", record
-    )
+    page_functions.evaluate("(made) => { globalThis.record = withReadings(made); }", record)
     return page_functions
 
 

@@ -26,11 +26,7 @@ def rewrites_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
 def decompose(record: Record) -> Record:
     """Return the row of the pass that the pages show."""
     listed = record["variants"][0]["passes"]
-    return next(
-        record["passes"][p]
-        for p in listed
-        if record["passes"][p]["name"] == "decompose"
-    )
+    return next(record["passes"][p] for p in listed if record["passes"][p]["name"] == "decompose")
 
 
 def where(page: Any) -> str:

@@ -6,13 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from tests.viz.browser.browser import (
-    NODES_IN_SIGHT,
-    drawn,
-    session_page,
-    shown,
-    stop_clock,
-)
+from tests.viz.browser.browser import NODES_IN_SIGHT, drawn, session_page, shown, stop_clock
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
 from tests.viz.record.support import exported, plain
 from tests.viz.session import support as live
@@ -87,23 +81,15 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     number = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
     message = answer(page, "rule_off", {"variant": number})
     assert (message["kernel"], message["of"], message["on"]) == (0, 0, False)
-    assert (
-        message["rule"] == record["rules"][decompose(record)["rewrites"][0][0]]["name"]
-    )
+    assert message["rule"] == record["rules"][decompose(record)["rewrites"][0][0]]["name"]
     assert answer(page, "check", {})["variant"] == number
     assert answer(page, "measure", {})["variants"] == [number, 0]
     page.click('.wb-variant:has-text("plain") >> nth=0')
     page.click('.wb-rw-pass:has-text("decompose")')
 
     page.click('[data-key="bisect"]')
-    answer(
-        page,
-        "bisect",
-        {"pass": place, "step": 2, "rule": "form-fma", "text": "it was 2"},
-    )
-    page.wait_for_function(
-        "document.querySelector('.wb-rw-at').textContent.startsWith('2 of')"
-    )
+    answer(page, "bisect", {"pass": place, "step": 2, "rule": "form-fma", "text": "it was 2"})
+    page.wait_for_function("document.querySelector('.wb-rw-at').textContent.startsWith('2 of')")
 
 
 def test_values_are_asked_for_where_there_are_some(session: Any) -> None:
@@ -117,9 +103,7 @@ def test_values_are_asked_for_where_there_are_some(session: Any) -> None:
     assert "they are in registers" in page.inner_text(".wb-rw-valuebox")
     pick_a_value(page)
     page.click('[data-key="values"]')
-    axes = answer(
-        page, "values", {"value": 2.5, "min": 0, "max": 3, "nan": 0, "shape": [4]}
-    )
+    axes = answer(page, "values", {"value": 2.5, "min": 0, "max": 3, "nan": 0, "shape": [4]})
     assert axes["at"] and set(axes["at"].values()) == {0}
     assert "2.5" in page.inner_text(".wb-rw-values")
 
@@ -142,20 +126,12 @@ def answer(page: Any, do: str, result: Any) -> Record:
     """Answer the last request `do` with a result; return the request."""
     page.wait_for_function("(d) => sent.some((m) => m.do === d)", arg=do)
     request: Record = page.evaluate("(d) => sent.findLast((m) => m.do === d)", do)
-    reply = {
-        "id": request["id"],
-        "ok": True,
-        "error": None,
-        "result": result,
-        "patch": None,
-    }
+    reply = {"id": request["id"], "ok": True, "error": None, "result": result, "patch": None}
     page.evaluate("(reply) => hear(reply)", reply)
     return request
 
 
-def test_bisecting_is_of_the_variant_and_its_answer_stays(
-    session: Any, record: Record
-) -> None:
+def test_bisecting_is_of_the_variant_and_its_answer_stays(session: Any, record: Record) -> None:
     page = session
     stop_clock(page)
     auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")

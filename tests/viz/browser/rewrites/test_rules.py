@@ -45,9 +45,7 @@ def test_a_rule_is_searched_read_and_stepped_through(
         page.click('[data-key="rule-idiv-by-shift"]')
         for place, (pass_place, step) in enumerate(uses[:3], 1):
             page.keyboard.press("n")
-            assert page.inner_text(".wb-rw-rule .wb-uses span") == (
-                f"use {place} of {len(uses)}"
-            )
+            assert page.inner_text(".wb-rw-rule .wb-uses span") == (f"use {place} of {len(uses)}")
             name = record["passes"][pass_place]["name"]
             assert page.inner_text(".wb-rw-head b") == name
             assert page.inner_text(".wb-rw-at").startswith(f"{step} of")

@@ -59,8 +59,7 @@ def test_texts_beside_each_other(page: Any) -> None:
     marked = [row for row in cells if row[0] in ("wb-rw-minus", "wb-rw-plus")]
     assert marked and len(cells) > 2 * len(marked), "the rest of the text is there, too"
     before, after = (
-        {left for kind, left, _ in cells if kind == f"wb-rw-{side}"}
-        for side in ("minus", "plus")
+        {left for kind, left, _ in cells if kind == f"wb-rw-{side}"} for side in ("minus", "plus")
     )
     assert len(before) == len(after) == 1 and before.pop() < after.pop()
     words = page.locator(".wb-rw-states .wb-rw-plus em").all_inner_texts()

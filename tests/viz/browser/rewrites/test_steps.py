@@ -12,7 +12,9 @@ from workbench.ir.text.readable import to_expr
 from workbench.viz.record.record import Recorder
 
 PICKED = ".wb-rw-pass[aria-selected=true]"
-WHERE_AND_SAID = """[".wb-rw-at", ".wb-rw-said"].map((part) => document.querySelector(part).innerText)"""
+WHERE_AND_SAID = (
+    """[".wb-rw-at", ".wb-rw-said"].map((part) => document.querySelector(part).innerText)"""
+)
 
 
 def test_replayed_states_are_those_of_the_record(functions: Functions) -> None:
@@ -42,16 +44,12 @@ def test_replayed_states_are_those_of_the_record(functions: Functions) -> None:
 def test_words_are_those_of_python(functions: Functions, recorder: Recorder) -> None:
     kernels = [kernel.ast for kernel in recorder.kernels]
     nodes = dict.fromkeys(n for k in kernels for n in k.toposort())
-    lines = {
-        n: to_expr(n) for n in nodes if n.dtype.name != "void" and n.op.name != "BLOCK"
-    }
+    lines = {n: to_expr(n) for n in nodes if n.dtype.name != "void" and n.op.name != "BLOCK"}
     short = {n: t for n, t in lines.items() if "\n" not in t and len(t) < 50}
     count = len(plain(recorder.record)["nodes"]["op"])
     places = [recorder._nodes.add(n) for n in short]
     assert max(places) < count, "the record has them all"
-    words = functions.evaluate(
-        "(places) => places.map((n) => inline(record.nodes, n, 90))", places
-    )
+    words = functions.evaluate("(places) => places.map((n) => inline(record.nodes, n, 90))", places)
     wrong = [(a, b) for a, b in zip(words, short.values(), strict=True) if a != b]
     assert len(short) > 60
     assert wrong == []
@@ -71,9 +69,7 @@ def test_keys_step_through_a_pass(page: Any, record: Record) -> None:
         assert where(page) == f"{number} of {len(steps)}"
         rule = record["rules"][steps[number - 1][0]]
         assert rule["name"] in page.inner_text(".wb-rw-rule")
-        assert (
-            page.locator(".wb-rw-minus").count() and page.locator(".wb-rw-plus").count()
-        )
+        assert page.locator(".wb-rw-minus").count() and page.locator(".wb-rw-plus").count()
         page.keyboard.press("j")
     assert where(page).startswith("before the first of "), "on into the next pass"
     page.keyboard.press("k")
@@ -86,9 +82,7 @@ def test_keys_step_through_a_pass(page: Any, record: Record) -> None:
     page.keyboard.press("k")
     assert where(page) == f"{len(steps) - 1} of {len(steps)}"
     page.keyboard.press("h")
-    assert page.inner_text('.wb-rw-pass[aria-selected="true"]').startswith(
-        "statement-tree"
-    )
+    assert page.inner_text('.wb-rw-pass[aria-selected="true"]').startswith("statement-tree")
     assert page.evaluate("document.title") != "run"
 
 
@@ -109,9 +103,7 @@ def test_keys_stay_inside_where_what_had_the_focus_is_gone(page: Any) -> None:
     assert page.evaluate(inside)
 
 
-def test_a_pass_opens_on_the_picture_of_what_there_is_before_it(
-    page: Any, record: Record
-) -> None:
+def test_a_pass_opens_on_the_picture_of_what_there_is_before_it(page: Any, record: Record) -> None:
     """Nothing is changed yet; where a pass has no steps there are its texts alone."""
     for name in "rangeify", "statement-tree", "linearize":
         page.click(f'.wb-rw-pass:has-text("{name}")')
@@ -149,9 +141,7 @@ def test_what_is_new_is_in_sight_where_the_change_has_no_room(page: Any) -> None
     assert page.evaluate(NODES_IN_SIGHT, ".wb-g-new")
 
 
-def test_a_function_is_stepped_through_as_it_lists_its_steps(
-    page: Any, record: Record
-) -> None:
+def test_a_function_is_stepped_through_as_it_lists_its_steps(page: Any, record: Record) -> None:
     """Ranges pushed through movement, statements placed into loops, lanes expanded, values hoisted,
     loops closed."""
     names = [rule["name"] for rule in record["rules"]]
@@ -188,8 +178,7 @@ def test_a_pass_in_one_step_says_what_became_of_a_node(page: Any) -> None:
     page.wait_for_selector(".wb-rw-history")
     assert panel.bounding_box()["height"] > 0.4 * main.bounding_box()["height"]
     strip, block = (
-        page.locator(s).bounding_box()
-        for s in (".wb-blocks", ".wb-block[aria-selected=true]")
+        page.locator(s).bounding_box() for s in (".wb-blocks", ".wb-block[aria-selected=true]")
     )
     assert strip["x"] <= block["x"] + 1
     assert block["x"] + block["width"] <= strip["x"] + strip["width"] + 1
@@ -214,6 +203,4 @@ def test_what_is_copied_is_what_is_shown(page: Any, record: Record) -> None:
     last = len(row["rewrites"])
     page.click(f'[data-key="rw-{last}"]')
     page.keyboard.press("y")
-    assert page.evaluate("copied") == binding + str(last - 1).join(
-        row["python"]["match"]
-    )
+    assert page.evaluate("copied") == binding + str(last - 1).join(row["python"]["match"])

@@ -113,9 +113,7 @@ def test_it_is_as_high_as_the_window_has_room(page: Any) -> None:
     for height in (900, 1080, 1400):
         page.set_viewport_size({"width": 1400, "height": height})
         drawn(page)
-        assert (
-            page.evaluate("document.querySelector('.wb').offsetHeight") >= height - 170
-        )
+        assert page.evaluate("document.querySelector('.wb').offsetHeight") >= height - 170
 
 
 def test_between_open_columns_the_reasons_stand_below_the_plan(page: Any) -> None:
@@ -199,9 +197,7 @@ def test_a_divider_is_dragged_or_moved_by_keys_and_remembered(page: Any) -> None
     page.focus("[data-key=divider-right]")
     keys(page, "ArrowLeft")
     assert page.evaluate(WIDTH, ".wb-right") > code + 10
-    assert (
-        page.get_attribute("[data-key=divider-right]", "aria-orientation") == "vertical"
-    )
+    assert page.get_attribute("[data-key=divider-right]", "aria-orientation") == "vertical"
     page.reload()
     page.wait_for_selector(".wb-tune")
     assert page.evaluate(WIDTH, ".wb-left") == pytest.approx(narrower, abs=1)

@@ -47,9 +47,7 @@ def until(selector: str) -> Act:
 
 
 def unfold_everything(page: Any) -> None:
-    page.evaluate(
-        "document.querySelectorAll('details').forEach((e) => { e.open = true; })"
-    )
+    page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
     drawn(page)
 
 

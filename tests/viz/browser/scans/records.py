@@ -45,8 +45,7 @@ def priced(code: Record) -> Record:
         "made_by": {
             "lines": ["entry:", "  COPY $rdi", "  RET", "  MOV $rdi"],
             "passes": [
-                {"name": name, "title": "A pass", "lines": lines}
-                for name, lines in states.items()
+                {"name": name, "title": "A pass", "lines": lines} for name, lines in states.items()
             ],
         },
     }

@@ -22,11 +22,7 @@ from tests.viz.browser.scans.acts import (
 from tests.viz.browser.scans.records import CANDIDATES
 
 Scenes = dict[str, tuple[Act, ...]]
-ERROR = {
-    "what": "cannot compile",
-    "because": "<stdin>:1:9: error: expected expression",
-    "try": "x",
-}
+ERROR = {"what": "cannot compile", "because": "<stdin>:1:9: error: expected expression", "try": "x"}
 FAULT = ERROR | {"line": 1}
 STATUS = {"task": "search", "done": 3, "total": 10, "text": "3 of 10"}
 SEARCH = {

@@ -51,10 +51,7 @@ def findings(browser: Any, tmp_path: Path) -> Iterator[Any]:
     pages = []
 
     def scan(
-        html: str,
-        visited: scenes.Scenes,
-        width: int = 953,
-        themes: Sequence[str] = ("light",),
+        html: str, visited: scenes.Scenes, width: int = 953, themes: Sequence[str] = ("light",)
     ) -> dict[str, dict[str, list[str]]]:
         path = tmp_path / f"{len(pages)}.html"
         path.write_text(html, encoding="utf-8")
@@ -89,9 +86,7 @@ def test_at_other_widths(findings: Any, record: Record, width: int, theme: str) 
     assert findings(session_page(record), scenes.EDITOR, width, themes) == {}
 
 
-def test_heat_where_no_tool_knows_what_instructions_cost(
-    findings: Any, record: Record
-) -> None:
+def test_heat_where_no_tool_knows_what_instructions_cost(findings: Any, record: Record) -> None:
     assert findings(exported(unpriced(record)), scenes.HEAT, themes=THEMES) == {}
 
 
@@ -118,9 +113,7 @@ def test_what_is_wrong_is_reported(findings: Any, record: Record) -> None:
     html = exported(record)
     reported = findings(html, {"spoilt": spoilt, "mended": mended}, themes=THEMES)
     assert reported.keys() == {"spoilt"}
-    assert all(
-        "color-contrast" in str(reported["spoilt"][t]) for t in ("dark", "light")
-    )
+    assert all("color-contrast" in str(reported["spoilt"][t]) for t in ("dark", "light"))
     assert [text.split(" in ")[0] for text in reported["spoilt"]["words"]] == ["qzx"]
 
 

@@ -33,9 +33,7 @@ def meanwhile(
     monkeypatch.setattr(module, name, called)
 
 
-def test_results_are_of_the_device_that_made_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_results_are_of_the_device_that_made_them(monkeypatch: pytest.MonkeyPatch) -> None:
     with session_of(matmul()) as session:
         page = Page(session)
         with monkeypatch.context() as patched:
@@ -69,10 +67,7 @@ def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) 
         done(session, "pin", variant=0)
         done(session, "baseline")
         rows = page.record["baselines"]
-        assert [(r["name"], r["error"]) for r in rows] == [
-            ("mine", None),
-            ("next", None),
-        ]
+        assert [(r["name"], r["error"]) for r in rows] == [("mine", None), ("next", None)]
         run = session.timings[0, "LLVM"].run
         assert rows[0]["timing"]["run"] == run, "as it began"
         assert set(session.timings) == {(0, "LLVM")}
@@ -92,9 +87,7 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
         meanwhile(monkeypatch, measurement, "times", away_and_back)
         done(session, "offers", variant=0)
         finish_jobs(session.jobs)
-        offers = plain(session.row(0))[
-            "offers"
-        ]  # of this device, they came back with it
+        offers = plain(session.row(0))["offers"]  # of this device, they came back with it
         assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
 
 
@@ -128,14 +121,10 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
         assert len(row["timing"]["samples"]) == 1, "what the search has measured"
 
 
-def test_a_search_starts_from_the_fastest_variants_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_search_starts_from_the_fastest_variants_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with session_of(matmul()) as session:
         texts = ["UPCAST g0 2", "UPCAST g0 3", "UPCAST g0 6", "UNROLL r0 2"]
-        numbers = [
-            done(session, "paste", variant=0, text=text)["variant"] for text in texts
-        ]
+        numbers = [done(session, "paste", variant=0, text=text)["variant"] for text in texts]
         done(session, "measure", variants=numbers)
         for number, seconds in zip(numbers, [4e-3, 1e-3, 2e-3, 3e-3], strict=True):
             timing = session.timings[number, session.device]

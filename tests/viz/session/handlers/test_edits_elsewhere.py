@@ -155,12 +155,8 @@ def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
     ("device", "language", "note"),
     [
         pytest.param(GPU, "CUDA", "SASS for sm_90 by NVRTC", marks=NEEDS_NVRTC),
-        pytest.param(
-            "HIP:MI300X", "HIP", "AMDGCN for gfx942 by clang", marks=NEEDS_CLANG
-        ),
-        pytest.param(
-            "OPENCL:Iris Xe", "OpenCL C", "SPIR-V by clang", marks=NEEDS_CLANG
-        ),
+        pytest.param("HIP:MI300X", "HIP", "AMDGCN for gfx942 by clang", marks=NEEDS_CLANG),
+        pytest.param("OPENCL:Iris Xe", "OpenCL C", "SPIR-V by clang", marks=NEEDS_CLANG),
     ],
 )
 def test_text_for_a_gpu_becomes_its_machine_code(

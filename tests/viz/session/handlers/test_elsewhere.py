@@ -71,15 +71,9 @@ def test_its_answer_is_checked_by_the_emulator(there: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_fields",
-    [
-        {"do": "measure", "variants": [0], "cold": False},
-        {"do": "kernels"},
-    ],
+    "request_fields", [{"do": "measure", "variants": [0], "cold": False}, {"do": "kernels"}]
 )
-def test_its_times_are_refused(
-    there: Session, request_fields: dict[str, object]
-) -> None:
+def test_its_times_are_refused(there: Session, request_fields: dict[str, object]) -> None:
     fields = dict(request_fields)
     reply = ask(there, str(fields.pop("do")), **fields)
     assert not reply["ok"] and "predicted, not run here" in reply["error"]["because"]
@@ -155,9 +149,7 @@ def test_what_is_too_large_is_refused_before_memory_is_made(
     ["LLVM", "C", "PYTHON", "OPENCL", "WASM", GPU, PROCESSOR]
     + ["HIP:MI300X", "METAL:M3", "WEBGPU:BROWSER", "OPENCL:Iris Xe"],
 )
-def test_a_page_knows_which_devices_have_machine_code(
-    name: str, nothing_saved: None
-) -> None:
+def test_a_page_knows_which_devices_have_machine_code(name: str, nothing_saved: None) -> None:
     """It offers to show it there alone."""
     device = Device[name]
     if not (device.is_available or device.is_elsewhere):

@@ -20,9 +20,7 @@ NVRTC = nvrtc.toolkit()
 
 def code_of(device: str, target: str) -> dict[str, Any]:
     """Return the programs of a kernel for a machine, by language, when somebody looks."""
-    kernels = explore(
-        Tensor.empty(64, 64) @ Tensor.empty(64, 64), device=device, target=target
-    )
+    kernels = explore(Tensor.empty(64, 64) @ Tensor.empty(64, 64), device=device, target=target)
     with session_of(kernels) as session:
         assert ask(session, "code", variant=0, language="asm")["ok"]
         session_rows = plain(session.row(0))["code"]
@@ -43,9 +41,7 @@ def lines_of_links(row: dict[str, Any]) -> set[int]:
         ("LLVM", "Banana Pi F3", "riscv64 for spacemit-x60", "LLVM"),
     ],
 )
-def test_machine_code_leads_to_its_source(
-    device: str, target: str, isa: str, source: str
-) -> None:
+def test_machine_code_leads_to_its_source(device: str, target: str, isa: str, source: str) -> None:
     code = code_of(device, target)
     row = code["asm"]
     assert row["note"].startswith(isa) and row["device"] == f"{device}:{target}"
@@ -55,9 +51,7 @@ def test_machine_code_leads_to_its_source(
     assert {axis for link in linked for axis in link["axes"]} >= {"r0"}
 
 
-def test_without_nvrtc_it_is_ptx_and_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_nvrtc_it_is_ptx_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc, "toolkit", lambda: None)
     code = code_of("CUDA", "H100")
     assert code["asm"]["note"].startswith("PTX for sm_90 by LLVM")
@@ -66,15 +60,12 @@ def test_without_nvrtc_it_is_ptx_and_says_what_to_install(
 
 
 @pytest.mark.skipif(
-    NVRTC is None or not NVRTC.nvdisasm,
-    reason=f"NVRTC is not here: {install_command('cuda')}",
+    NVRTC is None or not NVRTC.nvdisasm, reason=f"NVRTC is not here: {install_command('cuda')}"
 )
 def test_sass_has_the_registers_in_use() -> None:
     row = code_of("CUDA", "H100")["asm"]
     assert row["note"].startswith("SASS for sm_90 by NVRTC")
-    assert (
-        len(row["live"]) == len(row["lines"]) and max(filter(None, row["live"])) <= 255
-    )
+    assert len(row["live"]) == len(row["lines"]) and max(filter(None, row["live"])) <= 255
     assert lines_of_links(row)
 
 

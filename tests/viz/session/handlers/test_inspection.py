@@ -22,10 +22,7 @@ pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 def node_of(session: Session, op: str, place: int = 0) -> int:
     """Return the first node of a pass's end state with that op."""
-    ops, sources = (
-        plain(session.record)["nodes"]["op"],
-        plain(session.record)["nodes"]["src"],
-    )
+    ops, sources = (plain(session.record)["nodes"]["op"], plain(session.record)["nodes"]["src"])
     stack = list(plain(session.record)["passes"][place]["after"])
     while stack:
         node = stack.pop()
@@ -55,11 +52,7 @@ def test_values(session: Session) -> None:
     here = {"variant": 1, "pass": place, "step": 0}
     node = node_of(session, "REDUCE", place)
     for g0, u0 in ((0, 0), (5, 3)):
-        at = {
-            "g0": g0,
-            "u0": u0,
-            "r0": 3,
-        }  # r0 is closed here: the page sends it all the same
+        at = {"g0": g0, "u0": u0, "r0": 3}  # r0 is closed here: the page sends it all the same
         reply = done(session, "values", **here, node=node, at=at)
         assert reply["value"] == (a @ b)[g0, u0] and reply["shape"] == []
         assert (reply["min"], reply["max"]) == ((a @ b).min(), (a @ b).max())
@@ -91,19 +84,13 @@ def test_why_not_and_rules_off() -> None:
             for row in p["rewrites"] if row[0] == rule
         ]  # fmt: skip
         place, node = steps[0]
-        fired = done(
-            session, "why_not", **{"pass": place}, step=0, node=node, rule=rule
-        )
+        fired = done(session, "why_not", **{"pass": place}, step=0, node=node, rule=rule)
         assert fired["because"].startswith("it fires")
         other = plain(session.record)["passes"][place]["after"][0]
-        reply = done(
-            session, "why_not", **{"pass": place}, step=0, node=other, rule=rule
-        )
+        reply = done(session, "why_not", **{"pass": place}, step=0, node=other, rule=rule)
         assert 0 <= reply["caret_start"] < reply["caret_end"] <= len(reply["text"])
         kernel = plain(session.record)["passes"][place]["kernel"]
-        number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)[
-            "variant"
-        ]
+        number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)["variant"]
         assert plain(session.row(number))["rules_off"] == [names[rule]]
         again = ask(session, "code", variant=number, language="LLVM")
         assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
@@ -116,9 +103,7 @@ def test_why_not_and_rules_off() -> None:
 def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
     """A rule may be in the sets of several passes: where it fired, it is said to fire."""
     x = array(6, 8)
-    with session_of(
-        explore(x.pad(((1, 1), (0, 0))).reshape(4, 16) + x.sum())
-    ) as session:
+    with session_of(explore(x.pad(((1, 1), (0, 0))).reshape(4, 16) + x.sum())) as session:
         for variant in range(len(plain(session.record)["variants"])):
             done(session, "code", variant=variant, language="LLVM")
         rules, names = plain(session.record)["rules"], set()
@@ -142,9 +127,7 @@ def steps(session: Session, reply: Any) -> tuple[str, str]:
     return row["name"], plain(session.record)["rules"][rule]["name"]
 
 
-def test_bisect_is_of_the_variant_that_is_shown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bisect_is_of_the_variant_that_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     right = {"text": "every state computes the same", "pass": None, "step": 0}
     with session_of(explore(matmul_of_halves())) as session:
         assert done(session, "bisect", variant=0) == right

@@ -33,9 +33,7 @@ def handle(session: Session, do: str, **fields: Any) -> Any:
     return plain(session.record)["plan"]["runs"]
 
 
-def test_equal_kernels_are_timed_once(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_kernels_are_timed_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(session)
     tasks: list[Any] = []
     measured = measurement.measured
@@ -91,8 +89,6 @@ def test_another_device_has_times_of_its_own(session: Session) -> None:
     runs = handle(session, "kernels")
     assert all(runs[run["like"]]["predicted_s"] > 0 for run in runs)
     runs = handle(session, "device", name="PYTHON")
-    assert {(r["predicted_s"], r["measured_s"], r["spread"]) for r in runs} == {
-        (None, None, None)
-    }
+    assert {(r["predicted_s"], r["measured_s"], r["spread"]) for r in runs} == {(None, None, None)}
     reply = plain(session.handle({"id": 2, "do": "kernels"}))
     assert reply["error"]["because"] == "an emulator's times say nothing"

@@ -48,9 +48,7 @@ def test_measure(session: Session) -> None:
     assert any("warm" in s["text"] for s in statuses)
 
 
-def test_a_kernel_has_the_time_of_auto_once_that_was_measured(
-    session: Session,
-) -> None:
+def test_a_kernel_has_the_time_of_auto_once_that_was_measured(session: Session) -> None:
     """The list of kernels tells times of the default opts: that of no other variant."""
     done(session, "measure", variants=[0], cold=False)
     run = session.record.plan.runs[0]
@@ -69,10 +67,7 @@ def test_shares_are_of_one_peak(session: Session) -> None:
         done(session, "measure", variants=[0], cold=False)
         rows.append(session.row(0).timing)
     speeds = session.recorder.speeds
-    assert (
-        plain(session.record)["machine"]["one_thread"]["peak"]["f32"]
-        == speeds.peak["f32"].one
-    )
+    assert plain(session.record)["machine"]["one_thread"]["peak"]["f32"] == speeds.peak["f32"].one
     shares = [speeds.share(r.kind, r.threads, 1e9 * r.gflops) for r in rows]
     assert None not in shares
     assert all("peak" in timing_text(row, speeds) for row in rows)
@@ -94,20 +89,14 @@ def test_an_emulator_stands_alone(session: Session) -> None:
     timing = plain(session.row(0))["timing"]
     done(session, "device", name="PYTHON")
     assert plain(session.record)["device"] == "PYTHON"
-    assert (
-        plain(session.row(0))["timing"] is None
-        and plain(session.row(0))["offers"] == []
-    )
+    assert plain(session.row(0))["timing"] is None and plain(session.row(0))["offers"] == []
     done(session, "measure", variants=[0])
     done(session, "check", variant=0)
     assert plain(session.row(0))["timing"]["emulator"]
     text = timing_text(session.row(0).timing, session.recorder.speeds)
     assert "EMULATOR (PYTHON)" in text and "peak" not in text
     done(session, "device", name="LLVM")
-    assert (
-        plain(session.row(0))["timing"] == timing
-        and plain(session.row(0))["check"] is None
-    )
+    assert plain(session.row(0))["timing"] == timing and plain(session.row(0))["check"] is None
 
 
 def test_baselines() -> None:
@@ -125,9 +114,7 @@ def test_baselines() -> None:
         assert broken_row["error"] == "ZeroDivisionError: division by zero"
         assert lazy["timing"] is None and "not computed" in lazy["error"]
         assert ": try numpy arrays" in lazy["error"]
-        assert plain(session.row(0))["timing"], (
-            "the pinned variant was timed in turns with it"
-        )
+        assert plain(session.row(0))["timing"], "the pinned variant was timed in turns with it"
         done(session, "device", name="PYTHON")
         assert "emulator" in ask(session, "baseline")["error"]["because"]
 
@@ -204,9 +191,7 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_c
-def test_devices_are_timed_in_turns_and_stand_beside_each_other(
-    session: Session,
-) -> None:
+def test_devices_are_timed_in_turns_and_stand_beside_each_other(session: Session) -> None:
     """What was timed on another device is timed there again with the new one: times of one run can
     be compared. An emulator's are not."""
 

@@ -21,10 +21,7 @@ def test_each_opt_is_judged_after_the_legal_ones_before_it(session: Session) -> 
     refused = [opt["text"] for opt in reply["opts"] if opt["because"]]
     assert refused == ['UPCAST("g1", 4)'], "g1 is used up; the one after it is judged"
     assert reply["opts"][3]["try"] and reply["text"].startswith(", ".join(LIST))
-    assert [opt["row"]["words"] for opt in reply["opts"]][:2] == [
-        "UPCAST g1 4",
-        "UNROLL r0 4",
-    ]
+    assert [opt["row"]["words"] for opt in reply["opts"]][:2] == ["UPCAST g1 4", "UNROLL r0 4"]
     assert len(session.kernels) == 1 and session.kernels[0] is kernel
     assert plain(session.record)["variants"][0]["opts"] == [], "asking changes nothing"
 
@@ -41,9 +38,7 @@ def test_an_amount_is_changed_and_the_legal_ones_are_told(session: Session) -> N
     assert wrong["because"] == "axis r0 has 8 elements, and 3 does not divide 8"
     order = verdicts(session, ['ORDER("r0", "g1")'], place=0)
     assert order["amounts"] == [] and order["opts"][0]["row"]["amount"] is None
-    reply = ask(
-        session, "opts", variant=0, opts=['ORDER("r0", "g1")'], place=0, amount=1
-    )
+    reply = ask(session, "opts", variant=0, opts=['ORDER("r0", "g1")'], place=0, amount=1)
     assert reply["error"]["because"] == "ORDER takes none"
 
 
@@ -54,9 +49,7 @@ def test_a_list_may_be_one_text(session: Session) -> None:
     assert reply["error"]["what"] == "cannot read the opts"
 
 
-def test_a_list_that_was_edited_comes_from_the_variant_it_was_of(
-    session: Session,
-) -> None:
+def test_a_list_that_was_edited_comes_from_the_variant_it_was_of(session: Session) -> None:
     """And not after its opts: they are in the list. Undo leads back."""
     first = done(session, "paste", variant=0, text=LIST[0])["variant"]
     edited = done(session, "paste", variant=first, text='UPCAST("g1", 2)')["variant"]

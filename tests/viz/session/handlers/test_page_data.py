@@ -18,9 +18,7 @@ def test_a_page_gets_the_buffers_of_a_kernel() -> None:
         done(session, "data", kernel=0)
         data = session.record.kernels[0].data
         assert data is not None and data.error is None
-        expected, *inputs = [
-            np.frombuffer(base64.b64decode(b.data), b.dtype) for b in data.buffers
-        ]
+        expected, *inputs = [np.frombuffer(base64.b64decode(b.data), b.dtype) for b in data.buffers]
         assert [b.written for b in data.buffers] == [True, False, False, False]
         (right,) = ex.kernels[0].run()
         limit = data.buffers[0].tolerance

@@ -146,9 +146,7 @@ def test_what_does_not_run_is_said(
     assert plain(session.record)["plan"]["compared"]["seconds"] is None
 
 
-def test_what_cannot_be_timed(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_timed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no other plan" in refused(session)
     fuse(session, "matmul")
     with monkeypatch.context() as patch:
@@ -158,9 +156,7 @@ def test_what_cannot_be_timed(
     assert "emulator" in refused(session)
 
 
-def test_small_plans_are_timed_without_being_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_small_plans_are_timed_without_being_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
     with session_of(product(), prefetches=True) as session:
         fuse(session, "mul+add")

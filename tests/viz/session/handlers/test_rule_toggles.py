@@ -47,9 +47,7 @@ def _keeps_the_opts(session: Session) -> None:
     assert set(plain(session.row(both))["rules_off"]) == {
         rows[rule]["name"], rows[other]["name"],
     }  # fmt: skip
-    assert (
-        switched(both, other, True) == number and switched(number, rule, True) == auto
-    )
+    assert switched(both, other, True) == number and switched(number, rule, True) == auto
 
 
 def c_of(session: Session) -> str:

@@ -18,9 +18,7 @@ def names(session: Session) -> list[str]:
     return sorted(v["name"] for v in plain(session.record)["variants"])
 
 
-def test_variants_of_another_notebook_come_when_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variants_of_another_notebook_come_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(persistence.NOTEBOOK, "/there/first.ipynb")
     with session_of(matmul()) as session:
         first = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
@@ -48,9 +46,7 @@ def test_variants_of_another_notebook_come_when_asked(
     assert len(both) == 2, "it is of both notebooks now"
 
 
-def test_without_a_notebook_a_process_has_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_notebook_a_process_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(persistence.NOTEBOOK, raising=False)
     with session_of(matmul()) as session:
         done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
@@ -61,9 +57,7 @@ def test_without_a_notebook_a_process_has_its_own(
         assert plain(session.record)["saved"] == 1
 
 
-def test_what_other_notebooks_saved_can_be_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_other_notebooks_saved_can_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(persistence.NOTEBOOK, "/there/first.ipynb")
     with session_of(matmul()) as session:
         done(session, "apply", variant=0, opt='UPCAST("g1", 4)')

@@ -83,9 +83,7 @@ def test_rows_are_what_the_trace_has(product: Session) -> None:
         access = accesses[number]
         assert row.memories[access.memory].name == step.access.name
         np.testing.assert_array_equal(numbers(access.first), step.access.first)
-        np.testing.assert_array_equal(
-            numbers(access.values), step.access.values.ravel()
-        )
+        np.testing.assert_array_equal(numbers(access.values), step.access.values.ravel())
         assert bits(access.active, history.items * access.lanes).all()
         assert access.transactions == step.access.transactions
     total = trace.total("global")
@@ -143,9 +141,7 @@ def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: None) -> 
     there = explore(Tensor(a) @ Tensor(b), device="CUDA", target="H100")
     with session_of(there) as session:
         opt = str(Opt(OptOps.TC, "g0 g1 r0", "16x8x16"))
-        variant = session.handle(
-            {"do": "apply", "variant": 0, "opt": opt}
-        ).result.variant
+        variant = session.handle({"do": "apply", "variant": 0, "opt": opt}).result.variant
         reply = session.handle({"do": "emulate", "variant": variant, "group": [2, 1]})
         assert reply.ok, reply.error
         row = session.row(variant).gpu
@@ -162,19 +158,13 @@ def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: None) -> 
     def tile(number: int, name: str, step: int) -> Array:
         of, register = core.tiles[number], registers[name]
         before = [n for n, at in enumerate(register.steps) if at <= step]
-        values = np.broadcast_to(
-            numbers(register.values[before[-1]]), core.lanes * of.each
-        )
+        values = np.broadcast_to(numbers(register.values[before[-1]]), core.lanes * of.each)
         whole = np.full(of.rows * of.columns, np.nan)
         whole[numbers(of.places)] = values
         return whole.reshape(of.rows, of.columns)
 
     for round_, step in enumerate(steps):
-        rows, columns, sums = (
-            slice(16, 32),
-            slice(16, 24),
-            slice(16 * round_, 16 * round_ + 16),
-        )
+        rows, columns, sums = (slice(16, 32), slice(16, 24), slice(16 * round_, 16 * round_ + 16))
         left, right, added, result = product.registers
         np.testing.assert_array_equal(tile(0, left, step), a[rows, sums])
         np.testing.assert_array_equal(tile(1, right, step), b[sums, columns])

@@ -18,11 +18,7 @@ from workbench.viz.session.session import Session
 def test_apply_makes_a_variant(session: Session) -> None:
     number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
     row = plain(session.row(number))
-    assert (row["name"], row["parent"], row["opts"]) == (
-        "UPCAST g1 4",
-        0,
-        ['UPCAST("g1", 4)'],
-    )
+    assert (row["name"], row["parent"], row["opts"]) == ("UPCAST g1 4", 0, ['UPCAST("g1", 4)'])
     assert row["code"][0]["language"] == "C" and row["loops"]
     patch = ask(session, "apply", variant=number, opt='UPCAST("g0", 2)')["patch"]
     assert [v["parent"] for v in patch["append"]["variants"]] == [number]
@@ -40,17 +36,13 @@ def test_a_list_that_is_not_legal_is_not_applied(session: Session) -> None:
     assert row["opts"] == [legal] and row["error"] is None
 
 
-def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
-    session: Session,
-) -> None:
+def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(session: Session) -> None:
     chosen = session.kernels[0].optimized()
     text = "\n".join(map(str, chosen.applied_opts))
     number = done(session, "paste", variant=0, text=text)["variant"]
     assert plain(session.row(number))["steps"] == []
     assert done(session, "auto", kernel=0)["variant"] == number
-    assert [s["why"] for s in plain(session.row(number))["steps"]] == [
-        s.why for s in chosen.steps
-    ]
+    assert [s["why"] for s in plain(session.row(number))["steps"]] == [s.why for s in chosen.steps]
 
 
 def test_a_variant_that_does_not_compile_is_kept(

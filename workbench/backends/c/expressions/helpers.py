@@ -108,10 +108,7 @@ class Prelude:
         vector, call = self.type(dtype), math_name(name, dtype)
         sources = "xyz"[:arity]
         lanes = _rows(
-            [
-                f"{call}({', '.join(f'{x}[{i}]' for x in sources)})"
-                for i in range(dtype.count)
-            ]
+            [f"{call}({', '.join(f'{x}[{i}]' for x in sources)})" for i in range(dtype.count)]
         )
         return self._add(
             f"{name}_{vector}",
@@ -196,10 +193,7 @@ class Prelude:
             inside = f"x >= {low} ? ({kind})x : x == x ? {least} : 0"
             body = f"return x >= {high} ? {most} : {inside};"
             return self._add(name, head, body, about="clamped; NaN: 0")
-        wide, own = (
-            self.mask(source.bits, dtype.count),
-            self.mask(dtype.bits, dtype.count),
-        )
+        wide, own = (self.mask(source.bits, dtype.count), self.mask(dtype.bits, dtype.count))
         lines = [
             f"{wide} below = x < {low}, above = x >= {high};",
             f"{wide} inside = (x >= {low}) & (x < {high});",
@@ -230,9 +224,7 @@ class Prelude:
         name, scalar = f"{_COMBINED[op]}_{vector}", self._lane(dtype)
         head = f"{scalar} %({vector} x)"
         if half.count == 1:
-            return self._add(
-                name, head, f"return {self._pair(op, half, 'x[0]', 'x[1]')};"
-            )
+            return self._add(name, head, f"return {self._pair(op, half, 'x[0]', 'x[1]')};")
         both = self._pair(op, half, "both.half[0]", "both.half[1]")
         rest = self.combine(op, half)
         return self._add(
@@ -248,9 +240,7 @@ class Prelude:
         vector, sign = self.mask(bits, count), _ON_MASKS[op]
         name = f"{'any' if sign == '|' else 'all'}_{vector}"
         lanes = f" {sign} ".join(f"x[{i}]" for i in range(count))
-        return self._add(
-            name, f"_Bool %({vector} x)", f"return ({_rows_of(lanes)}) != 0;"
-        )
+        return self._add(name, f"_Bool %({vector} x)", f"return ({_rows_of(lanes)}) != 0;")
 
     def load_where(self, dtype: DType) -> str:
         """Elements from p[at] on where the mask holds, 0 elsewhere: no memory is touched there."""

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from workbench.backends.c.expressions.operands import COperands
-from workbench.backends.program.expression import (
-    ATOM,
-    EQUAL,
-    UNARY,
-    Expression,
-    call,
-    paren,
-)
+from workbench.backends.program.expression import ATOM, EQUAL, UNARY, Expression, call, paren
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -50,10 +43,5 @@ def combined(values: COperands, node: UOp) -> Expression:
     return call(values.prelude.combine(node.arg, whole.dtype), vector[0])
 
 
-LANES = {
-    Ops.STACK: stack,
-    Ops.EXTRACT: extract,
-    Ops.SHUFFLE: shuffle,
-    Ops.HREDUCE: combined,
-}
+LANES = {Ops.STACK: stack, Ops.EXTRACT: extract, Ops.SHUFFLE: shuffle, Ops.HREDUCE: combined}
 """The function of each op that moves values between lanes."""

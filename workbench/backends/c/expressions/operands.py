@@ -10,12 +10,7 @@ from __future__ import annotations
 import re
 
 from workbench.backends.c.expressions.helpers import Prelude
-from workbench.backends.c.expressions.types import (
-    constant,
-    lanes,
-    mask_type,
-    scalar_type,
-)
+from workbench.backends.c.expressions.types import constant, lanes, mask_type, scalar_type
 from workbench.backends.program.expression import (
     ATOM,
     LOOSE,

@@ -62,11 +62,7 @@ def arithmetic(values: COperands, node: UOp, count: int) -> Expression:
     if op is Ops.FMOD:
         return _called(values, values.prelude.remainder(dtype), node, count)
     if op not in INFIX:
-        raise CompileError(
-            "render",
-            f"C has no operator for {op.name}",
-            hint=advice(),
-        )
+        raise CompileError("render", f"C has no operator for {op.name}", hint=advice())
     return _narrowed(values, node, _infix(values, node, *INFIX[op]))
 
 
@@ -116,9 +112,7 @@ def _reciprocal(values: COperands, node: UOp, count: int) -> Expression:
 def _function(values: COperands, node: UOp, count: int) -> Expression:
     name = node.op.name.lower()
     if count > 1:
-        return _called(
-            values, values.prelude.each(name, node.dtype, len(node.src)), node, count
-        )
+        return _called(values, values.prelude.each(name, node.dtype, len(node.src)), node, count)
     return _called(values, math_name(name, node.dtype), node, count)
 
 

@@ -42,27 +42,19 @@ _KERNEL = re.compile(r"^\s*\.(?:amdhsa_kernel|visible \.entry) (\w+)", re.MULTIL
 _ENTRY_POINT = re.compile(r'^\s*OpEntryPoint Kernel %\w+ "([^"]+)"', re.MULTILINE)
 
 
-def gpu_source(
-    gpu: GpuTarget, arch: str, linear: tuple[UOp, ...], target: Target
-) -> Source:
+def gpu_source(gpu: GpuTarget, arch: str, linear: tuple[UOp, ...], target: Target) -> Source:
     """Return what LLVM writes for a GPU, as a source to read.
 
     Errors: CompileError for an operation that LLVM lacks there.
     """
     ir = render_gpu(gpu, linear, target)
     code = compile_ir(gpu, arch, ir)
-    positions = [
-        ir.lines[x.source_line - 1] if x.source_line else () for x in code.lines
-    ]
+    positions = [ir.lines[x.source_line - 1] if x.source_line else () for x in code.lines]
     text = "\n".join([line.text for line in code.lines])
-    return replace(
-        ir, language=gpu.language.name, text=text, lines=tuple(positions), linear=linear
-    )
+    return replace(ir, language=gpu.language.name, text=text, lines=tuple(positions), linear=linear)
 
 
-def gpu_machine_code(
-    gpu: GpuTarget, arch: str, source: Source, target: Target
-) -> MachineCode:
+def gpu_machine_code(gpu: GpuTarget, arch: str, source: Source, target: Target) -> MachineCode:
     """Return the machine code of the program that a source is of, by LLVM; its lines are those of
     the source.
 
@@ -91,10 +83,7 @@ def _same_lines(ir: Source, source: Source) -> dict[int, int]:
 
 
 def compile_ir(
-    gpu: GpuTarget,
-    arch: str,
-    ir: Source,
-    line_of: Callable[[int], int] | None = None,
+    gpu: GpuTarget, arch: str, ir: Source, line_of: Callable[[int], int] | None = None
 ) -> MachineCode:
     """Return what LLVM makes of LLVM IR for a GPU; its lines are those of the LLVM IR, or what
     `line_of` makes of them (0: none).
@@ -149,9 +138,7 @@ def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
 def _without_ends(text: str) -> str:
     """Return PTX without the semicolons, and without labels that only debuggers use."""
     lines = (line.rstrip().removesuffix(";") for line in text.splitlines())
-    lines_of_code = (
-        line for line in lines if not line.startswith(("$L__tmp", "$L__func_"))
-    )
+    lines_of_code = (line for line in lines if not line.startswith(("$L__tmp", "$L__func_")))
     return "\n".join(lines_of_code)
 
 

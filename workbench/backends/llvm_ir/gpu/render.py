@@ -14,13 +14,7 @@ from functools import reduce
 from workbench.backends.gpu.wide_index import needs_wide
 from workbench.backends.llvm_ir.gpu.shuffles import shuffled
 from workbench.backends.llvm_ir.gpu.targets import GpuTarget
-from workbench.backends.llvm_ir.instructions import (
-    INDEX_BITS,
-    call,
-    constant,
-    memory_type,
-    type_of,
-)
+from workbench.backends.llvm_ir.instructions import INDEX_BITS, call, constant, memory_type, type_of
 from workbench.backends.llvm_ir.memory import LLVMMemory
 from workbench.backends.llvm_ir.operands import Operands
 from workbench.backends.llvm_ir.ssa import construct_ssa
@@ -107,22 +101,14 @@ def _frame(
 class _WorkItemMemory(LLVMMemory):
     """Memory in address spaces."""
 
-    def __init__(
-        self,
-        gpu: GpuTarget,
-        plan: ProgramAnalysis,
-        operands: Operands,
-        text: LLVMWriter,
-    ):
+    def __init__(self, gpu: GpuTarget, plan: ProgramAnalysis, operands: Operands, text: LLVMWriter):
         super().__init__(plan, frozenset(), operands, text)
         self.gpu = gpu
         self.shared: list[str] = []
         """Lines before the kernel: the arrays of a group."""
 
     def pointer(self, place: UOp) -> str:
-        number = self.gpu.spaces[
-            "global" if place.op is Ops.PARAM else _SPACES[place.space]
-        ]
+        number = self.gpu.spaces["global" if place.op is Ops.PARAM else _SPACES[place.space]]
         return f"ptr addrspace({number})" if number else "ptr"
 
     def arrays(self) -> None:
@@ -168,12 +154,8 @@ class _WorkItemMemory(LLVMMemory):
             value = self.text.step(f"load {element}, {pointer}")
             self.text.put(f"br label %{after}")
             self.text.begin(after)
-            zero = constant(
-                0, dtypes.uint8 if load.dtype.is_bool else load.dtype.scalar
-            )
-            value = self.text.step(
-                f"phi {element} [ {value}, %{inside} ], [ {zero}, %{before} ]"
-            )
+            zero = constant(0, dtypes.uint8 if load.dtype.is_bool else load.dtype.scalar)
+            value = self.text.step(f"phi {element} [ {value}, %{inside} ], [ {zero}, %{before} ]")
             step = f"insertelement {kind} {whole}, {element} {value}, i64 {lane}"
             whole = self.text.step(step) if lane < count - 1 else ""
         return step
@@ -222,13 +204,7 @@ class _WorkItemMemory(LLVMMemory):
 class _WorkItemWalker(LLVMWalker):
     """Writes numbers, barriers and functions."""
 
-    def __init__(
-        self,
-        gpu: GpuTarget,
-        text: LLVMWriter,
-        operands: Operands,
-        memory: LLVMMemory,
-    ):
+    def __init__(self, gpu: GpuTarget, text: LLVMWriter, operands: Operands, memory: LLVMMemory):
         super().__init__(text, operands, memory)
         self.gpu = gpu
 

@@ -94,9 +94,7 @@ def without_marks(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not _MARK.match(line))
 
 
-def lines_of(
-    text: str, statements: Mapping[BlockStatements, Sequence[int]]
-) -> list[AsmLine]:
+def lines_of(text: str, statements: Mapping[BlockStatements, Sequence[int]]) -> list[AsmLine]:
     """Return the lines of SPIR-V, without the decorations, each with its line of the source.
     `statements` are those of the LLVM IR."""
     marks: dict[str, int] = {}
@@ -106,14 +104,10 @@ def lines_of(
     rows = list(_rows(code))
     counts = Counter(row.statements for row in rows if not row.result)
     rest = {
-        key: iter(numbers)
-        for key, numbers in statements.items()
-        if counts[key] == len(numbers)
+        key: iter(numbers) for key, numbers in statements.items() if counts[key] == len(numbers)
     }
     numbers = [
-        marks.get(row.result, 0)
-        if row.result
-        else next(rest.get(row.statements, iter(())), 0)
+        marks.get(row.result, 0) if row.result else next(rest.get(row.statements, iter(())), 0)
         for row in rows
     ]
     following = 0

@@ -9,12 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from workbench.backends.llvm_ir.products.gpu import (
-    Product,
-    Step,
-    amd_product,
-    ptx_product,
-)
+from workbench.backends.llvm_ir.products.gpu import Product, Step, amd_product, ptx_product
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.base.dtypes import DType
@@ -76,17 +71,11 @@ class GpuTarget(ABC):
         """Return the instructions that a work-group waits at."""
 
     def product(
-        self,
-        core: TensorCore,
-        kinds: Sequence[DType],
-        values: Sequence[str],
-        step: Step,
+        self, core: TensorCore, kinds: Sequence[DType], values: Sequence[str], step: Step
     ) -> str:
         """Return the last instruction of C + A @ B of the tiles of a warp; `step` writes one before
         it. Errors: CompileError for an instruction of another family of GPUs."""
-        write = next(
-            (f for word, f in self.products if core.instruction.startswith(word)), None
-        )
+        write = next((f for word, f in self.products if core.instruction.startswith(word)), None)
         if write is None:
             because = f"{self.name} has no instruction for {core}"
             raise CompileError("render", because, hint="the list of opts without TC")
@@ -101,9 +90,7 @@ class GpuTarget(ABC):
     def attributes(self, launch: LaunchShape) -> str:
         """Return the attributes of a kernel."""
 
-    def metadata(
-        self, launch: LaunchShape, warp_lanes: int
-    ) -> Mapping[str, Sequence[int]]:
+    def metadata(self, launch: LaunchShape, warp_lanes: int) -> Mapping[str, Sequence[int]]:
         """Return the metadata of a kernel: numbers by name. `warp_lanes` is 0 where it does not
         depend on them."""
         return {}
@@ -141,9 +128,7 @@ class Nvptx(GpuTarget):
 class Amdgcn(GpuTarget):
     """The machine code of AMD's GPUs."""
 
-    language = Language(
-        "AMDGCN", "the machine code of AMD's GPUs, by LLVM", ";.*$", _MNEMONIC
-    )
+    language = Language("AMDGCN", "the machine code of AMD's GPUs, by LLVM", ";.*$", _MNEMONIC)
     family = "amdgcn"
     triple = "amdgcn-amd-amdhsa"
     convention = "amdgpu_kernel"
@@ -181,9 +166,7 @@ class Amdgcn(GpuTarget):
 class SpirV(GpuTarget):
     """SPIR-V as OpenCL has it, which drivers make machine code of."""
 
-    language = Language(
-        "SPIR-V", "SPIR-V, which drivers compile, by LLVM", ";.*$", r"\bOp[A-Z]\w+"
-    )
+    language = Language("SPIR-V", "SPIR-V, which drivers compile, by LLVM", ";.*$", r"\bOp[A-Z]\w+")
     has_processors = False
     has_masks = False
     family = "spirv"
@@ -212,13 +195,9 @@ class SpirV(GpuTarget):
     def attributes(self, launch: LaunchShape) -> str:
         return ""
 
-    def metadata(
-        self, launch: LaunchShape, warp_lanes: int
-    ) -> Mapping[str, Sequence[int]]:
+    def metadata(self, launch: LaunchShape, warp_lanes: int) -> Mapping[str, Sequence[int]]:
         sizes: dict[str, Sequence[int]] = {"reqd_work_group_size": group_size(launch)}
-        return sizes | (
-            {"intel_reqd_sub_group_size": [warp_lanes]} if warp_lanes else {}
-        )
+        return sizes | ({"intel_reqd_sub_group_size": [warp_lanes]} if warp_lanes else {})
 
 
 PTX = Nvptx()

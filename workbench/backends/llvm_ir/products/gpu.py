@@ -61,10 +61,7 @@ def ptx_product(
     total = type_of(core.accumulator)
     count = core.c.per_lane
     vector = type_of(dtypes_of[2])
-    sums = [
-        (total, step(f"extractelement {vector} {values[2]}, i32 {i}"))
-        for i in range(count)
-    ]
+    sums = [(total, step(f"extractelement {vector} {values[2]}, i32 {i}")) for i in range(count)]
     inputs = [*operands[0], *operands[1], *sums]
     groups, number = [], 0
     for size in (count, len(operands[0]), len(operands[1]), count):
@@ -74,9 +71,7 @@ def ptx_product(
     result = "{ " + ", ".join([total] * count) + " }"
     arguments = ", ".join(f"{kind} {value}" for kind, value in inputs)
     text = f"{core.instruction} {', '.join(groups)}{_SEMICOLON}"
-    parts = step(
-        f'call {result} asm sideeffect "{text}", "{",".join(letters)}"({arguments})'
-    )
+    parts = step(f'call {result} asm sideeffect "{text}", "{",".join(letters)}"({arguments})')
     whole = "poison"
     for i in range(count):
         part = step(f"extractvalue {result} {parts}, {i}")
@@ -93,7 +88,4 @@ def _registers(value: str, dtype: DType, step: Step) -> list[tuple[str, str]]:
         return [("double", value)]
     count = dtype.count * dtype.scalar.bits // 32
     words = step(f"bitcast {type_of(dtype)} {value} to <{count} x i32>")
-    return [
-        ("i32", step(f"extractelement <{count} x i32> {words}, i32 {i}"))
-        for i in range(count)
-    ]
+    return [("i32", step(f"extractelement <{count} x i32> {words}, i32 {i}")) for i in range(count)]

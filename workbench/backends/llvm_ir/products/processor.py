@@ -85,9 +85,7 @@ _PRODUCTS: dict[str, Callable[[TensorCore, Sequence[str], Step], str]] = {
 def _picked(kind: str, vector: str, lanes: Sequence[int], other: str = "poison") -> str:
     """Return the instruction that picks lanes out of a vector, or of two."""
     picks = ", ".join(f"i32 {lane}" for lane in lanes)
-    return (
-        f"shufflevector {kind} {vector}, {kind} {other}, <{len(lanes)} x i32> <{picks}>"
-    )
+    return f"shufflevector {kind} {vector}, {kind} {other}, <{len(lanes)} x i32> <{picks}>"
 
 
 def _joined(parts: Sequence[str], count: int, step: Step) -> str:

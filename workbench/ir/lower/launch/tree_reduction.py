@@ -34,9 +34,7 @@ def halvings(count: int) -> Iterator[int]:
         yield count
 
 
-def tree_loops(
-    items: Sequence[Item], warps: Mapping[UOp, WarpReduction]
-) -> dict[Loop, int]:
+def tree_loops(items: Sequence[Item], warps: Mapping[UOp, WarpReduction]) -> dict[Loop, int]:
     """Return the loops whose reductions a work-group does in halves, each with the number of its
     partial results: the elements of tiles that nothing else reads, or the cells that warps leave of
     them."""

@@ -35,9 +35,7 @@ class WarpTile:
     """A tile that warps combine, as statements: `storage` is what is left of it, `vector` the lane
     axis along which its statements write vectors."""
 
-    def __init__(
-        self, tile: UOp, plan: WarpReduction, storage: Allocation, vector: str | None
-    ):
+    def __init__(self, tile: UOp, plan: WarpReduction, storage: Allocation, vector: str | None):
         self.tile, self.plan = tile, plan
         self.storage, self.vector = storage, vector
 

@@ -23,12 +23,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.nest.launch_dims import (
-    by_names,
-    grid_dims,
-    group_excess,
-    item_dims,
-)
+from workbench.ir.nest.launch_dims import by_names, grid_dims, group_excess, item_dims
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -47,9 +42,7 @@ def work_groups(block: UOp, target: Target) -> UOp:
     items = _Launch("item", block, target)
     body = _Group(block, grid, items).block()
     specials = [*grid.specials, *items.specials]
-    return block.replace(src=(*specials, *body)).substitute(
-        {**grid.numbers, **items.numbers}
-    )
+    return block.replace(src=(*specials, *body)).substitute({**grid.numbers, **items.numbers})
 
 
 class _Launch:
@@ -76,9 +69,7 @@ class _Launch:
         runs = grid_dims([axis.extent for axis in axes], target.grid_limits)
         if runs is None:
             extents = " x ".join(str(axis.extent) for axis in axes)
-            because = (
-                f"a grid of {extents} work-groups is more than {target.device} runs"
-            )
+            because = f"a grid of {extents} work-groups is more than {target.device} runs"
             raise CompileError("work-groups", because, hint="larger work-groups")
         for place, run in enumerate(runs):
             members = [axes[i] for i in run]
@@ -95,9 +86,7 @@ class _Launch:
                 inside = rest % axis.extent if axis is not members[0] else rest
                 self.numbers[axis] = inside
 
-    def _share(
-        self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target
-    ) -> None:
+    def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target) -> None:
         """Axes that never meet share a dimension, as long as the longest."""
         self.places = item_dims(by_names(nests))
         for place in range(len(set(self.places.values()))):

@@ -140,8 +140,7 @@ def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
     second = shl(high, 2 + size) | shr(low, width - 2 - size)
     third = shl(low, 2 + 2 * size - width)
     a, b, c = (
-        (shr(piece, width - size) | layout.one).bitcast(dtype)
-        for piece in (first, second, third)
+        (shr(piece, width - size) | layout.one).bitcast(dtype) for piece in (first, second, third)
     )
     rest = (b + -1.5) * 2.0**-size
     return a - 1.5, fma(c - 1.0, c.like(2.0 ** (-2 * size)), rest)

@@ -95,9 +95,7 @@ def _reduce(x: UOp) -> _Reduced:
     return _Reduced(small.where(quadrant.like(0), quadrant), sine, cosine)
 
 
-def _sine_in_quadrant(
-    size: UOp, quadrant: UOp, part: _Reduced, sign: UOp | None = None
-) -> UOp:
+def _sine_in_quadrant(size: UOp, quadrant: UOp, part: _Reduced, sign: UOp | None = None) -> UOp:
     """Return sin(`part` + `quadrant` * pi/2) with `sign`; NaN for infinities and NaN."""
     uint = quadrant.dtype
     odd = (quadrant & 1).ne(0)

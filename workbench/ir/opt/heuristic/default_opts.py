@@ -51,12 +51,7 @@ from workbench.ir.opt.heuristic.reductions import (
     short_sums,
 )
 from workbench.ir.opt.heuristic.register_tile import register_tile
-from workbench.ir.opt.heuristic.step import (
-    PADDING,
-    HeuristicStep,
-    HeuristicSteps,
-    choose_lanes,
-)
+from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep, HeuristicSteps, choose_lanes
 from workbench.ir.opt.heuristic.strides import (
     GATHERED_REUSE,
     REUSE,
@@ -133,9 +128,7 @@ def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
         across = [a for a, k in strides(load).items() if k == 1 and a.op is Ops.RANGE]
         if len(across) != 1 or across[0].axis_kind is not AxisType.GLOBAL:
             continue
-        splits = [
-            choose_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])
-        ]
+        splits = [choose_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])]
         if all(lanes == wide for lanes, _ in splits):
             why = f"along {axis.axis_name} what is read lies {strides(load)[axis]:,} apart"
             opts = tuple(opt for _, split in splits for opt in split)
@@ -165,11 +158,7 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     counts: dict[str, float] = {}
     for row in kernel.toposort():
         axis = row.src[-1] if row.op is Ops.STAGE else None
-        if (
-            axis is None
-            or axis.op is not Ops.RANGE
-            or axis.axis_kind is not AxisType.FILL
-        ):
+        if axis is None or axis.op is not Ops.RANGE or axis.axis_kind is not AxisType.FILL:
             continue
         lanes, split = choose_lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2))
         if lanes > 1 and not gathers(row.src[0], axis):
@@ -219,17 +208,13 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         counts = {"reuse": reuse, "tile_bytes": copied}
         block = _block(kernel, load, target)
         if block is not None:
-            why += (
-                f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
-            )
+            why += f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
             return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
         if copied < OVERLAP * bytes_in_place:
             opts.append(Opt(OptOps.STAGE, varying[-1].axis_name, slot))
             opts += _transposed_fill(load, tile, target)
         else:
-            why += (
-                "; it stays where it is, since a copy holds each element several times"
-            )
+            why += "; it stays where it is, since a copy holds each element several times"
             counts["bytes_in_place"] = bytes_in_place
         return HeuristicStep("pack-operand", tuple(opts), why, counts)
     return None
@@ -292,10 +277,7 @@ def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
     (reduce,), order = reduces(kernel), kernel.arg.order
     axis = ranges(kernel)[order[-1]]
     around, _ = loops_of(kernel, load)
-    if (
-        not lanes_are_neighbours(load)
-        or axis.extent * target.line_bytes < target.l1_bytes
-    ):
+    if not lanes_are_neighbours(load) or axis.extent * target.line_bytes < target.l1_bytes:
         return None
     if {axis} != {r for r in reduce.src[1:] if not r.axis_kind.is_lane}:
         return None
@@ -351,10 +333,7 @@ STEPS: tuple[Propose, ...] = (
     known_masks,
     reduce_outside,
 )
-SERIAL_STEPS = (
-    *(step for step in STEPS if step not in (pack_operand, threads)),
-    work_items,
-)
+SERIAL_STEPS = (*(step for step in STEPS if step not in (pack_operand, threads)), work_items)
 """Steps where work-items run one after another: a tile in shared memory would be copied in vain."""
 
 

@@ -21,13 +21,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.register_tile import ISSUE, OVERHEAD, best_tile
 from workbench.ir.opt.heuristic.step import HeuristicStep, choose_lanes
-from workbench.ir.opt.heuristic.strides import (
-    dot_axis,
-    itemsize,
-    loads,
-    reduces,
-    unit_axis,
-)
+from workbench.ir.opt.heuristic.strides import dot_axis, itemsize, loads, reduces, unit_axis
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
 ROWS = (4, 3, 2)
@@ -98,8 +92,7 @@ def _tiles(kernel: UOp, target: Target) -> Iterator[DotTile]:
             rows = dict(zip(axes, each, strict=True))
             sums = math.prod(each)
             loaded = sum(
-                math.prod([n for r, n in rows.items() if r in load.ranges])
-                for load in operands
+                math.prod([n for r, n in rows.items() if r in load.ranges]) for load in operands
             )
             if sums + loaded > target.vector_registers:
                 continue

@@ -65,9 +65,7 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     opts = [opt for r, n in best.amounts.items() for opt in split(r, OptOps.UPCAST, n)]
     shape = " x ".join(f"{n} of {r.axis_name}" for r, n in best.amounts.items())
-    why = (
-        f"{shape}: of the tiles that fit the registers, this one's elements share most"
-    )
+    why = f"{shape}: of the tiles that fit the registers, this one's elements share most"
     counts = {
         "loads": best.loads,
         "registers": best.registers,
@@ -86,8 +84,7 @@ def best_tile(kernel: UOp, target: Target) -> Tile | None:
     rows = [
         r
         for r in others
-        if r is not axis
-        and 0 < sum(r not in n.ranges for n in operands) < len(operands)
+        if r is not axis and 0 < sum(r not in n.ranges for n in operands) < len(operands)
     ]
     wide = target.vector_width(itemsize(kernel))
     is_gathered = gathers(kernel, axis)
@@ -112,8 +109,7 @@ def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
     which it can be packed."""
     gathered = [n for n in operands if axis in n.ranges and strides(n).get(axis) != 1]
     return all(
-        any(r.axis_kind is AxisType.GLOBAL for r in n.ranges if r is not axis)
-        for n in gathered
+        any(r.axis_kind is AxisType.GLOBAL for r in n.ranges if r is not axis) for n in gathered
     )
 
 
@@ -128,11 +124,7 @@ def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
 
 
 def _tile(
-    amounts: dict[UOp, int],
-    operands: list[UOp],
-    target: Target,
-    wide: int,
-    gathered: int,
+    amounts: dict[UOp, int], operands: list[UOp], target: Target, wide: int, gathered: int
 ) -> Tile:
     """Return the tile; `gathered` is the number of loads for a vector that is not of neighbours.
     Fewer accumulators than `target.fmas_in_flight` wait for each other."""

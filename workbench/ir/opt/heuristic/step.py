@@ -61,9 +61,7 @@ def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
     return (*padded, Opt(op, name, amount))
 
 
-def choose_lanes(
-    axis: UOp, op: OptKind, choices: tuple[int, ...]
-) -> tuple[int, tuple[Opt, ...]]:
+def choose_lanes(axis: UOp, op: OptKind, choices: tuple[int, ...]) -> tuple[int, tuple[Opt, ...]]:
     """Return (lanes, the opts for them); 1 lane, without opts, where no choice fits.
 
     `choices` are amounts, the best first. Where none of the better half divides the axis, it is

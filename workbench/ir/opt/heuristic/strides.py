@@ -87,9 +87,7 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     """Whether an operand that is gathered along `axis` is used so often that packing it first is
     faster."""
     reductions = reduces(kernel)
-    gathered = [
-        n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1
-    ]
+    gathered = [n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1]
     if len(reductions) != 1 or len(gathered) != 1 or axis in reductions[0].src[1:]:
         return False
     varying, repeating = loops_of(kernel, gathered[0])
@@ -99,9 +97,7 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     if read_by(kernel, source.slot, varying[-1].axis_name) is not gathered[0]:
         return False  # STAGE could not tell it from other reads of the same input
     if varying == [axis] and axis.extent < 2 * FEW_LANES:
-        return (
-            False  # the loop inside of which it would be packed takes half of the lanes
-        )
+        return False  # the loop inside of which it would be packed takes half of the lanes
     least = PACKED_REUSE if dot_axis(reductions[0])[1] == 1 else GATHERED_REUSE
     return math.prod(r.extent for r in repeating) >= least
 

@@ -90,9 +90,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
                 read = construct.load(construct.index(row, parts))
                 replacements[node] = node.rebuild((read, parts))
             else:
-                replacements[node] = node.rebuild(
-                    tuple([replacements.get(s, s) for s in node.src])
-                )
+                replacements[node] = node.rebuild(tuple([replacements.get(s, s) for s in node.src]))
     order = list(kernel.arg.order)
     order.insert(_after_all_own(kernel, old), parts.axis_name)
     at = order.index(old.axis_name)

@@ -39,9 +39,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     outer = [n for n in kernel.arg.order if axes[n].axis_kind in _OUTSIDE]
     position = {n: i for i, n in enumerate(kernel.arg.order)}
     last = max([str(opt.axis), *outer], key=lambda n: position[n])
-    return divide(
-        kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last
-    )
+    return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last)
 
 
 _OUTSIDE = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})

@@ -43,9 +43,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         if isinstance(name, str) and name in order:
             continue
         if str(name) in ranges(kernel):
-            return Refusal(
-                f"{name} is a lane axis and has no place in the loop order", loops
-            )
+            return Refusal(f"{name} is a lane axis and has no place in the loop order", loops)
         return Refusal(f"the kernel has no axis {name}", loops)
     if opt.axis == opt.arg:
         return Refusal("a loop cannot move past itself", loops)
@@ -85,9 +83,7 @@ def _less_memory(over: Excess | None) -> str:
     if over is None or not over.split:
         return "the loop order as it is"
     outer = over.split[0]
-    return (
-        f"SPLIT of {outer} first: a loop that stays inside of its outer part needs less"
-    )
+    return f"SPLIT of {outer} first: a loop that stays inside of its outer part needs less"
 
 
 ORDER = OptKind(

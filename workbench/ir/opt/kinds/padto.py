@@ -32,14 +32,7 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import (
-    OUTPUT_KINDS,
-    REDUCE_KINDS,
-    Opt,
-    OptKind,
-    Refusal,
-    ranges,
-)
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptKind, Refusal, ranges
 
 APPLIES = OUTPUT_KINDS | REDUCE_KINDS
 GROWTH = 4
@@ -48,20 +41,14 @@ GROWTH = 4
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     axis = ranges(kernel).get(str(opt.axis))
-    candidates = [
-        r.axis_name for r in ranges(kernel).values() if r.axis_kind in APPLIES
-    ]
+    candidates = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in APPLIES]
     names = "one of: " + (", ".join(candidates) or "none")
     if axis is None:
         return Refusal(f"the kernel has no axis {opt.axis}", names)
     if axis.axis_kind not in APPLIES:
-        return Refusal(
-            f"{opt.axis} is {axis.axis_kind.name}, and only loops are padded", names
-        )
+        return Refusal(f"{opt.axis} is {axis.axis_kind.name}, and only loops are padded", names)
     if type(opt.arg) is not int or opt.arg < 2:
-        return Refusal(
-            f"{opt.arg!r} is nothing to round up to", "a whole number from 2"
-        )
+        return Refusal(f"{opt.arg!r} is nothing to round up to", "a whole number from 2")
     if axis.extent % opt.arg == 0:
         because = f"axis {opt.axis} has {axis.extent} elements, a multiple of {opt.arg} already"
         return Refusal(because, "the opt that needs it, without padding")

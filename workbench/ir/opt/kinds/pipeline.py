@@ -65,9 +65,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
             f"{axis} does more than fill tiles of arguments and then read them, or its work-items"
             " share none"
         )
-        return Refusal(
-            because, "a loop of a reduction, around all readers of its tiles"
-        )
+        return Refusal(because, "a loop of a reduction, around all readers of its tiles")
     return None
 
 
@@ -84,19 +82,13 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 def _tiles(kernel: UOp, axis: str) -> list[UOp]:
     """Return the STAGEs that are filled in each step of a loop."""
     _, items = place_statements(statements(kernel))
-    fills = {
-        i.statement.node: fill_loop(i).axis
-        for i in items
-        if i.statement.node.op is Ops.STAGE
-    }
+    fills = {i.statement.node: fill_loop(i).axis for i in items if i.statement.node.op is Ops.STAGE}
     return [n for n, loop in fills.items() if loop and loop.axis_name == axis]
 
 
 def _with_buffers(kernel: UOp, tiles: list[UOp], count: int) -> UOp:
     changes = {
-        tile: construct.stage(
-            tile.src[0], tile.src[1:], tile.name, tile.memory_shape, count
-        )
+        tile: construct.stage(tile.src[0], tile.src[1:], tile.name, tile.memory_shape, count)
         for tile in tiles
     }
     return kernel.substitute(changes)

@@ -18,14 +18,7 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
-from workbench.ir.opt.opt import (
-    OUTPUT_KINDS,
-    REDUCE_KINDS,
-    Opt,
-    OptKind,
-    Refusal,
-    ranges,
-)
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptKind, Refusal, ranges
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:

@@ -76,9 +76,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     assert load is not None  # `why_not` has said that it is legal
     inner = _inner(kernel, load, str(opt.axis))
     dimensions = _dimensions(kernel, load, inner)
-    fills = [
-        _fill(axes, _unused_fill(kernel, slot, axes[0]), load) for axes in dimensions
-    ]
+    fills = [_fill(axes, _unused_fill(kernel, slot, axes[0]), load) for axes in dimensions]
     shape = tuple(fill.extent for fill in fills)
     name = unused_stage(kernel, f"{_letter(slot).upper()}s")
     parts: dict[UOp, UOp] = {}
@@ -134,11 +132,7 @@ def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     staged = {n.src[0] for n in _stages(kernel)}
     by_slot: dict[object, list[UOp]] = {}
     for node in kernel.toposort():
-        if (
-            node.op is Ops.LOAD
-            and node.place.memory.op is Ops.PARAM
-            and node not in staged
-        ):
+        if node.op is Ops.LOAD and node.place.memory.op is Ops.PARAM and node not in staged:
             by_slot.setdefault(node.place.memory.slot, []).append(node)
     return by_slot
 

@@ -64,9 +64,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 def _refuse_kernel(kernel: UOp) -> Refusal | None:
     kinds = {r.axis_kind: name for name, r in ranges(kernel).items()}
     if AxisType.WARP in kinds:
-        return Refusal(
-            "the kernel has a tile of a tensor core already", "UPCAST, LOCAL"
-        )
+        return Refusal("the kernel has a tile of a tensor core already", "UPCAST, LOCAL")
     if AxisType.GROUP_REDUCE in kinds:
         because = (
             f"a work-group shares out the sum ({kinds[AxisType.GROUP_REDUCE]}), and the lanes of a"
@@ -77,19 +75,13 @@ def _refuse_kernel(kernel: UOp) -> Refusal | None:
         computed = _computed_operand(kernel)
         if computed is not None:
             name = computed.op.name
-            because = (
-                f"the kernel computes an operand ({name}), and a tensor core loads both"
-            )
-            return Refusal(
-                because, "x.contiguous() for that operand, which stores it first"
-            )
+            because = f"the kernel computes an operand ({name}), and a tensor core loads both"
+            return Refusal(because, "x.contiguous() for that operand, which stores it first")
         because = (
             "no sum adds products of two loads, of which one changes with an output axis that the"
             " other does not have"
         )
-        return Refusal(
-            because, "a matrix product or a convolution, before STAGE and UPCAST"
-        )
+        return Refusal(because, "a matrix product or a convolution, before STAGE and UPCAST")
     return None
 
 
@@ -162,14 +154,11 @@ def _refuse_sizes(kernel: UOp, opt: Opt, core: TensorCore) -> Refusal | None:
         if extent % size == 0:
             continue
         if extent * padto.GROWTH <= size:
-            because = (
-                f"{name} of {extent} would grow {padto.GROWTH} times or more, to {size}"
-            )
+            because = f"{name} of {extent} would grow {padto.GROWTH} times or more, to {size}"
             return Refusal(because, "larger axes")
         because = f"{size} does not divide the {extent} elements of {name}"
         return Refusal(
-            because,
-            f'{Opt(opt.op, opt.axis, PADS)}, which pads, or PADTO("{name}", {size}) first',
+            because, f'{Opt(opt.op, opt.axis, PADS)}, which pads, or PADTO("{name}", {size}) first'
         )
     return None
 
@@ -219,9 +208,7 @@ def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
     node = _sums(kernel, names[2])[0]
     parts = factors(node)
     assert parts is not None
-    cores = [
-        c for c in target.tensor_cores if fits(c, node, parts) and _is_asked(c, opt)
-    ]
+    cores = [c for c in target.tensor_cores if fits(c, node, parts) and _is_asked(c, opt)]
     core = _first_fit(kernel, named, cores)
     return named if core is None else Opt(opt.op, axis, core.shape)
 
@@ -242,9 +229,7 @@ def _first_fit(kernel: UOp, opt: Opt, cores: list[TensorCore]) -> TensorCore | N
         return None
     for core in cores:
         sizes = _sizes(opt, core)
-        if all(
-            ranges(kernel)[n].extent * padto.GROWTH > size for n, size in sizes.items()
-        ):
+        if all(ranges(kernel)[n].extent * padto.GROWTH > size for n, size in sizes.items()):
             return core
     return None
 

@@ -37,8 +37,7 @@ def after(left: UOp, right: UOp) -> UOp:
     first, second = left.shape[0], right.shape[0]
     inside = tensor(Ops.PAD, filled(True, first, 1, dtype=B), ((0, second), (0, 0)))
     return tensor(Ops.EXPAND, inside, (first + second, 4)).where(
-        tensor(Ops.PAD, left, ((0, second), (0, 0))),
-        tensor(Ops.PAD, right, ((first, 0), (0, 0))),
+        tensor(Ops.PAD, left, ((0, second), (0, 0))), tensor(Ops.PAD, right, ((first, 0), (0, 0)))
     )
 
 
@@ -61,9 +60,7 @@ around = tensor(
     Ops.PERMUTE, tensor(Ops.PAD, x, ((1, 2), (0, 3))), (1, 0)
 )  # and so x is columns 1 to 4
 pairs = tensor(Ops.RESHAPE, x, (6, 2))
-later = tensor(
-    Ops.PAD, tensor(Ops.SHRINK, tensor(Ops.RESHAPE, x, (12,)), ((1, 12),)), ((0, 1),)
-)
+later = tensor(Ops.PAD, tensor(Ops.SHRINK, tensor(Ops.RESHAPE, x, (12,)), ((1, 12),)), ((0, 1),))
 even, odd = (
     tensor(Ops.SHRINK, each, ((0, 6), (0, 1)))
     for each in (pairs, tensor(Ops.RESHAPE, later, (6, 2)))
@@ -85,10 +82,7 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         (tensor(Ops.EXPAND, x, (3, 4)), x),
         (tensor(Ops.SHRINK, x, ((0, 3), (0, 4))), x),
         (tensor(Ops.PAD, x, ((0, 0), (0, 0))), x),
-        (
-            tensor(Ops.FLIP, tensor(Ops.RESHAPE, x, (1, 12)), (0,)),
-            tensor(Ops.RESHAPE, x, (1, 12)),
-        ),
+        (tensor(Ops.FLIP, tensor(Ops.RESHAPE, x, (1, 12)), (0,)), tensor(Ops.RESHAPE, x, (1, 12))),
     ],
     "pad-of-cast": [
         (
@@ -152,10 +146,7 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         (reduced(Ops.MUL, filled(2, 3, 4), 1), filled(16, 3, 1)),
         (reduced(Ops.MAX, filled(-2, 3, 4), 0), filled(-2, 1, 4)),
         (reduced(Ops.MIN, filled(-2, 3, 4), 0), filled(-2, 1, 4)),
-        (
-            reduced(Ops.ADD, filled(2**30, 3, 4, dtype=INT), 1),
-            filled(0, 3, 1, dtype=INT),
-        ),
+        (reduced(Ops.ADD, filled(2**30, 3, 4, dtype=INT), 1), filled(0, 3, 1, dtype=INT)),
         (reduced(Ops.MUL, filled(3, 50, dtype=INT), 0), filled(3**50, 1, dtype=INT)),
         (reduced(Ops.ADD, filled(True, 5, dtype=B), 0), filled(True, 1, dtype=B)),
         (reduced(Ops.MUL, filled(False, 5, dtype=B), 0), filled(False, 1, dtype=B)),
@@ -180,10 +171,7 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         ),
     ],
     "piece-of-choice": [
-        (
-            tensor(Ops.SHRINK, joined, ((0, 3), (1, 4))),
-            tensor(Ops.SHRINK, x, ((0, 3), (1, 4))),
-        ),
+        (tensor(Ops.SHRINK, joined, ((0, 3), (1, 4))), tensor(Ops.SHRINK, x, ((0, 3), (1, 4)))),
         (tensor(Ops.SHRINK, joined, ((3, 6), (0, 4))), filled(7, 3, 4)),
     ],
     "pieces-joined": [
@@ -191,32 +179,22 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         (after(rows(0, 1), after(rows(1, 2), rows(2, 3))), x),
         (after(rows(1, 2), rows(2, 3)), rows(1, 3)),
         (
-            after(
-                tensor(Ops.FLIP, rows(2, 3), (0, 1)),
-                tensor(Ops.FLIP, rows(0, 2), (0, 1)),
-            ),
+            after(tensor(Ops.FLIP, rows(2, 3), (0, 1)), tensor(Ops.FLIP, rows(0, 2), (0, 1))),
             tensor(Ops.FLIP, x, (0, 1)),
         ),
     ],
     "pieces-undone": [
         (rolled(1, rolled(2, x)), x),
         (rows(0, 3, again(x)), x),
-        (
-            tensor(Ops.PERMUTE, tensor(Ops.SHRINK, around, ((0, 4), (1, 4))), (1, 0)),
-            x,
-        ),
+        (tensor(Ops.PERMUTE, tensor(Ops.SHRINK, around, ((0, 4), (1, 4))), (1, 0)), x),
         (
             tensor(Ops.EXPAND, is_even, (6, 2)).where(
-                tensor(Ops.PAD, even, ((0, 0), (0, 1))),
-                tensor(Ops.PAD, odd, ((0, 0), (1, 0))),
+                tensor(Ops.PAD, even, ((0, 0), (0, 1))), tensor(Ops.PAD, odd, ((0, 0), (1, 0)))
             ),
             pairs,
         ),
     ],
     "reduce-nothing": [
-        (
-            reduced(Ops.ADD, tensor(Ops.RESHAPE, x, (1, 12)), 0),
-            tensor(Ops.RESHAPE, x, (1, 12)),
-        )
+        (reduced(Ops.ADD, tensor(Ops.RESHAPE, x, (1, 12)), 0), tensor(Ops.RESHAPE, x, (1, 12)))
     ],
 }

@@ -155,11 +155,7 @@ def _conjuncts(condition: UOp) -> Iterator[UOp]:
     if condition.op is Ops.AND:
         for source in condition.src:
             yield from _conjuncts(source)
-    elif (
-        condition.op is Ops.WHERE
-        and condition.src[2].is_const
-        and not condition.src[2].arg
-    ):
+    elif condition.op is Ops.WHERE and condition.src[2].is_const and not condition.src[2].arg:
         yield from _conjuncts(condition.src[0])
         yield from _conjuncts(condition.src[1])
     else:

@@ -16,12 +16,7 @@ from typing import NamedTuple
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access, settle
-from workbench.ir.schedule.outputs.reads import (
-    KernelReads,
-    PlacedRead,
-    kernel_reads,
-    placed,
-)
+from workbench.ir.schedule.outputs.reads import KernelReads, PlacedRead, kernel_reads, placed
 from workbench.ir.schedule.plan import OutputGroup, SchedulePlan
 
 MOST_OUTPUTS = 8
@@ -92,9 +87,7 @@ class _Joined:
         roots = self.roots
         reads: dict[PlacedRead, tuple[UOp, ...]] = {}
         for kernel in self.kernels:
-            reads.update(
-                (r, a) for r, a in kernel.around.items() if r.source not in roots
-            )
+            reads.update((r, a) for r, a in kernel.around.items() if r.source not in roots)
         return reads
 
     @property

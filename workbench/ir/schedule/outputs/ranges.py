@@ -26,9 +26,7 @@ class SharedRanges:
 
     def __init__(self, groups: Mapping[UOp, OutputGroup]):
         self._groups = groups
-        self._first = {
-            new: old for g in groups.values() for new, old in g.together.items()
-        }
+        self._first = {new: old for g in groups.values() for new, old in g.together.items()}
         self._first |= {old: old for old in self._first.values()}
         self._loops: dict[UOp, Ranges] = {}
         self._inner: dict[tuple[UOp, Access | Ranges], Ranges] = {}

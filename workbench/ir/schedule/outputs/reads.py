@@ -68,9 +68,7 @@ def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
             read = placed(source, at)
             elements = min(source.size, at.evaluations)
             kernel.nbytes[read] = elements * source.dtype.itemsize
-            kernel.around[read] = tuple(
-                [reduction_of[r] for r in at.loops if r in reduction_of]
-            )
+            kernel.around[read] = tuple([reduction_of[r] for r in at.loops if r in reduction_of])
     return kernels
 
 

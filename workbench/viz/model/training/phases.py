@@ -10,11 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workbench.base.source import Derivation, derivations_below
-from workbench.tensor.autograd.lines import (
-    GradientDerivation,
-    GradientStep,
-    backward_passes,
-)
+from workbench.tensor.autograd.lines import GradientDerivation, GradientStep, backward_passes
 
 FORWARD = "forward"
 """The value itself is computed."""

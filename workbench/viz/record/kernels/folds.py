@@ -55,9 +55,7 @@ def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     return sorted(rows, key=lambda row: (row.first, -row.size * row.times, -row.times))
 
 
-def _aligned(
-    repeat: Repeat, alike: Sequence[object], modules: Sequence[Module]
-) -> Repeat | None:
+def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module]) -> Repeat | None:
     """Return a repeat whose rounds cross no module, begun later where that needs it; None where
     there is none of at least two rounds."""
     size = repeat.size
@@ -83,9 +81,7 @@ def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
     last_round = (end - 1 - repeat.first) // repeat.size
     if first_round == last_round:
         return False
-    return bool(
-        (begin - repeat.first) % repeat.size or (end - repeat.first) % repeat.size
-    )
+    return bool((begin - repeat.first) % repeat.size or (end - repeat.first) % repeat.size)
 
 
 def _nested(some: Iterable[Repeat]) -> list[Repeat]:

@@ -11,13 +11,7 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.emulator.findings import Finding, Inefficiency
-from workbench.emulator.history import (
-    GroupHistory,
-    StepAccess,
-    ValueHistory,
-    space_of,
-    tiles_of,
-)
+from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of, tiles_of
 from workbench.emulator.numbering import along, among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.meaning.tiles import lane_map
@@ -45,9 +39,7 @@ Array = Any  # numpy arrays of any dtype
 Kind = Literal["f4", "f8", "i4"]
 
 
-def gpu_trace(
-    trace: Trace, nodes: Nodes, names: Sequence[str], without: int | None
-) -> GpuTrace:
+def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str], without: int | None) -> GpuTrace:
     """Return the rows of a trace with a history; `names` are the user's of the arguments, by slot;
     `without` is the number of a barrier that its program lacks."""
     history, target = trace.history, trace.target
@@ -56,9 +48,7 @@ def gpu_trace(
     places = {node: place for place, node in enumerate(memories)}
     shuffles = history.shuffles
     cores = [*dict.fromkeys(n.arg for n in trace.linear if n.op is Ops.WMMA)]
-    grid, items = (
-        [*reversed(s)] or [1] for s in (trace.launch.grid, trace.launch.group)
-    )
+    grid, items = ([*reversed(s)] or [1] for s in (trace.launch.grid, trace.launch.group))
     return GpuTrace(
         device=target.device,
         grid=grid,
@@ -82,8 +72,7 @@ def gpu_trace(
             for step, access in history.accesses.items()
         ],
         registers=[
-            _register(history.names[node], node, values)
-            for node, values in history.values.items()
+            _register(history.names[node], node, values) for node, values in history.values.items()
         ],
         cores=[_core(core) for core in cores],
         findings=[
@@ -108,12 +97,7 @@ def _memory(node: UOp, names: Sequence[str], floats: Mapping[UOp, DType]) -> Gpu
     user = names[node.slot] if is_param and node.slot < len(names) else ""
     dtype = floats.get(node, node.dtype.scalar)
     return GpuMemory(
-        name_of(node),
-        user,
-        space_of(node),
-        str(dtype),
-        list(node.memory_shape),
-        dtype.itemsize,
+        name_of(node), user, space_of(node), str(dtype), list(node.memory_shape), dtype.itemsize
     )
 
 
@@ -161,9 +145,7 @@ def _line(
     )
 
 
-def _product(
-    trace: Trace, node: UOp, cores: Sequence[TensorCore]
-) -> TileProduct | None:
+def _product(trace: Trace, node: UOp, cores: Sequence[TensorCore]) -> TileProduct | None:
     """Return what a line does with a tensor core, None where it does nothing with one."""
     if node.op is not Ops.WMMA or trace.history is None:
         return None
@@ -202,9 +184,7 @@ def _access(step: int, access: StepAccess, memory: int) -> AccessStep:
 def _register(name: str, node: UOp, of_node: ValueHistory) -> RegisterRow:
     unwritten = {
         step: _bits(np.broadcast_to(mask, value.shape))
-        for step, value, mask in zip(
-            of_node.steps, of_node.values, of_node.undefined, strict=True
-        )
+        for step, value, mask in zip(of_node.steps, of_node.values, of_node.undefined, strict=True)
         if mask is not None and np.any(mask)
     }
     values = [_numbers(value) for value in of_node.values]
@@ -212,24 +192,14 @@ def _register(name: str, node: UOp, of_node: ValueHistory) -> RegisterRow:
     return RegisterRow(name, lanes, of_node.steps, values, unwritten)
 
 
-def _finding(
-    finding: Finding, history: GroupHistory, memories: Sequence[UOp]
-) -> GpuFinding:
+def _finding(finding: Finding, history: GroupHistory, memories: Sequence[UOp]) -> GpuFinding:
     lines = [history.line_of[p] for p in finding.positions if p in history.line_of]
     group = [*finding.items[0].group] if finding.items else []
     steps = list(history.steps_of(finding))
     items = [among_all(i.item, history.launch.group) for i in finding.items]
     memory = _place(finding.memory, memories)
     return GpuFinding(
-        finding.kind,
-        True,
-        finding.words,
-        lines,
-        group,
-        steps,
-        items,
-        memory,
-        finding.element,
+        finding.kind, True, finding.words, lines, group, steps, items, memory, finding.element
     )
 
 
@@ -237,9 +207,7 @@ def _place(name: str, memories: Sequence[UOp]) -> int | None:
     return next((i for i, node in enumerate(memories) if name_of(node) == name), None)
 
 
-def _slow(
-    one: Inefficiency, history: GroupHistory, memories: Sequence[UOp]
-) -> GpuFinding:
+def _slow(one: Inefficiency, history: GroupHistory, memories: Sequence[UOp]) -> GpuFinding:
     group = [*one.items[0].group]
     is_here = one.items[0].group == along(history.group, history.launch.grid)
     at = np.flatnonzero(history.positions == one.position)[:1].tolist()

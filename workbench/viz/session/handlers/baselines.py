@@ -66,9 +66,7 @@ def measure_all(session: LiveRecord) -> NoResult:
             raise TaskStopped()
         session.status("baseline", 0, 1, name)
         try:
-            with session.jobs.use_worker(
-                session.device
-            ):  # no other measurement runs meanwhile
+            with session.jobs.use_worker(session.device):  # no other measurement runs meanwhile
                 _measure(session, name, run)
         finally:
             session.status(None)
@@ -148,11 +146,7 @@ def _our_run(kernel: Kernel) -> Run:
 
 
 def _show(
-    session: LiveRecord,
-    name: str,
-    outcome: _Outcome,
-    ours: TimingRow | None,
-    busy: float | None,
+    session: LiveRecord, name: str, outcome: _Outcome, ours: TimingRow | None, busy: float | None
 ) -> None:
     place, timing = add_row(session, name), None
     if outcome.samples is not None:

@@ -88,9 +88,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     return VariantReply(child)
 
 
-def _compiled(
-    session: LiveRecord, worker: Worker, variant: int, source: Edited
-) -> list[CodeRow]:
+def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited) -> list[CodeRow]:
     """Return the rows of edited source and its machine code, compiled by the worker.
 
     Errors: WorkbenchError, with the line where the compiler names one.

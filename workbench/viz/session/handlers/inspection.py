@@ -23,12 +23,7 @@ MAX_VALUES = 16
 
 
 def values(
-    session: LiveRecord,
-    variant: int | None,
-    place: int,
-    step: int,
-    node: int,
-    at: dict[str, int],
+    session: LiveRecord, variant: int | None, place: int, step: int, node: int, at: dict[str, int]
 ) -> NodeValue:
     """Return the value of a node at a position of its axes, and the least and the greatest of all
     its values (of those computed, where there are too many).
@@ -90,9 +85,7 @@ def bisect(session: LiveRecord, variant: int) -> BisectReply:
     return BisectReply(text, place, wrong_rewrite.number)
 
 
-def _place_of(
-    session: LiveRecord, variant: int, wrong_rewrite: FirstWrongRewrite
-) -> int | None:
+def _place_of(session: LiveRecord, variant: int, wrong_rewrite: FirstWrongRewrite) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record.passes, session.row(variant)
     scheduling = [p for p, entry in enumerate(rows) if entry.variant is None]
@@ -105,9 +98,7 @@ def _place_of(
     return next(iter(matches or reversed(named)), None)
 
 
-def _has_step(
-    session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongRewrite
-) -> bool:
+def _has_step(session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongRewrite) -> bool:
     """Whether the pass of a row has the rewrite: others may have its name."""
     if not 0 < wrong_rewrite.number <= len(row.rewrites):
         return False
@@ -116,20 +107,14 @@ def _has_step(
     return is_same and node(rewrite.after) is wrong_rewrite.after
 
 
-def why_not(
-    session: LiveRecord, place: int, step: int, node: int, rule: int
-) -> WhyNotReply:
+def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> WhyNotReply:
     """Return why a rule does not fire at a node: its text, the part that fails, a sentence.
 
     Errors: WorkbenchError for an opt or a step, which are not rules.
     """
     of_pass = session.record.passes[place].name
-    explanation = why.why_not(
-        rule_at(session, rule), session.recorder.node(node), of_pass
-    )
-    because = (
-        f"it fires: {explanation.because}" if explanation.fires else explanation.because
-    )
+    explanation = why.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
+    because = f"it fires: {explanation.because}" if explanation.fires else explanation.because
     return WhyNotReply(explanation.text, explanation.start, explanation.end, because)
 
 

@@ -27,10 +27,7 @@ def measure(session: LiveRecord) -> NoResult:
     """
     measurement.refuse_elsewhere(session)
     if Device[session.device].is_emulator:
-        what, because = (
-            "these kernels cannot be timed",
-            "an emulator's times say nothing",
-        )
+        what, because = ("these kernels cannot be timed", "an emulator's times say nothing")
         raise WorkbenchError(what, because, "another device")
     for _ in measured(session):
         if session.jobs.is_stopped():

@@ -20,9 +20,7 @@ def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
     """Add what the instructions of a variant cost on a device (None: the session's), where a tool
     here knows it."""
     row = _machine_code(session, variant, device)
-    is_here = (
-        row is not None and not row.note
-    )  # the tool knows this machine's processor
+    is_here = row is not None and not row.note  # the tool knows this machine's processor
     outcome = instruction_costs(row.lines) if row is not None and is_here else None
     if row is not None and outcome is not None:
         changes = {"costs": outcome.lines, "costs_by": outcome.source}
@@ -57,9 +55,7 @@ def _passes(listed: list[tuple[str, str, list[str]]]) -> CompilerPasses:
     return CompilerPasses(list(places), passes)
 
 
-def _machine_code(
-    session: LiveRecord, variant: int, device: str | None = None
-) -> CodeRow | None:
+def _machine_code(session: LiveRecord, variant: int, device: str | None = None) -> CodeRow | None:
     with session.lock:
         row = session.row(variant)
         code = row.code
@@ -69,9 +65,7 @@ def _machine_code(
         return next((c for c in code if c.language == ASSEMBLY.name), None)
 
 
-def _replace(
-    session: LiveRecord, variant: int, row: CodeRow, changes: dict[str, Any]
-) -> None:
+def _replace(session: LiveRecord, variant: int, row: CodeRow, changes: dict[str, Any]) -> None:
     """Change a program of a variant, unless it has another one now, as on another device."""
     with session.lock:
         changed = replace(row, **changes)

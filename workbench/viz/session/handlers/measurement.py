@@ -55,9 +55,7 @@ class MeasuredKernel(Struct):
     error: ErrorWords | None = None
 
 
-def measure(
-    session: LiveRecord, variants: list[int], cold: bool | None
-) -> TimedVariants:
+def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> TimedVariants:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
     together. An error is shown with its variant.
 
@@ -199,9 +197,7 @@ def times(
     return measured(session, worker, task, "measure")
 
 
-def measured(
-    session: LiveRecord, worker: Worker, task: Row, name: str
-) -> list[MeasuredKernel]:
+def measured(session: LiveRecord, worker: Worker, task: Row, name: str) -> list[MeasuredKernel]:
     """Return what the worker measures of the kernels of a task.
 
     Errors: as `Worker.ask`.
@@ -210,9 +206,7 @@ def measured(
 
 
 def _set_timings(
-    session: LiveRecord,
-    candidates: Sequence[tuple[int, Row]],
-    results: Sequence[MeasuredKernel],
+    session: LiveRecord, candidates: Sequence[tuple[int, Row]], results: Sequence[MeasuredKernel]
 ) -> None:
     """Set the results of variants, each with the measured candidate, whose device is that of the
     times; those of another device than the session's stand beside them."""
@@ -283,15 +277,11 @@ def headline(session: LiveRecord, number: int) -> list[int]:
     ]  # fmt: skip
 
 
-def use_worker(
-    session: LiveRecord, variants: Sequence[int]
-) -> AbstractContextManager[Worker]:
+def use_worker(session: LiveRecord, variants: Sequence[int]) -> AbstractContextManager[Worker]:
     """Yield a worker that may run variants: edited source gets one of its own."""
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
-    return session.jobs.use_worker(
-        device, exclusive=bool(edited) and Device[device].can_abort
-    )
+    return session.jobs.use_worker(device, exclusive=bool(edited) and Device[device].can_abort)
 
 
 def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
@@ -348,10 +338,7 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
         because = "rules were registered or removed since it was shown"
         what = "the kernel that would run is not the one that is shown"
         raise WorkbenchError(what, because, "run the cell again")
-    edited, candidate = (
-        session.edited.get(variant),
-        kernel_row(session.kernels[variant]),
-    )
+    edited, candidate = (session.edited.get(variant), kernel_row(session.kernels[variant]))
     if edited is None:
         return candidate
     refuse_foreign(session, variant)

@@ -23,11 +23,7 @@ from workbench.viz.session.opt_text import parse_opts
 
 
 def verdicts(
-    session: LiveRecord,
-    variant: int,
-    opts: list[str],
-    place: int | None,
-    amount: int | None,
+    session: LiveRecord, variant: int, opts: list[str], place: int | None, amount: int | None
 ) -> OptsReply:
     """Say of each opt of a list whether it is legal after the legal ones before it; of the opt at
     `place` also the legal amounts. With `amount` that one gets another amount first.

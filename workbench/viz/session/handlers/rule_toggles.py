@@ -21,11 +21,7 @@ from workbench.viz.session.live_record import LiveRecord
 
 
 def rule_off(
-    session: LiveRecord,
-    kernel: int | None,
-    rule: int | str,
-    on: bool | None,
-    of: int | None,
+    session: LiveRecord, kernel: int | None, rule: int | str, on: bool | None, of: int | None
 ) -> RuleReply | Exploration:
     """Switch a rule off, or on again: its place in the record, or its name.
 
@@ -55,9 +51,7 @@ def schedules(ex: Exploration, name: str) -> bool:
     return all(rule.name != name for rule in compile_switches())
 
 
-def _variant(
-    session: LiveRecord, kernel: int, name: str, on: bool, of: int | None
-) -> RuleReply:
+def _variant(session: LiveRecord, kernel: int, name: str, on: bool, of: int | None) -> RuleReply:
     root = session.record.kernels[kernel].root
     variant = root if of is None else of
     current, everywhere = session.kernels[variant], session.kernels[root].rules_off
@@ -76,9 +70,7 @@ def compare(session: LiveRecord, was: PageRecord) -> None:
     before, now = was.without, session.record.without
     difference = before.differs
     if before.rules != now.rules:
-        difference = (
-            _differs(_plain_c(was), _plain_c(session.record)) if now.rules else ""
-        )
+        difference = _differs(_plain_c(was), _plain_c(session.record)) if now.rules else ""
     session.put(("without", "differs"), difference)
 
 

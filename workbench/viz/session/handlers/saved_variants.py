@@ -96,9 +96,7 @@ def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> 
         return  # saved by a version with other opts
 
 
-def _restore_edited(
-    session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit
-) -> None:
+def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit) -> None:
     source = Edited(was.device, was.text)
     if source in session.edited.values():
         return  # the user has added it meanwhile

@@ -75,9 +75,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     return VariantReply(child)
 
 
-def _add_result(
-    session: LiveRecord, variant: int, outcome: SearchResult[Kernel]
-) -> int:
+def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> int:
     """Return the place of the variant that the best of a search becomes."""
     with session.lock:
         number = session.row(variant).kernel
@@ -109,9 +107,7 @@ def _fastest(session: LiveRecord, variant: int) -> dict[str, Sequence[Opt]]:
     return {name: opts for _, name, opts in sorted(measurements)[:MOST_STARTS]}
 
 
-def _set_search_time(
-    session: LiveRecord, variant: int, outcome: SearchResult[Kernel]
-) -> None:
+def _set_search_time(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> None:
     """Set the time that a search has of its result, where that was not timed beside others: it was
     stopped, or the program that would time it ended."""
     seconds = outcome.tried[outcome.best].seconds

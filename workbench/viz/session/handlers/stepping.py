@@ -29,11 +29,7 @@ UNASKED_S = 2.0
 
 
 def emulate(
-    session: LiveRecord,
-    variant: int,
-    group: list[int] | None,
-    without: int | None,
-    unasked: bool,
+    session: LiveRecord, variant: int, group: list[int] | None, without: int | None, unasked: bool
 ) -> NoResult:
     """Add to a variant its run on the emulator, with the steps of a group (None: that of the first
     finding, else the first one), `without` one of the program's barriers. One that is `unasked` is

@@ -67,9 +67,7 @@ def delete(session: LiveRecord, variants: list[int], back: bool) -> NoResult:
     return NoResult()
 
 
-def default_name(
-    session: LiveRecord, kernel: Kernel, parent: int, but: int | None = None
-) -> str:
+def default_name(session: LiveRecord, kernel: Kernel, parent: int, but: int | None = None) -> str:
     """Return what a new variant is called: "UPCAST g1 4" on a kernel without opts, "auto + UNROLL
     r0 8" after another variant, "UPCAST g1 4 without form-fma" where a rule is off. The name of the
     variant `but` may be the same."""
@@ -89,11 +87,7 @@ def default_name(
 
 
 def free_name(
-    session: LiveRecord,
-    number: int,
-    word: str,
-    counts: bool = False,
-    but: int | None = None,
+    session: LiveRecord, number: int, word: str, counts: bool = False, but: int | None = None
 ) -> str:
     """Return `word`, or with a number where a variant of the kernel has it; with `counts` always
     with one: "search 1"."""
@@ -119,6 +113,4 @@ def _by_opts(session: LiveRecord, variant: int) -> str:
 
 def _names(session: LiveRecord, number: int, but: int | None = None) -> set[str]:
     rows = enumerate(session.record.variants)
-    return {
-        v.name for i, v in rows if v.kernel == number and not v.deleted and i != but
-    }
+    return {v.name for i, v in rows if v.kernel == number and not v.deleted and i != but}

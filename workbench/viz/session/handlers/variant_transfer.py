@@ -13,11 +13,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.kernels.runs import structure_of
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.variant import CheckRow, TimingRow
-from workbench.viz.session.handlers.variants import (
-    edited_variant,
-    show_elsewhere,
-    variant_of,
-)
+from workbench.viz.session.handlers.variants import edited_variant, show_elsewhere, variant_of
 from workbench.viz.session.live_record import Edited, LiveRecord
 
 TRANSFER_LIMIT = 24

@@ -19,12 +19,7 @@ from workbench.base.trace import unobserved
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.record.record import MOST_KERNELS
-from workbench.viz.record.variants import (
-    code_row,
-    is_of_one_device,
-    step_rows,
-    without_device,
-)
+from workbench.viz.record.variants import code_row, is_of_one_device, step_rows, without_device
 from workbench.viz.schema.replies import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
@@ -79,9 +74,7 @@ def shares_default_opts(name: str, other: str) -> bool:
     return name == other or not any(d.is_elsewhere or d.has_groups for d in devices)
 
 
-def code(
-    session: LiveRecord, variant: int, language: str, device: str | None
-) -> VariantReply:
+def code(session: LiveRecord, variant: int, language: str, device: str | None) -> VariantReply:
     """Compile a variant for a device (None: the session's), unless the code in that language is
     there.
 
@@ -285,10 +278,7 @@ def _add_auto(session: LiveRecord, root: int) -> None:
 
 def _predicted(session: LiveRecord) -> Iterator[None]:
     """Predict the times of kernels on another device."""
-    device, steps = (
-        session.device,
-        session.recorder.runs.predict(session.recorder.speeds),
-    )
+    device, steps = (session.device, session.recorder.runs.predict(session.recorder.speeds))
     while session.device == device:
         with session.lock:
             if next(steps, None) is None:
@@ -374,9 +364,7 @@ def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "")
     return variant
 
 
-def edited_variant(
-    session: LiveRecord, source: Edited, parent: int, name: str = ""
-) -> int:
+def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str = "") -> int:
     """Return a variant of source edited by hand, added to the record without running it.
 
     Errors: WorkbenchError where there are too many variants.

@@ -24,9 +24,7 @@ def softmax(x: Array) -> Array:
 
 
 def normalised(x: Array) -> Array:
-    result: Array = (x - x.mean(-1, keepdims=True)) / np.sqrt(
-        x.var(-1, keepdims=True) + 1e-5
-    )
+    result: Array = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     return result
 
 
@@ -37,9 +35,7 @@ def convolved(x: Array, w: Array) -> Array:
 
 
 def one(
-    of_tensor: Callable[[Tensor], Tensor],
-    of_array: Callable[[Array], Array],
-    *shape: int,
+    of_tensor: Callable[[Tensor], Tensor], of_array: Callable[[Array], Array], *shape: int
 ) -> Build:
     """Return what builds a function of one array."""
     a = draw(*shape)

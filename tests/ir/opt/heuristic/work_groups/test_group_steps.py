@@ -66,8 +66,7 @@ def test_memory_moves_what_is_wanted(device: Emulated, name: str) -> None:
     assert not [str(f) for trace in traces for f in trace.findings]
     totals = [trace.total("global") for trace in traces]
     moved, wanted = (
-        sum(getattr(t, what) for t in totals)
-        for what in ("bytes_moved", "bytes_wanted")
+        sum(getattr(t, what) for t in totals) for what in ("bytes_moved", "bytes_wanted")
     )
     assert moved <= most * wanted
     shared = [trace.total("shared") for trace in traces]
@@ -120,12 +119,7 @@ def test_what_each_kernel_gets() -> None:
     assert chosen("columns").keys() == {"group-columns"}
     for name in ("softmax", "rows", "softmax of column sums", "norm of column sums"):
         assert chosen(name).keys() == {"group-rows"}
-    for name in (
-        "product, 128",
-        "product, odd",
-        "convolution",
-        "product with a transpose",
-    ):
+    for name in ("product, 128", "product, odd", "convolution", "product with a transpose"):
         assert chosen(name)["product-tile"]["staged_inputs"] == 2
 
 
@@ -143,9 +137,7 @@ def test_work_items_share_out_the_sums_of_a_row() -> None:
     assert loads * items <= step.counts["rows_of_a_group"] * 30 * 256
 
 
-@pytest.mark.parametrize(
-    "name", ["product of few steps", "product, 128", "convolution"]
-)
+@pytest.mark.parametrize("name", ["product of few steps", "product, 128", "convolution"])
 def test_a_tile_keeps_no_loop_from_the_grid(name: str) -> None:
     """Tiles that are the same in a loop would be copied before it, by the group that then has all
     of its steps."""
@@ -158,28 +150,19 @@ def test_a_tile_keeps_no_loop_from_the_grid(name: str) -> None:
 def test_tiles_are_smaller_where_units_would_be_idle() -> None:
     few = chosen("product, 128")["product-tile"]
     many = chosen("product, 128", MANY_UNITS)["product-tile"]
-    assert (
-        few["groups"] < many["groups"]
-        and few["outputs_of_an_item"] > many["outputs_of_an_item"]
-    )
+    assert few["groups"] < many["groups"] and few["outputs_of_an_item"] > many["outputs_of_an_item"]
 
 
 def test_a_long_sum_has_parts_where_units_have_one_group() -> None:
     """Each part has some steps to copy ahead; a length that has no whole tiles has none."""
     sizes = {128: "product, 128", 1024: "product, long"}
-    parts = {
-        k: chosen(name, MANY_UNITS)["product-tile"]["parts"]
-        for k, name in sizes.items()
-    }
+    parts = {k: chosen(name, MANY_UNITS)["product-tile"]["parts"] for k, name in sizes.items()}
     assert parts == {128: 2, 1024: 8}
     assert chosen("product, odd", MANY_UNITS)["product-tile"]["parts"] == 1
 
 
 def test_columns_are_fewer_where_units_would_be_idle() -> None:
-    columns = [
-        chosen("columns", target)["group-columns"]["items"]
-        for target in (GPU, MANY_UNITS)
-    ]
+    columns = [chosen("columns", target)["group-columns"]["items"] for target in (GPU, MANY_UNITS)]
     assert columns == [32, 8], "a warp, and no less than a sector"
 
 

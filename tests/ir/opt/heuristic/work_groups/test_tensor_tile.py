@@ -38,9 +38,7 @@ def test_products_are_numpys(device: str, shape: tuple[int, int, int]) -> None:
     graph, _, steps = heuristic(matmul(m, n, k), target)
     assert [step.name for step in steps][:1] == ["tensor-tile"]
     dice = np.random.default_rng(3)
-    a, b = (
-        dice.uniform(-1.5, 1.5, size).astype(np.float16) for size in ((m, k), (k, n))
-    )
+    a, b = (dice.uniform(-1.5, 1.5, size).astype(np.float16) for size in ((m, k), (k, n)))
     linear = stages(graph, target, "linear").linear
     arrays = [np.zeros(m * n, np.float16), a.reshape(-1), b.reshape(-1)]
     trace = emulated(linear, arrays, target)

@@ -72,9 +72,7 @@ def convolution(case: Windows, image: Tensor, weights: Tensor, kind: str) -> Ten
     x, w = (t.cast(getattr(dtypes, kind)).realize() for t in (image, weights))
     if kind == "int8":
         x, w = x.cast(dtypes.int32), w.cast(dtypes.int32)
-    stride, padding = (
-        case.options.get(n, d) for n, d in (("stride", 1), ("padding", 0))
-    )
+    stride, padding = (case.options.get(n, d) for n, d in (("stride", 1), ("padding", 0)))
     return x.conv2d(w, stride=stride, padding=padding)
 
 
@@ -82,9 +80,7 @@ def convolved(case: Windows, image: Array, weights: Array) -> Array:
     """Return the convolution by numpy, in float64."""
     axes = tuple(range(2, image.ndim))
     around = case.options.get("padding", 0)
-    x = np.pad(
-        image.astype(np.float64), ((0, 0), (0, 0), *[(around, around)] * len(axes))
-    )
+    x = np.pad(image.astype(np.float64), ((0, 0), (0, 0), *[(around, around)] * len(axes)))
     windows = np.lib.stride_tricks.sliding_window_view(x, weights.shape[2:], axes)
     step = slice(None, None, case.options.get("stride", 1))
     windows = windows[(slice(None), slice(None), *[step] * len(axes))]
@@ -113,9 +109,7 @@ def test_convolutions_are_numpys(name: str, device: str, kind: str) -> None:
         assert first_step(twin, device).opts == step.opts
     exact = {"float16": 2e-3, "bfloat16": 1e-2, "int8": 0.0}[kind]
     result = tensor.cast(dtypes.int32 if kind == "int8" else dtypes.float32).numpy()
-    np.testing.assert_allclose(
-        result, convolved(case, image, weights), exact, 2 * exact
-    )
+    np.testing.assert_allclose(result, convolved(case, image, weights), exact, 2 * exact)
 
 
 def of_images(side: int, channels: int, kind: str = "float16") -> Tensor:
@@ -136,9 +130,7 @@ def test_a_work_group_has_lines_where_one_has_few_pixels(side: int) -> None:
 
 
 def test_places_of_a_window_are_loops_outside_of_work_items() -> None:
-    ordered = [
-        o.axis for o in first_step(of_images(56, 64), H100).opts if o.op is OptOps.ORDER
-    ]
+    ordered = [o.axis for o in first_step(of_images(56, 64), H100).opts if o.op is OptOps.ORDER]
     assert ordered == ["r0", "r1", "r2"]
 
 
@@ -151,21 +143,15 @@ def test_loads_of_narrow_elements_are_under_way_together() -> None:
     """Rows of odd length are not aligned to words: a work-item waits once for several loads."""
     a, b = (Tensor.empty(999, 999, dtype=dtypes.float16) for _ in range(2))
     opts = first_step(a @ b, H100).opts
-    fills = [
-        o for o in opts if o.op is OptOps.UPCAST and str(o.axis)[:2] in ("a_", "b_")
-    ]
+    fills = [o for o in opts if o.op is OptOps.UPCAST and str(o.axis)[:2] in ("a_", "b_")]
     assert [o.arg for o in fills] == [8, 8]
 
 
 @pytest.mark.parametrize("rows", [64, 97])
-def test_bytes_that_lie_across_the_steps_are_turned_as_they_are_copied(
-    rows: int,
-) -> None:
+def test_bytes_that_lie_across_the_steps_are_turned_as_they_are_copied(rows: int) -> None:
     """The fragments of a product of int8 are rows along the steps, for either operand."""
     dice = np.random.default_rng(rows)
-    a, b = (
-        dice.integers(-128, 128, s).astype(np.int8) for s in ((rows, 160), (160, rows))
-    )
+    a, b = (dice.integers(-128, 128, s).astype(np.int8) for s in ((rows, 160), (160, rows)))
     x, y = (Tensor(n, device=H100).realize().cast(dtypes.int32) for n in (a, b))
     assert first_step(x @ y, H100).name == "tensor-tile"
     kernel, _, _ = heuristic(explore(x @ y).kernels[-1].ast, Device[H100].target)

@@ -76,15 +76,11 @@ def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
     return HeuristicStep("group-rows", tuple(best.opts), why, counts)
 
 
-def _deal_rows(
-    plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int
-) -> dict[str, float]:
+def _deal_rows(plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int) -> dict[str, float]:
     """Give a work-group some rows, at most `most_rows`, and parts of each to `most` work-items;
     return how many there are."""
     outputs = [ranges(plan.kernel)[n] for n in grid_loops(plan.kernel)]
-    counts: dict[str, float] = {
-        "rows_of_a_group": _rows_together(plan, outputs, most_rows)
-    }
+    counts: dict[str, float] = {"rows_of_a_group": _rows_together(plan, outputs, most_rows)}
     for axis in axes:
         width = _vector(plan, axis, OptOps.UNROLL, most)
         parts = _parts(axis.extent // width, most, plan.target)
@@ -113,10 +109,7 @@ def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
     for fill in reduce.ranges:
         order = plan.kernel.arg.order
         first = next(n for n in order if n in loops)
-        if (
-            fill.axis_kind is AxisType.FILL
-            and first in order[: order.index(fill.axis_name)]
-        ):
+        if fill.axis_kind is AxisType.FILL and first in order[: order.index(fill.axis_name)]:
             plan.apply(OptOps.ORDER, fill.axis_name, first)
 
 
@@ -149,9 +142,7 @@ def _parts(extent: int, most: int, target: Target) -> int:
     no divisor leaves most of a warp without work, a step for each."""
     parts = item_count(extent, most, target.warp_lanes)
     if 2 * parts < target.warp_lanes:
-        parts = item_count(
-            extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1
-        )
+        parts = item_count(extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1)
     return parts
 
 
@@ -160,9 +151,7 @@ def _rows_together(plan: OptPlan, outputs: list[UOp], most_rows: int) -> int:
     rows = math.prod(r.extent for r in outputs)
     each = min(most_rows, rows // plan.target.cores)
     for axis in reversed(outputs):
-        amount = item_count(
-            axis.extent, min(each, axis.extent), plan.target.group_items
-        )
+        amount = item_count(axis.extent, min(each, axis.extent), plan.target.group_items)
         if amount > 1 and plan.split(OptOps.LOCAL, axis.axis_name, amount):
             return amount
     return 1
@@ -204,9 +193,7 @@ def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     plan = OptPlan(kernel, target)
     items = item_count(unit.extent, _columns(results, target), 1)
-    most = min(
-        PARTS, room, target.group_items // items, axis.extent // STEPS_OF_AN_ITEM
-    )
+    most = min(PARTS, room, target.group_items // items, axis.extent // STEPS_OF_AN_ITEM)
     parts = item_count(axis.extent, most, 1)
     item = plan.split(OptOps.LOCAL, unit.axis_name, items)
     member = plan.split(OptOps.GROUP, axis.axis_name, parts)

@@ -97,9 +97,7 @@ def width_along(kernel: UOp, axis: UOp, target: Target, staged: bool = False) ->
     """Return the elements of a vector along an axis, 1 where loads or stores of whole vectors would
     not be neighbours, or not at addresses that are multiples of a vector. `staged`: loads of
     elements that lie apart do not count, since their tile is copied first."""
-    places = [
-        n.place for n in [*loads(kernel), *kernel.stores] if axis in n.place.ranges
-    ]
+    places = [n.place for n in [*loads(kernel), *kernel.stores] if axis in n.place.ranges]
     if staged:
         places = [p for p in places if _parts(p)[0].get(axis) == 1]
     if not places:

@@ -137,9 +137,7 @@ def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
     operands = loads(sums[0].src[0])
     steps = math.prod(r.extent for r in sums[0].ranges | {*sums[0].src[1:]})
     outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
-    reused = [
-        r for r in outputs if 0 < sum(r in n.ranges for n in operands) < len(operands)
-    ]
+    reused = [r for r in outputs if 0 < sum(r in n.ranges for n in operands) < len(operands)]
     if steps < LEAST or len(reused) < 2:
         return None
     unit = unit_axis(kernel)

@@ -107,11 +107,7 @@ def _moved(kernel: UOp, names: tuple[str, str, str]) -> tuple[float, float, floa
     rows, columns, _ = (ranges(kernel)[name] for name in names)
     (total,) = reduces(kernel)
     of_rows, of_columns = (
-        max(
-            _sectors(n, {axis, *total.src[1:]})
-            for n in loads(total)
-            if axis in n.ranges
-        )
+        max(_sectors(n, {axis, *total.src[1:]}) for n in loads(total) if axis in n.ranges)
         for axis in (rows, columns)
     )
     most = SECTOR_BYTES // kernel.stores[0].value.dtype.itemsize
@@ -123,8 +119,6 @@ def _sectors(load: UOp, inside: set[UOp]) -> float:
     """Return the elements in the sectors that a load touches while axes run, for one of them."""
     index = split_gate(load.place.flat_index)[0]
     line = max(1, SECTOR_BYTES // load.dtype.itemsize)
-    moved = sum(
-        n * -(-length // line) * line for n, length, _ in runs([index], inside, line)
-    )
+    moved = sum(n * -(-length // line) * line for n, length, _ in runs([index], inside, line))
     elements = touched([index], inside, load.place.memory.length).elements
     return max(1.0, moved / max(1, elements))

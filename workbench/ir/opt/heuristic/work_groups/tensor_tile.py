@@ -208,10 +208,7 @@ def _parts(
     most = _power(axes.tiles[1])
     first = min(tiles[1], most)
     wide = min(warps[1], _power(-(-axes.tiles[1] // first)))
-    parts = [
-        AxisTiles(rows, m, tiles[0], warps[0]),
-        AxisTiles(columns, n, first, wide),
-    ]
+    parts = [AxisTiles(rows, m, tiles[0], warps[0]), AxisTiles(columns, n, first, wide)]
     rest = tiles[1] // first, warps[1] // wide
     if math.prod(rest) > 1:
         if axes.beside is None:
@@ -246,9 +243,7 @@ def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
         plan.apply(OptOps.ORDER, inner, items)
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
-    staged = sum(
-        stage_input(plan, slot, outside[-1], together=True) for slot in sorted(slots)
-    )
+    staged = sum(stage_input(plan, slot, outside[-1], together=True) for slot in sorted(slots))
     # copies ahead would be made again in each step of the other loops
     if len(outside) > 1:
         return staged, 1

@@ -13,11 +13,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import HeuristicStep
 from workbench.ir.opt.heuristic.strides import loads, reduces, strides, unit_axis
-from workbench.ir.opt.heuristic.work_groups.plan import (
-    OptPlan,
-    grid_loops,
-    item_count,
-)
+from workbench.ir.opt.heuristic.work_groups.plan import OptPlan, grid_loops, item_count
 from workbench.ir.opt.opt import OptOps
 
 SIDE = 32

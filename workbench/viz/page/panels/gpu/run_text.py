@@ -58,10 +58,6 @@ def _access_words(memory: str, count: AccessCount) -> str:
         transactions = plural(count.transactions, "transaction")
         nbytes = f"{count.bytes_wanted:,} bytes wanted, {count.bytes_moved:,} moved"
         return f"{verb} {memory}: {transactions}, {nbytes}"
-    conflicts = (
-        f"{count.conflicts:,} of them for conflicts"
-        if count.conflicts
-        else "no conflict"
-    )
+    conflicts = f"{count.conflicts:,} of them for conflicts" if count.conflicts else "no conflict"
     passes = plural(count.transactions, "pass")
     return f"{verb} {memory}: {passes} over the banks, {conflicts}"

@@ -30,9 +30,7 @@ def memory_chart(
     plan = plan_memory(ex.items, inner)
     numbers = {buffer: number for number, buffer in enumerate(computed)}
     values = [
-        MemoryValue(
-            place_of(node), _name(ex, node), _nbytes(buffer), buffer not in inner
-        )
+        MemoryValue(place_of(node), _name(ex, node), _nbytes(buffer), buffer not in inner)
         for buffer, node in computed.items()
     ]
     steps, kernel = [], 0
@@ -63,9 +61,7 @@ def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
     if peak is None:
         return "nothing is computed"
     kernel = steps[peak].kernel
-    where = (
-        "a copy needs" if kernel is None else f"kernel {kernel_number(kernel)} needs"
-    )
+    where = "a copy needs" if kernel is None else f"kernel {kernel_number(kernel)} needs"
     words = (
         f"{where} most, {bytes_text(steps[peak].bytes)}; "
         f"at most {bytes_text(plan.peak_bytes)} are allocated"

@@ -57,10 +57,7 @@ def _result(row: VariantRow, speeds: Speeds | None) -> Iterator[str]:
     yield f"    {timing_text(row.timing, speeds) if row.timing else 'not timed'}"
     for other in row.elsewhere:
         yield f"    on {other.device}: {timing_text(other, speeds)}"
-    remarks = [
-        row.check and row.check.text,
-        row.error and _error_text(row.error),
-    ]
+    remarks = [row.check and row.check.text, row.error and _error_text(row.error)]
     for words in (*remarks, row.note):
         if words:
             yield f"    {words}"

@@ -37,9 +37,7 @@ def _steps_text(records: Sequence[PassRecord]) -> str:
         if not record.name or not (row.changed or row.error):
             continue
         head = f"{'  ' * row.depth}{row.name}: {outcome(row)}"
-        lines = [
-            f"  {i}. {_step(m)}" for i, m in enumerate(record.matches[:MOST_STEPS], 1)
-        ]
+        lines = [f"  {i}. {_step(m)}" for i, m in enumerate(record.matches[:MOST_STEPS], 1)]
         more = len(record.matches) - MOST_STEPS
         lines += [f"  and {more:,} more"] if more > 0 else []
         parts.append("\n".join([head, *lines]))

@@ -72,9 +72,7 @@ def rule_rows(ex: ScheduledTensors, nodes: Nodes) -> list[ListedRule]:
 def _row(rule: Rule, passes: list[str]) -> ListedRule:
     row = rule_row(rule)
     examples = list(_examples(rule))
-    return ListedRule(
-        row.name, row.text, row.doc, row.set, row.file, row.line, passes, examples
-    )
+    return ListedRule(row.name, row.text, row.doc, row.set, row.file, row.line, passes, examples)
 
 
 @lru_cache(maxsize=1024)
@@ -111,10 +109,7 @@ def rules_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> s
     fired = Counter(m.rule for m in matches if isinstance(m.rule, Rule))
     rules = _passes_of_rules()
     width = max(len(rule.name) for rule in rules)
-    lines = [
-        f"  {fired[rule] or '-':>5}  {rule.name:{width}}  {_sentence(rule)}"
-        for rule in rules
-    ]
+    lines = [f"  {fired[rule] or '-':>5}  {rule.name:{width}}  {_sentence(rule)}" for rule in rules]
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     return "\n".join([ex.headline, *nothing, "  fired  rule", *lines])
 
