@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.emulator.cells import NOBODY, AccessLog, CellAccess
-
-Array = NDArray[np.int64]
+from workbench.ir.nest.transactions import Array
 
 
 @dataclass(frozen=True)

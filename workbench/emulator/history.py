@@ -23,7 +23,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine
 
-Array = NDArray[Any]
+Array = Any  # numpy arrays of any dtype
 NOBODY = -1
 Space = Literal["global", "shared", "private"]
 

@@ -21,7 +21,7 @@ from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array = Any  # numpy arrays of any dtype; numpy's own generics are no more precise
 
 
 def array_dtype(dtype: DType, widen: bool) -> np.dtype[Any]:
