@@ -148,7 +148,8 @@ def values_at_hand(node: UOp) -> Array | None:
         return None
     memory = {n: read(n).reshape(n.shape) for n in buffers}
     (plain,) = without_detach([node.substitute({under: result})])
-    return interpret_tensor(plain, memory)
+    value: np.ndarray[Any, Any] = interpret_tensor(plain, memory)
+    return value
 
 
 def _has_result(node: UOp) -> bool:
