@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
