@@ -47,8 +47,7 @@ from tests.cost.causes import (
 from workbench import Kernel, Tensor, explore
 from workbench.backends.device import Device
 from workbench.cost.bottleneck import bottleneck
-from workbench.cost.kernel_cost import cost
-from workbench.cost.run_cost import Bottleneck
+from workbench.cost.kernel_cost import Bottleneck, cost
 from workbench.ir.opt.apply import apply_opt
 from workbench.measure.peak import run_peak
 from workbench.measure.speeds import measured, speeds

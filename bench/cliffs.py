@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from everyday import Case, cases
 
-from workbench.bench.answer import fault
+from workbench.bench.suite import fault
 from workbench.measure.timing import in_turn, measure, seconds_of
 
 SAMPLE_S = 0.004

@@ -21,9 +21,9 @@ from itertools import chain
 import numpy as np
 
 from workbench import Kernel, OptKind, OptOps, Tensor, explore
-from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.runtime import load
+from workbench.backends.llvm.llvm_device import load
 from workbench.backends.llvm_ir.render import render
+from workbench.backends.memory import Buffer
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
 from workbench.bench.suite import ENTRIES

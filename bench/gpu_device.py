@@ -33,8 +33,7 @@ from tests.agreement.hunt import attempts, report
 from workbench import Context, Kernel, Tensor, TinyJit, explore
 from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
-from workbench.bench.training.models import MODELS, WIDE_MODELS
-from workbench.bench.training.steps import step_of
+from workbench.bench.models import MODELS, WIDE_MODELS, step_of
 
 try:
     import torch

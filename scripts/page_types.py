@@ -18,20 +18,12 @@ import msgspec
 from msgspec import inspect as types
 
 from workbench.viz.page.panel import modules
-from workbench.viz.schema import (
-    ask,
-    glossary,
-    gpu,
-    messages,
-    page_run,
-    plan,
-    reading,
-    recipe,
-    record,
-    replies,
-    requests,
-    variant,
-)
+from workbench.viz.schema import gpu, messages, page_run, plan, record, requests, variant
+from workbench.viz.schema import messages as replies
+from workbench.viz.schema import record as ask
+from workbench.viz.schema import record as glossary
+from workbench.viz.schema import record as reading
+from workbench.viz.schema import record as recipe
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SECTION = "section.d.ts"

@@ -29,7 +29,7 @@ from nbformat import NotebookNode
 
 from workbench import Device
 from workbench.base.errors import WorkbenchError
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.cli.tour import execute
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"

@@ -146,7 +146,7 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 @pytest.fixture(autouse=True)
 def estimated_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Predict by estimated registers: what is predicted must not depend on compilers here."""
-    module = sys.modules.get("workbench.kernel.registers")
+    module = sys.modules.get("workbench.kernel.compiled")
     if module is not None:
         monkeypatch.setattr(module, "_registers", lambda *_: None)
 

@@ -99,7 +99,7 @@ def test_every_room_has_a_line_on_the_map() -> None:
     """But for devices and panels, whose own modules say what they are."""
     package = ROOT / "workbench"
     folders = {path.parent for path in package.rglob("*.py") if path.name != "__init__.py"}
-    devices = {path.parent for path in package.glob("backends/*/device.py")}
+    devices = {path.parent for path in package.glob("backends/*/*_device.py")}
     panels = {path.parent for path in package.glob("viz/page/panels/*/panel.js")}
     rooms = folders - devices - panels
     assert [room for room in sorted(rooms) if not sentence(room / "__init__.py")] == []

@@ -14,7 +14,7 @@ from tests.support import count
 from tests.tools.kernels import legal_opt
 from workbench import Kernel, pipeline
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
@@ -22,17 +22,17 @@ from workbench.base.trace import LazyMatches, Match, Observer, PassRecord, PassS
 from workbench.execution.realize import planned
 from workbench.ir.lower import linearize, statement_tree
 from workbench.ir.lower.tree_edits import innermost_change
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import Rule, replay, without
-from workbench.ir.schedule import build, merge
+from workbench.ir.schedule import build
+from workbench.ir.schedule import schedule as merge
 from workbench.ir.text.printer import to_text
 from workbench.search.realization import tuned
 from workbench.tensor.tensor import Tensor
-from workbench.viz.record.states import States
+from workbench.viz.record.nodes import States
 
 DEVICE = "LLVM"
 UNNAMED = {"place-registers", "place-barrier", "place-halves", "place-shuffle", "place-pipeline"}

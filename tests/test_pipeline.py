@@ -12,7 +12,7 @@ import pytest
 from tests.tools.kernels import EXAMPLES, convolution, matmul_bias_relu, nested_reduction, softmax
 from workbench import Kernel, Opt, OptOps, Tensor, pipeline
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.trace import PassRecord, observe, unobserved

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.base.errors import DeviceError, JitError, WorkbenchError
 from workbench.tensor.autograd.leaves import plain_value
 

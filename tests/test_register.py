@@ -30,7 +30,7 @@ from workbench import (
     unregister,
 )  # fmt: skip
 from workbench.backends.contract import DeviceInfo
-from workbench.backends.python.device import PythonDevice
+from workbench.backends.python.python_device import PythonDevice
 from workbench.base.errors import CompileError, DeviceError, KernelOptError, RegisterError
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.node.ops import Ops

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 # at once, not on first use: importing the module would bind it to the class's name
 from workbench.base.dtypes import dtypes as dtypes
-from workbench.base.forking import no_fork
+from workbench.base.interrupts import no_fork
 
 if TYPE_CHECKING:
     from workbench import nn as nn
     from workbench.backends.contract import DeviceInfo as DeviceInfo
     from workbench.backends.device import Device as Device
-    from workbench.backends.program.language import Language as Language
-    from workbench.backends.renderer import Renderer as Renderer
+    from workbench.backends.elsewhere import Renderer as Renderer
+    from workbench.backends.program.text import Language as Language
     from workbench.base.context import Context as Context
     from workbench.base.errors import KernelOptError as KernelOptError
     from workbench.base.errors import WorkbenchError as WorkbenchError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.emulator.emulate import emulate as emulate
     from workbench.emulator.trace import Trace as Trace
     from workbench.ir.meaning.tiles import lane_map as lane_map
-    from workbench.ir.node.axis import AxisType as AxisType
+    from workbench.ir.node.ops import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptKind as OptKind
     from workbench.ir.opt.opt import OptOps as OptOps
@@ -43,26 +43,26 @@ if TYPE_CHECKING:
     from workbench.registration import unregister as unregister
     from workbench.search.result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
-    from workbench.tensor.operands.variable import Variable as Variable
+    from workbench.tensor.operands.broadcast import Variable as Variable
     from workbench.tensor.tensor import Tensor as Tensor
     from workbench.viz.exploration.exploration import Exploration as Exploration
     from workbench.viz.exploration.explore import explore as explore
     from workbench.viz.files.load import load as load
-    from workbench.viz.glossary.glossary import glossary as glossary
+    from workbench.viz.glossary import glossary as glossary
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Tensor": "workbench.tensor.tensor",
     "TinyJit": "workbench.tensor.jit",
-    "Variable": "workbench.tensor.operands.variable",
+    "Variable": "workbench.tensor.operands.broadcast",
     "Device": "workbench.backends.device",
-    "Renderer": "workbench.backends.renderer",
+    "Renderer": "workbench.backends.elsewhere",
     "Context": "workbench.base.context",
     "Opt": "workbench.ir.opt.opt",
     "OptKind": "workbench.ir.opt.opt",
     "OptOps": "workbench.ir.opt.opt",
-    "AxisType": "workbench.ir.node.axis",
+    "AxisType": "workbench.ir.node.ops",
     "Kernel": "workbench.kernel.kernel",
     "SearchResult": "workbench.search.result",
     "KernelOptError": "workbench.base.errors",
@@ -73,11 +73,11 @@ _HOME = {
     "Trace": "workbench.emulator.trace",
     "lane_map": "workbench.ir.meaning.tiles",
     "explore": "workbench.viz.exploration.explore",
-    "glossary": "workbench.viz.glossary.glossary",
+    "glossary": "workbench.viz.glossary",
     "load": "workbench.viz.files.load",
     "register": "workbench.registration",
     "DeviceInfo": "workbench.backends.contract",
-    "Language": "workbench.backends.program.language",
+    "Language": "workbench.backends.program.text",
     "Refusal": "workbench.ir.opt.opt",
     "Rule": "workbench.ir.rewriting.rewrite",
     "RuleSet": "workbench.ir.rewriting.rewrite",

@@ -16,7 +16,7 @@ from workbench.base.context import DEBUG
 from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.text.readable import to_expr
 
 _ALL_PASSES = 7

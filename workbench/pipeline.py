@@ -13,12 +13,11 @@ from typing import Any
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Language, Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+from workbench.base.files import Unpicklable
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, PassStep, observe, observer, unobserved
-from workbench.base.unpicklable import Unpicklable
 from workbench.debug import needs_records, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
 from workbench.execution.buffers import Array, buffer_on, host_buffer, read
 from workbench.execution.values import with_computed
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.base.arguments import require
-from workbench.base.errors import RegisterError, WorkbenchError
+from workbench.base.errors import RegisterError, WorkbenchError, require
 from workbench.base.source import user_line
 from workbench.ir.opt.opt import OptKind, OptOps
 from workbench.ir.rewriting.patterns import Pat

@@ -14,15 +14,15 @@ from typing import Any
 
 from bench.languages import preludes
 from workbench.backends.compilers.child import in_child
-from workbench.backends.compilers.clang import clang_for
+from workbench.backends.compilers.compilers import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
-from workbench.backends.hip import compile as hip
-from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
-from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV
-from workbench.backends.opencl import spirv
+from workbench.backends.hip import hiprtc as hip
+from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
+from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV
+from workbench.backends.opencl import opencl_code as spirv
 from workbench.base.errors import CompileError
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages

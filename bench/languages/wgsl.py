@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from workbench.base.libraries import library
+from workbench.base.installation import library
 
 FLAGS = ("--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

@@ -10,7 +10,7 @@ import numpy as np
 from course.ask import Verdict, failure, right, tuned, wrong
 from workbench import Kernel, Opt, emulate
 from workbench.base.errors import WorkbenchError
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 

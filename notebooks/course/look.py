@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from workbench import Device, Kernel
-from workbench.backends.native.assembly import code_loops
+from workbench.backends.native.program import code_loops
 from workbench.viz.model.loops import kernel_nest
-from workbench.viz.text.nest import nest_text
+from workbench.viz.text import nest_text
 
 MULTIPLY_ADD = re.compile(r"\b(v?fn?madd|fmla|fmadd)")
 STACK = re.compile(r"\(%rsp|\(%rbp|\[sp\b")

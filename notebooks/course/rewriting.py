@@ -13,8 +13,7 @@ from course.ask import Verdict, failure, right, wrong
 from workbench import dtypes
 from workbench.base.dtypes import DType
 from workbench.ir.meaning.evaluate import constant, elementwise
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite
 

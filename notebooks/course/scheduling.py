@@ -11,7 +11,7 @@ from course.ask import Verdict, failure, number, right, wrong
 from course.look import Text
 from workbench import Exploration, Kernel, Tensor, explore
 from workbench.ir.node.ops import Ops
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.viz.exploration.tables import Decisions
 
 

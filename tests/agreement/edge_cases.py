@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.c import runtime as runtime_c
+from workbench.backends.c import c_device as runtime_c
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes, saturate

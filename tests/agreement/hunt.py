@@ -28,7 +28,7 @@ from typing import Any
 
 from tests.agreement.programs import Program, program
 from workbench import Context, Tensor
-from workbench.backends.c.runtime import compile_many
+from workbench.backends.c.c_device import compile_many
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError, LanguageError, VerifyError, WorkbenchError
 from workbench.execution.buffers import memory_of
@@ -36,7 +36,7 @@ from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import build
 from workbench.search.realization import tuned
 

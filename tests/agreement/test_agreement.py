@@ -24,18 +24,16 @@ from tests.support import LONG, count
 from tests.tools.compiler import needs_c
 from tests.tools.kernels import legal_opt
 from workbench import Device, Kernel, dtypes
-from workbench.backends.buffer import Buffer
-from workbench.backends.c.runtime import CProgram, compile_many
-from workbench.backends.python.render import render
-from workbench.backends.python.runtime import EmulatorProgram
+from workbench.backends.c.c_device import CProgram, compile_many
+from workbench.backends.memory import Buffer
+from workbench.backends.python.python_device import EmulatorProgram, render
 from workbench.base.errors import CompileError
 from workbench.base.trace import PassRecord, observe
 from workbench.check.meanings import Meanings
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import planned
 from workbench.ir.lower.lower import lower
-from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 
 from tests.backends.shelf import ShelfMemory
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import DeviceInfo
+from workbench.backends.memory import Buffer
 from workbench.backends.program.analysis import analyse
-from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
-from workbench.backends.program.source import Source, signature
+from workbench.backends.program.text import Language, Source, signature
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
-from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.values import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
+from workbench.backends.c import c_device as runtime_c
 from workbench.backends.c import render as render_c
-from workbench.backends.c import runtime as runtime_c
 from workbench.backends.device import Device
-from workbench.backends.llvm import runtime as runtime_llvm
+from workbench.backends.llvm import llvm_device as runtime_llvm
 from workbench.backends.llvm_ir import render as render_llvm
+from workbench.backends.memory import Buffer
 from workbench.backends.native.program import NativeProgram
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
 
 TARGET = Target("LLVM", vector_bytes=32)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench import Renderer
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Language, Source
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 

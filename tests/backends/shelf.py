@@ -16,13 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import DeviceInfo
-from workbench.backends.memory import Bytes, Memory
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
-from workbench.backends.python.render import render
-from workbench.backends.python.runtime import EmulatorProgram
+from workbench.backends.memory import Buffer, Bytes, Memory
+from workbench.backends.program.text import Language, Source
+from workbench.backends.python.python_device import EmulatorProgram, render
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp

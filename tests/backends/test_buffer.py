@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.memory import BufferPool, size_class
+from workbench.backends.memory import Buffer, BufferPool, size_class
 from workbench.backends.native import host_memory as module
 from workbench.backends.native.host_memory import host_memory
 from workbench.base.dtypes import DType, dtypes

@@ -10,12 +10,12 @@ import pytest
 
 from tests.backends.linear import at, param, program, store
 from tests.support import ROOT
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device, Devices
-from workbench.backends.llvm import device as llvm
+from workbench.backends.llvm import llvm_device as llvm
+from workbench.backends.memory import Buffer
 from workbench.backends.native import machine
 from workbench.backends.native.processor import processor_target
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError

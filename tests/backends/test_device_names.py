@@ -13,26 +13,26 @@ from tests.tools.package_modules import imported_names, package_modules
 from workbench.backends.native.host_memory import HOST
 
 NOT_A_DEVICE = {
-    ("backends/gpu/opencl_c.py", "OPENCL"),  # a word of the language
-    ("backends/gpu/opencl_c.py", "CL"),  # its standard
-    ("viz/model/families.py", "C"),  # a letter for constants
+    ("backends/gpu/cpp.py", "OPENCL"),  # a word of the language
+    ("backends/gpu/cpp.py", "CL"),  # its standard
+    ("viz/model/graph.py", "C"),  # a letter for constants
     ("viz/still/picture.py", "C"),
     ("bench/peers.py", "CPU"),  # a device of tinygrad's
     ("bench/peers.py", "LLVM"),
-    ("bench/training/compare.py", "CPU"),
-    ("bench/training/compare.py", "LLVM"),
+    ("bench/training.py", "CPU"),
+    ("bench/training.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("backends/native/jit.py", "LLVM"),  # a library
     ("measure/far_lines.py", "LLVM"),  # a language
-    ("viz/glossary/terms.py", "LLVM"),  # a word that the page explains
-    ("backends/llvm_ir/gpu/render.py", "LLVM"),
-    ("backends/llvm_ir/gpu/code.py", "LLVM"),
-    ("backends/llvm_ir/gpu/targets.py", "LLVM"),
+    ("viz/glossary.py", "LLVM"),  # a word that the page explains
+    ("backends/llvm_ir/gpu_render.py", "LLVM"),
+    ("backends/llvm_ir/gpu_code.py", "LLVM"),
+    ("backends/llvm_ir/gpu_targets.py", "LLVM"),
     ("backends/llvm_ir/processor_code.py", "LLVM"),
-    ("backends/llvm_ir/walker.py", "LLVM"),
     ("backends/llvm_ir/render.py", "LLVM"),
-    ("backends/wasm/render.py", "LLVM"),
-    ("backends/wasm/device.py", "LLVM"),
+    ("backends/llvm_ir/render.py", "LLVM"),
+    ("backends/wasm/wasm_module.py", "LLVM"),
+    ("backends/wasm/wasm_device.py", "LLVM"),
     ("measure/peak.py", "LLVM"),  # the language of a text
     ("measure/bandwidth.py", "LLVM"),
 }
@@ -44,7 +44,7 @@ def test_no_device_is_named_outside_its_folder() -> None:
     constant."""
     package = ROOT / "workbench"
     folders = {HOST: package / "backends" / "native"}
-    for path in package.glob("backends/*/device.py"):
+    for path in package.glob("backends/*/*_device.py"):
         module = import_module(f"workbench.backends.{path.parent.name}.device")
         for name in (module.DEVICE.name, *module.DEVICE.aliases):
             folders[name] = path.parent

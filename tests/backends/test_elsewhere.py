@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from workbench import Tensor, explore
-from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.compilers.refusal import about_line, line_before
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.target import Target

@@ -18,12 +18,11 @@ from tests.backends.shelf import NAME, STEP_S, Copies, Shelf
 from tests.viz.record.support import plain
 from tests.viz.session.support import done, session_of
 from workbench import Context, GlobalCounters, Tensor, TinyJit, explore
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.memory import memories
+from workbench.backends.memory import Buffer, memories
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 from workbench.search.search import run
 
 Array = np.ndarray[Any, Any]

@@ -18,9 +18,9 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import done, session_of
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import Language
 from workbench.base.errors import DeviceError, KernelOptError
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.apply import apply_opt, why_not

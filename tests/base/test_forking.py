@@ -16,7 +16,7 @@ from tests.support import count
 from tests.tools.processes import HANGS_S, in_fork
 from workbench import Context, Tensor, TinyJit
 from workbench.backends.native.thread_pool import pool
-from workbench.base import forking
+from workbench.base import interrupts as forking
 from workbench.worker.client import Worker
 
 pytestmark = [

@@ -16,8 +16,7 @@ import pytest
 
 from tests.tools.interrupts import Interrupt, is_interrupted, places
 from workbench import Context, Tensor
-from workbench.backends.buffer import Buffer
-from workbench.backends.memory import Block, BufferPool
+from workbench.backends.memory import Block, Buffer, BufferPool
 from workbench.backends.native.host_memory import host_memory
 from workbench.base.context import SETTINGS
 from workbench.base.dtypes import dtypes
@@ -26,10 +25,10 @@ from workbench.base.trace import SCOPES, observe, observer, unobserved
 from workbench.execution.capture import capturing, is_capturing, noting_roots
 from workbench.ir.rewriting.rewrite import rules_off, without
 from workbench.measure.timing import no_garbage_collection
-from workbench.tensor.autograd.modes import Training, flow, gradients_flow
+from workbench.tensor.autograd.leaves import Training, flow, gradients_flow
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.versions import noting_writes
-from workbench.viz.session.messages import sending
+from workbench.viz.session.session import sending
 from workbench.worker.time_limit import within
 
 

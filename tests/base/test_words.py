@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.base.words import cut
+from workbench.base.errors import cut
 
 
 @pytest.mark.parametrize("text", ["", "four", "exact", "a longer one"])

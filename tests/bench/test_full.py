@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from workbench.base.errors import WorkbenchError
-from workbench.bench import text
+from workbench.bench import report as text
 from workbench.bench.full import run
 from workbench.bench.peers import PEERS, Peer
 from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from workbench.bench.quick import Latency, run
-from workbench.bench.text import latency
+from workbench.bench.report import latency
 from workbench.measure.timing import in_turn
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.bench.answer import fault
 from workbench.bench.peers import ALONE, OURS, PEERS
-from workbench.bench.suite import ENTRIES, Entry
+from workbench.bench.suite import ENTRIES, Entry, fault
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

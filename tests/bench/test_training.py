@@ -6,11 +6,9 @@ import pytest
 
 from tests.peers import torch
 from workbench.base.errors import WorkbenchError
-from workbench.bench.training import text
-from workbench.bench.training.compare import TrainingMeasurement, TrainingRow, peers_named
-from workbench.bench.training.memory import memory_of
-from workbench.bench.training.models import MODELS, WIDE_MODELS, Model, block, mlp
-from workbench.bench.training.steps import TorchLibrary, step_of
+from workbench.bench import training as text
+from workbench.bench.models import MODELS, WIDE_MODELS, Model, TorchLibrary, block, mlp, step_of
+from workbench.bench.training import TrainingMeasurement, TrainingRow, memory_of, peers_named
 from workbench.cli.command import main
 
 SMALL = Model("small", (3, 5), mlp(5, 7, 10))

@@ -13,8 +13,7 @@ from tests.kernel.samples import DEVICES, UPCAST, text_kernel
 from tests.tools.kernels import EXAMPLES, matmul_bias_relu
 from workbench import Kernel, Tensor, explore
 from workbench.base.dtypes import dtypes
-from workbench.check.answer import check
-from workbench.check.reference import FULL_STEPS, SAMPLES, lane_steps
+from workbench.check.answer import FULL_STEPS, SAMPLES, check, lane_steps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.text.printer import to_text

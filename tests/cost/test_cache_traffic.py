@@ -13,7 +13,7 @@ from tests.kernel.support import TARGET, applied, array, kernel_of, upcast
 from workbench.cost.cache_traffic import Traffic
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.accesses import accesses, lanes_of
-from workbench.ir.node.affine import terms
+from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import Opt, OptOps

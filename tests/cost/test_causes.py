@@ -7,8 +7,7 @@ import pytest
 from tests.cost.causes import MADE, ROWS
 from workbench import explore
 from workbench.cost.bottleneck import bottleneck
-from workbench.cost.kernel_cost import Cost, cost
-from workbench.cost.run_cost import Bottleneck
+from workbench.cost.kernel_cost import Bottleneck, Cost, cost
 from workbench.ir.opt.apply import apply_opt
 
 NEAR = 0.75

@@ -10,7 +10,7 @@ import pytest
 from tests.kernel.support import SPEEDS, TARGET, applied, array, cost_of, kernel_of, upcast
 from workbench.cost.core_time import work
 from workbench.cost.kernel_cost import cost
-from workbench.cost.predicted_speedup import predicted_speedups
+from workbench.cost.predicted_cost import predicted_speedups
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import legal_opts
 from workbench.ir.opt.opt import Opt, OptOps

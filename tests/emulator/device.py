@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.analysis import analyse
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source, signature
+from workbench.backends.program.text import Language, Source, signature
 from workbench.base.target import Target
 from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace

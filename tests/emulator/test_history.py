@@ -14,8 +14,7 @@ from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import SHUFFLE_ALL, Target
-from workbench.emulator.history import GroupHistory
-from workbench.emulator.history_recorder import history_of
+from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
 from workbench.emulator.program import emulated

@@ -14,7 +14,7 @@ from tests.emulator.device import NAME, Emulated
 from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
 from workbench.emulator.program import emulated

@@ -25,8 +25,7 @@ from tests.tools.tensor_cores import (
 )
 from workbench import Tensor, dtypes, explore
 from workbench.base.target import Target
-from workbench.base.tensor_cores.layout import Fragment
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import Fragment, TensorCore
 from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops

@@ -14,7 +14,7 @@ from workbench.backends.memory import BufferPool
 from workbench.backends.native.host_memory import HOST, host_memory
 from workbench.execution import realize
 from workbench.execution.realize import run_item
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 from workbench.tensor.base import _alive, nodes_alive
 

@@ -14,7 +14,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.execution import realize
 from workbench.execution.buffers import memory_of
 from workbench.execution.replay import _Step
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 
 SIZE = 6

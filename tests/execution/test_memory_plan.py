@@ -16,7 +16,7 @@ from workbench.execution import realize
 from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 
 N = 1 << 16

@@ -12,7 +12,7 @@ from tests.tensor.jit.support import held, numbers
 from workbench import Context, Device, Tensor, TinyJit
 from workbench.execution import realize
 from workbench.ir.node.ops import Ops
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 
 SHAPE = (2, 8, 4)

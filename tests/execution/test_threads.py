@@ -12,7 +12,7 @@ import pytest
 from workbench import Tensor, TinyJit, explore
 from workbench.base.errors import WorkbenchError
 from workbench.execution.buffers import mark_overwritten
-from workbench.ir.schedule.item import base
+from workbench.ir.schedule.plan import base
 
 SIZE = 2000
 

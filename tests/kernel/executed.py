@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.values import bitcast_array, cast_array
 from workbench.ir.nest.estimates import Counts
 from workbench.ir.node.ops import CASTS, OPS, Ops
 from workbench.ir.node.uop import UOp

@@ -9,7 +9,7 @@ import pytest
 
 from workbench import Tensor
 from workbench.base.errors import WorkbenchError
-from workbench.kernel.lazy_result import require_computed
+from workbench.kernel.run import require_computed
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
 from workbench import Kernel, Tensor, TinyJit, explore
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text

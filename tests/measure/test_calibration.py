@@ -10,8 +10,7 @@ import pytest
 
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.ir.nest.estimates import Estimates
-from workbench.measure.calibration import Calibration, calibration, doubts
-from workbench.measure.kernel_time import measure_kernel
+from workbench.measure.kernel_time import Calibration, calibration, doubts, measure_kernel
 from workbench.measure.speeds import Rate, Speeds
 
 REST_S = 1e-4

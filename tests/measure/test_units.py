@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.measure.units import number_text
+from workbench.measure.timing import number_text
 
 
 @pytest.mark.parametrize(

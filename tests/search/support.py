@@ -14,8 +14,8 @@ from workbench import Kernel, SearchResult, Tensor
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
 from workbench.search import search as searching
-from workbench.search.candidate import Candidate, Measured
 from workbench.search.evaluation import OnWorker
+from workbench.search.moves import Candidate, Measured
 from workbench.search.search import run
 from workbench.worker.benchmark import BenchmarkSettings
 

@@ -16,7 +16,7 @@ from workbench import register as registered
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.kernel.check_run import CheckRun
+from workbench.kernel.run import CheckRun
 from workbench.search.evaluation import Answers
 
 Array = np.ndarray[Any, Any]

@@ -15,8 +15,16 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes
 from workbench.search.beam import search
-from workbench.search.candidate import Measured, Patience, Problem, SearchOutcome, SearchStopped
-from workbench.search.moves import Move, applied, moves
+from workbench.search.moves import (
+    Measured,
+    Move,
+    Patience,
+    Problem,
+    SearchOutcome,
+    SearchStopped,
+    applied,
+    moves,
+)
 
 PLAIN = Move((), "start: plain")
 TUNED = Move((opt("UPCAST", "g1", 4),), "start: tuned")

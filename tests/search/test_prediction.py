@@ -12,7 +12,7 @@ from workbench import Context, SearchResult, explore
 from workbench.backends.device import Device
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.search import search as searching
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 from workbench.search.realization import tuned
 from workbench.worker.client import Worker
 

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from workbench.search.candidate import Candidate
-from workbench.search.progress import progress
+from workbench.search.moves import Candidate
+from workbench.search.search import progress
 
 TRIALS = [
     Candidate(0, None, (), "start: as given", 2e-3),

@@ -11,11 +11,11 @@ import pytest
 
 from tests.search.support import numbers, quick
 from workbench import Context, Kernel, Opt, OptOps, SearchResult, Tensor, explore
-from workbench.base.cache.folder import cache_folder
+from workbench.base.cache import cache_folder
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.search import evaluation
 from workbench.search import search as searching
-from workbench.search.candidate import Candidate, Measured
+from workbench.search.moves import Candidate, Measured
 
 
 @pytest.mark.usefixtures("made_up_times")

@@ -17,7 +17,7 @@ from workbench import Kernel, Opt, OptOps, SearchResult
 from workbench.base import child_process
 from workbench.search import evaluation
 from workbench.search import search as searching
-from workbench.search.candidate import Candidate, SearchStopped
+from workbench.search.moves import Candidate, SearchStopped
 from workbench.worker import client
 from workbench.worker.client import Worker
 

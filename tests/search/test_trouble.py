@@ -16,7 +16,7 @@ import pytest
 from tests.search.support import ENDLESS, numbers, quick
 from workbench import Kernel, Opt, OptOps, explore
 from workbench.search import evaluation
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 from workbench.search.search import run
 from workbench.worker.client import Worker
 

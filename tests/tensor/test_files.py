@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from workbench import Context, Tensor, dtypes
-from workbench.backends.file_memory import FileMemory
+from workbench.backends.mapped_file import FileMemory
 from workbench.base.errors import DeviceError, DTypeError, FileError
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Tensor
 from workbench.base.errors import DTypeError
-from workbench.tensor.numpy_protocol import OPERATORS
+from workbench.tensor.copies import OPERATORS
 
 A = np.array([[3, -2, 7], [1, 0, 5]], np.int32)
 B = np.array([[2, 3, 4], [5, 1, 2]], np.int32)

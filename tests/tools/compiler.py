@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from workbench.backends.c.compiler import find_compiler
+from workbench.backends.c.c_device import find_compiler
 
 # where everything must be tested, a missing compiler fails instead
 NONE_HERE = find_compiler() is None and not os.environ.get("CI")

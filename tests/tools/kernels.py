@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.target import Target
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_kernel

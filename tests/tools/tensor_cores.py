@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.backends.cuda import tensor_cores as cuda
+from workbench.backends.cuda import cuda_machines as cuda
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
-from workbench.backends.hip import tensor_cores as hip
-from workbench.backends.metal import tensor_cores as metal
-from workbench.backends.native import tensor_cores as native
-from workbench.backends.opencl import tensor_cores as opencl
+from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.backends.hip import hip_machines as hip
+from workbench.backends.metal import metal_machines as metal
+from workbench.backends.native import machine as native
+from workbench.backends.opencl import opencl_machines as opencl
 from workbench.base.target import Target
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 
 ARCHES = {
     cuda: ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90"),

@@ -29,16 +29,15 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.glossary.glossary import glossary_rows
+from workbench.viz.glossary import glossary_rows
 from workbench.viz.javascript import JavaScript
-from workbench.viz.model.families import family_rows
+from workbench.viz.model.graph import family_rows
 from workbench.viz.model.lines import UserLines
-from workbench.viz.model.rewrites import is_replayable
-from workbench.viz.page.bundle import joined, variable
+from workbench.viz.model.passes import is_replayable
+from workbench.viz.page.document import joined, variable
 from workbench.viz.page.document import modules as page_modules
 from workbench.viz.record.nodes import Lines, Nodes, Texts
-from workbench.viz.record.passes import PassRows
-from workbench.viz.record.rules import RuleRows
+from workbench.viz.record.passes import PassRows, RuleRows
 
 DATA = Path(__file__).parent / "data"
 BOUNDS = {

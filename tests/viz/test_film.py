@@ -14,7 +14,7 @@ from tests.viz.record.support import plain
 from tests.viz.support import array, matmul, softmax
 from workbench.ir.node.ops import MOVEMENT
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.record.record import Recorder, build

@@ -10,11 +10,9 @@ import pytest
 
 from tests.viz.support import matmul
 from workbench.base.errors import WorkbenchError
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.opt.opt import OptOps
-from workbench.viz.glossary.glossary import OP_GROUP, glossary, glossary_rows
-from workbench.viz.glossary.terms import TERMS
+from workbench.viz.glossary import OP_GROUP, TERMS, glossary, glossary_rows
 from workbench.viz.page import document as page
 
 ASKED = (

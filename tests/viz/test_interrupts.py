@@ -20,7 +20,7 @@ from workbench.base.trace import observer
 from workbench.execution.capture import is_capturing
 from workbench.ir.rewriting.rewrite import rules_off
 from workbench.nn.state import load_state_dict, safe_load, safe_save
-from workbench.tensor.autograd.modes import gradients_flow
+from workbench.tensor.autograd.leaves import gradients_flow
 from workbench.worker.client import Worker
 
 

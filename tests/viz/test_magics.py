@@ -13,7 +13,7 @@ from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.viz import Exploration
 from workbench.viz.schema.messages import ViewState
-from workbench.viz.session.jobs import jobs
+from workbench.viz.session.requests import jobs
 
 SETUP = """
 import numpy as np

@@ -13,7 +13,7 @@ from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.execution import realize
 from workbench.execution.realize import run_item
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 from workbench.viz import Exploration
 from workbench.viz.formatters import exploration_bundle

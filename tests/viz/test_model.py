@@ -11,20 +11,19 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.ir.text.readable import to_expr
 from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.model import rewrites
+from workbench.viz.decision_text import decisions_text, passes_text
+from workbench.viz.model import passes as rewrites
 from workbench.viz.model.decisions import cost_sentences, printed_decisions
 from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.title import decoded, value_name
 from workbench.viz.model.words import brief_bytes, bytes_text, count_text, named_count, plural
-from workbench.viz.text.decisions import decisions_text
-from workbench.viz.text.nest import nest_text
-from workbench.viz.text.passes import passes_text
+from workbench.viz.text import nest_text
 
 TILE = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UPCAST, "g0", 2), Opt(OptOps.UNROLL, "r0", 4))
 

@@ -15,14 +15,14 @@ import pytest
 from tests.viz.record.support import exported, plain
 from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, layout
-from workbench.viz.model.kinds import ink, pattern
+from workbench.viz.model.graph import ink, pattern
 from workbench.viz.page import document as page
-from workbench.viz.page.bundle import joined, modules_of, variable
+from workbench.viz.page.document import joined, modules_of, variable
 from workbench.viz.record.record import build
-from workbench.viz.still.html import bars, chip
+from workbench.viz.still.cards import bars, chip
 
 LARGEST_PAGE_BYTES = 400_000
 """Of an exported file: what is sent around with the record of the tour's kernels."""

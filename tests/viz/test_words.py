@@ -17,8 +17,7 @@ from tests.viz.support import array, matmul, softmax
 from workbench import explore
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.tensor.tensor import Tensor

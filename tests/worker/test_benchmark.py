@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
-from workbench.backends.buffer import Buffer
-from workbench.backends.program.source import Source
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source
 from workbench.base.interrupts import Uninterrupted
 from workbench.measure import timing
 from workbench.worker import benchmark
@@ -27,11 +27,11 @@ from workbench.worker.benchmark import (
     _few,
     run_benchmark,
 )
+from workbench.worker.candidate import KernelData
 from workbench.worker.client import _quiet
-from workbench.worker.kernel_data import KernelData
-from workbench.worker.remote import benchmark_text
 from workbench.worker.rows import Row
 from workbench.worker.time_limit import OverTime, within
+from workbench.worker.workers import benchmark_text
 
 RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)
 TILE = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 4))

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from workbench import Tensor, explore
-from workbench.backends.compilers.clang import clang_for
+from workbench.backends.compilers.compilers import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
-from workbench.backends.program.source import MOST_CHARACTERS, Source, require_readable
+from workbench.backends.program.text import MOST_CHARACTERS, Source, require_readable
 from workbench.base.errors import CompileError, WorkbenchError
 from workbench.base.installation import install_command
 from workbench.pipeline import stages

@@ -10,15 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.machine_code import MachineCode
-from workbench.backends.memory import Memory
-from workbench.backends.program.handwritten import Declaration
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
+from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.memory import Buffer, Memory
+from workbench.backends.program.text import Declaration, Language, Source
 from workbench.base.errors import DeviceError
-from workbench.base.forking import once
 from workbench.base.installation import install_command
+from workbench.base.interrupts import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 

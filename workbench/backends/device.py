@@ -18,10 +18,9 @@ from workbench.backends.contract import DeviceInfo as DeviceInfo
 from workbench.backends.contract import Program as Program
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.memory import memories
-from workbench.backends.program.language import Language
-from workbench.base.arguments import require
+from workbench.backends.program.text import Language
 from workbench.base.context import DEV
-from workbench.base.errors import DeviceError
+from workbench.base.errors import DeviceError, require
 from workbench.base.target import Target
 
 
@@ -306,14 +305,10 @@ def _spelling(machine: str) -> str:
 
 
 def _package_devices() -> list[DeviceInfo]:
-    """Return the `DEVICE` of each folder here that has a `device.py`."""
-    modules = pkgutil.iter_modules(backends.__path__, f"{backends.__name__}.")
-    rooms = [module.name for module in modules if module.ispkg]
-    devices = []
-    for room in rooms:
-        if find_spec(f"{room}.device") is not None:
-            devices.append(import_module(f"{room}.device").DEVICE)
-    return devices
+    """Return the `DEVICE` of each folder here, as `cuda`, that has a module `cuda_device`."""
+    folders = [m.name for m in pkgutil.iter_modules(backends.__path__) if m.ispkg]
+    modules = [f"{backends.__name__}.{name}.{name}_device" for name in folders]
+    return [import_module(module).DEVICE for module in modules if find_spec(module) is not None]
 
 
 Device = Devices(_package_devices())

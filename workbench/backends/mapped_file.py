@@ -1,4 +1,7 @@
-"""Memory-mapped files: pages are read when they are first touched."""
+"""Memory-mapped files: pages are read when they are first touched.
+
+Files as memory: a Buffer reads and writes bytes of a file.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ import mmap
 import os
 import stat
 from pathlib import Path
+from threading import Lock
+from typing import BinaryIO
 
 import numpy as np
 
-from workbench.backends.memory import Bytes
-from workbench.base.errors import file_error
+from workbench.backends.memory import Buffer, Bytes, Loan, Memory
+from workbench.base.dtypes import DType
+from workbench.base.errors import FileError, file_error
+from workbench.base.interrupts import raised_after
 
 
 def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
@@ -43,3 +50,102 @@ def check_regular(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, and not a file")
+
+
+DISK = "DISK:"
+"""How the name of a file as a device begins."""
+
+
+class OpenFile:
+    """A file that is open as long as a Buffer is in it."""
+
+    def __init__(self, path: Path, file: BinaryIO):
+        self.path, self.file, self.lock = path, file, Lock()
+        self.size_bytes = os.fstat(file.fileno()).st_size
+
+    def __del__(self) -> None:
+        try:
+            self.file.close()
+        except KeyboardInterrupt:
+            _ = [*raised_after()]
+
+
+class FileMemory(Memory):
+    """The memory of all files; a handle is an OpenFile."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> OpenFile:
+        """Files have names: `file_buffer` opens one."""
+        raise MemoryError
+
+    def free(self, handle: OpenFile) -> None:
+        """The last Buffer closes the file."""
+
+    def copy_in(self, handle: OpenFile, offset: int, data: Bytes) -> None:
+        """Write bytes. Errors: FileError where the file may not be written, or the disk is full."""
+        try:
+            with handle.lock:
+                handle.file.seek(offset)
+                rest = data.data
+                while rest.nbytes:
+                    rest = rest[handle.file.write(rest) :]
+        except OSError as error:
+            because = error.strerror or "it is open for reading only: it may not be written"
+            raise FileError(f"cannot write {handle.path}", because) from error
+
+    def copy_out(self, handle: OpenFile, offset: int, data: Bytes) -> None:
+        """Read bytes. Errors: FileError where the file has become shorter."""
+        with handle.lock:
+            handle.file.seek(offset)
+            rest = data.data
+            while rest.nbytes:
+                count = handle.file.readinto(rest)  # type: ignore[attr-defined] # a raw file has it
+                if not count:
+                    raise FileError(
+                        f"cannot read {handle.path}",
+                        f"it had {handle.size_bytes:,} bytes when it was opened, and ends at"
+                        f" {offset + data.size - rest.nbytes:,} now",
+                    )
+                rest = rest[count:]
+
+    def copy(
+        self, target: OpenFile, target_offset: int, source: OpenFile, source_offset: int,
+        size_bytes: int,
+    ) -> None:  # fmt: skip
+        data = np.empty(size_bytes, np.uint8)
+        self.copy_out(source, source_offset, data)
+        self.copy_in(target, target_offset, data)
+
+
+file_memory = FileMemory()
+"""The memory of all files."""
+
+
+def file_buffer(path: Path, dtype: DType, size_bytes: int | None = None) -> Buffer:
+    """Return a file as a Buffer of `dtype`; bytes after the last whole element are left out. With
+    `size_bytes` the file is made where there is none, and made longer where it is shorter.
+
+    Errors: FileError for a path that cannot be opened.
+    """
+    try:
+        file = _open(path, size_bytes)
+    except OSError as error:
+        raise file_error(path, error) from error
+    handle = OpenFile(path, file)
+    usable = handle.size_bytes if size_bytes is None else size_bytes
+    count = usable // dtype.itemsize
+    loan = Loan(file_memory.pool, handle, count * dtype.itemsize)
+    return Buffer.on(loan, f"{DISK}{path}", dtype, count)
+
+
+def _open(path: Path, size_bytes: int | None) -> BinaryIO:
+    """Return a file open for reading, and for writing where that is allowed."""
+    if size_bytes is None:
+        check_regular(path)
+        can_write = os.access(path, os.W_OK)
+        return open(path, "r+b" if can_write else "rb", buffering=0)
+    path.touch()
+    check_regular(path)
+    file = open(path, "r+b", buffering=0)
+    if os.fstat(file.fileno()).st_size < size_bytes:
+        file.truncate(size_bytes)
+    return file

@@ -30,8 +30,7 @@ from threading import Lock, Thread
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
-from workbench.base.forking import free_lock
-from workbench.base.interrupts import Uninterrupted
+from workbench.base.interrupts import Uninterrupted, free_lock
 
 LAST_WORDS_BYTES = 2000
 """Most bytes of a child's last words."""

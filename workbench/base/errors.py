@@ -24,13 +24,19 @@
     +-- DefectError           mend the kernel at the line named
 
 An error carries fields; its text is built only when printed.
+
+Plurals, lists and other short texts that every layer writes alike.
+
+Checks of the arguments of functions: an argument of the wrong type is refused before it fails
+inside.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 
 class WorkbenchError(Exception):
@@ -183,3 +189,53 @@ class DefectError(WorkbenchError):
         super().__init__(what, because, hint, where)
         self.lines, self.positions = lines, positions
         self.line = lines[0] if lines else None
+
+
+def plural(count: int, word: str) -> str:
+    """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
+    if count == 1:
+        return f"1 {word}"
+    if word.endswith("y"):
+        return f"{count:,} {word[:-1]}ies"
+    return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
+
+
+def cut(text: str, most: int) -> str:
+    """Return `text` with at most that many characters; where some are missing, it says so."""
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return "64x48"; "scalar" for no axes."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def kind_of(value: object) -> str:
+    """Return "a function", "the class Net", "a torch.Tensor": the name of its type, with the module
+    that it is of, but for Python's own types, the workbench's, and those of the user's cells."""
+    if isinstance(value, type):
+        return f"the class {type_name(value)}"
+    name = type_name(type(value))
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def type_name(kind: type) -> str:
+    module = str(kind.__module__)
+    is_plain = module.partition(".")[0] in ("builtins", "__main__", "workbench")
+    return kind.__qualname__ if is_plain else f"{module}.{kind.__qualname__}"
+
+
+def require(value: object, kinds: type | tuple[type, ...], name: str, hint: str) -> Any:
+    """Return the value of the argument `name`, which is of one of `kinds`.
+
+    Errors: DTypeError for another one; `hint` is an example of what fits.
+    """
+    if isinstance(value, kinds):
+        return value
+    types = kinds if isinstance(kinds, tuple) else (kinds,)
+    expected = " or ".join(kind.__name__ for kind in types)
+    raise DTypeError(
+        f"{name} does not take {value!r:.40}",
+        f"it must be {expected}, and this is {type(value).__name__}",
+        hint,
+    )

@@ -1,4 +1,7 @@
-"""Files that a user requests, written atomically: whole or not at all."""
+"""Files that a user requests, written atomically: whole or not at all.
+
+Values that cannot be pickled: they refer to memory or code of one process.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
+from typing import Any, NoReturn
 
-from workbench.base.errors import WorkbenchError
-from workbench.base.words import cut
+from workbench.base.errors import DeviceError, WorkbenchError, cut
 
 
 def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
@@ -114,3 +117,17 @@ def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
     elif isinstance(error, FileNotFoundError):
         hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
     return WorkbenchError(f"cannot write {cut(str(path), 300)}", because, cut(hint, 300))
+
+
+class Unpicklable:
+    """A value that cannot be pickled or copied. `instead` says what to pickle in its place."""
+
+    __slots__ = ()
+    instead = "hand on the Kernel or the Tensor, and make this anew from it there"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise DeviceError(
+            f"cannot pickle or copy {type(self).__name__}",
+            "it holds memory or machine code of this process",
+            self.instead,
+        )

@@ -2,15 +2,21 @@
 
 The distribution is called `tensor-workbench`; `workbench` is the name to import. On PyPI
 `workbench` is another project's package, so a hint names the packages themselves.
+
+Optional libraries: imported on first use, with an error that says how to install one.
 """
 
 from __future__ import annotations
 
+import importlib
 import shlex
 import tomllib
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
+
+from workbench.base.errors import WorkbenchError
 
 DISTRIBUTION = "tensor-workbench"
 
@@ -60,3 +66,17 @@ def _project() -> dict[str, dict[str, list[str]]]:
         "project"
     ]
     return project
+
+
+def library(name: str) -> ModuleType:
+    """Return the module `name`, imported now.
+
+    Errors: WorkbenchError that says which package to install.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise WorkbenchError(
+            f"{package} cannot be imported", str(error), f"pip install {package}"
+        ) from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.base.dtypes import DType
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 
 Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""

@@ -49,8 +49,7 @@ def bench(options: argparse.Namespace) -> int:
 def quick(options: argparse.Namespace) -> int:
     """Print the latencies."""
     from workbench.bench.quick import Latency, run
-    from workbench.bench.report import SCHEMA, is_busy, machine
-    from workbench.bench.text import latency
+    from workbench.bench.report import SCHEMA, is_busy, latency, machine
 
     if options.plot or options.only:
         raise WorkbenchError("--quick has neither --plot nor --only")
@@ -70,11 +69,11 @@ def quick(options: argparse.Namespace) -> int:
 
 def models(options: argparse.Namespace) -> int:
     """Print what steps of training take beside other libraries; return 1 if one of ours fails."""
+    from workbench.bench import training as text
+    from workbench.bench.models import MODELS, WIDE_MODELS
     from workbench.bench.peers import OURS
     from workbench.bench.report import SCHEMA, machine
-    from workbench.bench.training import text
-    from workbench.bench.training.compare import compare, peers_named
-    from workbench.bench.training.models import MODELS, WIDE_MODELS
+    from workbench.bench.training import compare, peers_named
 
     if options.quick or options.plot or options.smoke:
         raise WorkbenchError("--models has neither --quick, --plot nor --smoke")
@@ -97,9 +96,9 @@ def models(options: argparse.Namespace) -> int:
 
 def full(options: argparse.Namespace) -> int:
     """Print the run times of the benchmark set beside those of other libraries."""
-    from workbench.bench import full, text
-    from workbench.bench.plot import svg
-    from workbench.bench.report import machine
+    from workbench.bench import full
+    from workbench.bench import report as text
+    from workbench.bench.report import machine, svg
     from workbench.bench.suite import ENTRIES
 
     _introduce(machine())

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from workbench.bench.answer import fault
 from workbench.bench.peers import OURS, Peer
 from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow, machine
-from workbench.bench.suite import ENTRIES, Array, Entry
+from workbench.bench.suite import ENTRIES, Array, Entry, fault
 from workbench.bench.worker import PeerProcess, WorkerError
 from workbench.measure.timing import in_turn
 

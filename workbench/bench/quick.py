@@ -15,9 +15,8 @@ from functools import partial
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observe
-from workbench.bench.fresh import FreshProcess, Processes
 from workbench.bench.graphs import matmul, matmul_kernel
-from workbench.bench.peers import OURS, PEERS, Peer, captured
+from workbench.bench.peers import OURS, PEERS, FreshProcess, Peer, Processes, captured
 from workbench.bench.suite import ENTRIES
 from workbench.execution.realize import planned
 from workbench.ir.opt.opt import Opt, OptOps

@@ -6,6 +6,10 @@
                                      "samples_s": [...]}}}]}
 
 Units: seconds, GFLOP/s, bytes. The n-th samples of a row's libraries were taken in one round.
+
+The full benchmark as text: a line per row, the means, the budgets.
+
+The ratios of a Report as an SVG of our own: a dot per library and row, on a log scale.
 """
 
 from __future__ import annotations
@@ -15,11 +19,15 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
+from workbench.bench.quick import Latency
+from workbench.bench.suite import ENTRIES
+from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Samples
 
 SCHEMA = 2
@@ -190,3 +198,197 @@ def _processor() -> str:
     from llvmlite import binding
 
     return str(binding.get_host_cpu_name())
+
+
+# widths of columns, in characters
+NAME = 22
+OWN = 18
+PEER = 17
+OVER = "OVER"
+GEOMEAN_TO_TORCH = 0.8
+WORST_TO_TORCH = 1.5
+MATMUL = 0.95
+
+
+def header(names: Sequence[str]) -> str:
+    """Return the line above the rows, for libraries in this order, ours first."""
+    peers = "".join(f"{name:>{PEER}}" for name in names if name != OURS)
+    return f"{'':{NAME}}{OURS:>{OWN}}{'speed':>12}{peers}"
+
+
+def line(row: ReportRow) -> str:
+    """Return a row: our time and its spread, and each peer's time with ours over it."""
+    ours = row.figures[OURS]
+    own = ours.state
+    if ours.samples_s:
+        own = f"{seconds_text(ours.median_s)} +-{ours.spread:4.0%}"
+    peers = "".join(f"{_beside(row, name):>{PEER}}" for name in row.figures if name != OURS)
+    return f"{row.name:{NAME}}{own:>{OWN}}{_speed(row):>12}{peers}"
+
+
+def faults(row: ReportRow) -> Iterator[str]:
+    """Say what went wrong, library by library."""
+    for name, figure in row.figures.items():
+        if figure.state != RIGHT:
+            yield f"  {figure.state}: {name} on {row.name}: {figure.remark}"
+
+
+def summary(report: Report) -> Iterator[str]:
+    """Yield the geometric means and the budgets."""
+    ratios = {peer: list(report.ratios(peer).values()) for peer in report.peers}
+    least = {
+        peer: [r for row in report.rows if (r := row.ratio_of_least(peer)) is not None]
+        for peer in report.peers
+    }
+    yield _means("geometric mean", ratios)
+    yield _means("  of the least times", least)
+    if "torch" in report.peers:
+        yield from _budgets(report)
+
+
+def _beside(row: ReportRow, name: str) -> str:
+    figure = row.figures[name]
+    if not figure.samples_s:
+        return figure.state
+    ratio = row.ratio(name)
+    return seconds_text(figure.median_s) + ("" if ratio is None else f" {_times(ratio):>6}")
+
+
+def _speed(row: ReportRow) -> str:
+    if not row.figures[OURS].samples_s:
+        return ""
+    share = row.share_of_peak()
+    if share is not None:
+        return f"{share:.0%} peak"
+    return f"{row.bytes / row.figures[OURS].median_s / 1e9:.3g} GB/s"
+
+
+def _means(what: str, ratios: dict[str, list[float]]) -> str:
+    means = (_times(geometric_mean(r)) if r else "-" for r in ratios.values())
+    return f"{what:{NAME + OWN + 12}}" + "".join(f"{mean:>{PEER}}" for mean in means)
+
+
+def _budgets(report: Report) -> Iterator[str]:
+    """Hold the ratios to torch against the budgets of the project."""
+    extra = {entry.name for entry in ENTRIES if entry.is_extra}
+    ratios = {n: r for n, r in report.ratios("torch").items() if n not in extra}
+    if not ratios:
+        return
+    mean = geometric_mean(list(ratios.values()))
+    slow = {name: r for name, r in ratios.items() if r > WORST_TO_TORCH}
+    listed = ", ".join(f"{n} {r:.1f}" for n, r in sorted(slow.items(), key=_second))
+    verdicts = [
+        (
+            f"time over torch's, geometric mean: {mean:.2f}, <= {GEOMEAN_TO_TORCH}"
+            f" ({len(ratios)} rows)",
+            mean <= GEOMEAN_TO_TORCH,
+        ),
+        (f"rows above {WORST_TO_TORCH} of torch: {listed or 'none'}", not slow),
+    ]
+    for row in report.rows:
+        over = [r for p in ("numpy", "torch") if (r := row.ratio(p)) is not None]
+        if row.name in ("matmul 512", "matmul 1024") and over:
+            speed = 1 / max(over)
+            sentence = f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
+            verdicts.append((sentence, speed >= MATMUL))
+    no_verdict = report.why_no_verdict()
+    for sentence, is_kept in verdicts:
+        yield f"{sentence}: {_word(is_kept) if no_verdict is None else f'({no_verdict})'}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3f}x" if ratio < 0.1 else f"{ratio:.2f}x"
+
+
+def _word(is_kept: bool) -> str:
+    return "within" if is_kept else OVER
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return -pair[1]
+
+
+def latency(line: Latency, is_busy: bool) -> str:
+    """Return a latency: figure, spread, budget and whether it keeps to it, the peer's.
+
+    A busy machine makes times longer: there one that is over its budget says little.
+    """
+    figure = f"{_figure(line.figure, line.unit):>9} +-{line.spread:4.0%}"
+    budget = beside = ""
+    if line.budget is not None:
+        limit = _figure(line.budget, line.unit)
+        word = _word(line.figure <= line.budget)
+        if word == OVER and is_busy and line.unit == "s":
+            word = "(busy)"
+        budget = f"<= {limit:7} {word}"
+    if line.peer_figure is not None:
+        ratio = line.figure / line.peer_figure
+        theirs = _figure(line.peer_figure, line.unit)
+        beside = f"tinygrad {theirs:>8} {_times(ratio):>7}"
+    return f"{line.what:38}{figure}   {budget:20}{beside}".rstrip()
+
+
+def _figure(value: float, unit: str) -> str:
+    return f"{value:.2f} x" if unit == "x" else seconds_text(value)
+
+
+# margins, and the height of a row, in pixels
+LEFT = 190
+RIGHT_MARGIN = 30
+TOP = 64
+STEP = 22
+WIDTH = 860
+COLOURS = ("#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00")  # Okabe and Ito 2008
+RADIUS = 4.5
+
+
+def svg(report: Report) -> str:
+    """Return a picture of our time over each peer's: left of the line at 1 we are faster."""
+    ratios = {peer: report.ratios(peer) for peer in report.peers}
+    present = [r for row in ratios.values() for r in row.values()]
+    low = min(-1, math.floor(math.log10(min(present, default=1))))
+    high = max(1, math.ceil(math.log10(max(present, default=1))))
+    height = TOP + STEP * len(report.rows) + 12
+
+    def x(ratio: float) -> float:
+        share = (math.log10(ratio) - low) / (high - low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT_MARGIN)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
+        ' font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+        f'<text x="{LEFT}" y="18">time of workbench over the time of each library</text>',
+    ]
+    for power in range(low, high + 1):
+        at, colour = x(10.0**power), "#444" if power == 0 else "#ddd"
+        parts.append(
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{TOP - 8}" y2="{height - 12}"'
+            f' stroke="{colour}"/>'
+            f'<text x="{at:.1f}" y="{TOP - 14}" text-anchor="middle">{10.0**power:g}</text>'
+        )
+    for number, row in enumerate(report.rows):
+        y = TOP + STEP * number + 8
+        parts.append(
+            f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(row.name)}</text>'
+        )
+        for peer, colour in zip(report.peers, COLOURS, strict=False):
+            if row.name in ratios[peer]:
+                ratio = ratios[peer][row.name]
+                parts.append(
+                    f'<circle cx="{x(ratio):.1f}" cy="{y}" r="{RADIUS}" fill="{colour}"'
+                    f' fill-opacity="0.8"><title>{escape(peer)}: {ratio:.2f}</title></circle>'
+                )
+    parts += _legend(report)
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _legend(report: Report) -> list[str]:
+    parts = []
+    for number, (peer, colour) in enumerate(zip(report.peers, COLOURS, strict=False)):
+        at = LEFT + 110 * number
+        parts.append(
+            f'<circle cx="{at + RADIUS}" cy="32" r="{RADIUS}" fill="{colour}"/>'
+            f'<text x="{at + 14}" y="36">{escape(peer)}</text>'
+        )
+    return parts

@@ -2,6 +2,8 @@
 
 Workbench and tinygrad share a form, because their Tensors have the same methods; numpy and
 jax.numpy share another. All answers are compared with numpy's in float64.
+
+Checks of a library's answer.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from workbench.ir.meaning.closeness import STEPS, errors, limit_of
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
@@ -297,3 +301,18 @@ ENTRIES: tuple[Entry, ...] = (
         flops=lambda heads, n, width: 4 * heads * n * n * width,
     ),
 )  # fmt: skip
+
+
+def fault(answer: Array, expected: Array, steps: int = STEPS) -> str | None:
+    """Return what is wrong with an answer, None if it is right but for rounding."""
+    if answer.shape != expected.shape:
+        return f"shape {answer.shape}, not {expected.shape}"
+    wrong = errors(answer, expected) > limit_of(answer, expected, steps)
+    if not wrong.any():
+        return None
+    place = np.unravel_index(int(np.argmax(wrong)), expected.shape)
+    at = ", ".join(map(str, place))
+    return (
+        f"{int(wrong.sum())} of {wrong.size} elements, the first at [{at}]:"
+        f" {answer[place]:g}, not {expected[place]:g}"
+    )

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import dtypes
-from workbench.base.forking import once
+from workbench.base.interrupts import once
 from workbench.base.trace import PassRecord
-from workbench.check.reference import Reference, ReferencePart
+from workbench.check.answer import Reference, ReferencePart
 from workbench.execution.buffers import Array
-from workbench.ir.meaning.casts import cast_array
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.meaning.sampled import SampledElements, TooManyPositions
+from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replacements
-from workbench.ir.schedule.item import ScheduleItem, base
+from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 
 MOST = 1 << 24

@@ -1,7 +1,7 @@
 """The distance of an answer from its references, element by element.
 
 There are three kinds of reference: float64, the expression's own dtypes, and these with other
-roundings (`ir/meaning/roundings.py`). Where these differ little, they say how far an element may be
+roundings (`ir/meaning/closeness.py`). Where these differ little, they say how far an element may be
 off. Where they differ much, a rounding decides (a floor, a comparison), and the element must have
 a value that one of them has, or one between.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from workbench.base.dtypes import DType, dtypes
 from workbench.execution.buffers import Array
 from workbench.ir.meaning import closeness
-from workbench.ir.meaning.casts import cast_array
-from workbench.ir.meaning.roundings import other_roundings
+from workbench.ir.meaning.closeness import other_roundings
+from workbench.ir.meaning.values import cast_array
 
 ULPS = (1.0, 1.0, 4.0, 16.0)
 """Units in the last place by which operations round otherwise, each in two runs."""

@@ -15,14 +15,12 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import WorkbenchError
-from workbench.base.words import cut
-from workbench.check.reference import lane_steps
+from workbench.base.errors import WorkbenchError, cut
+from workbench.check.answer import lane_steps
 from workbench.execution.buffers import memory_of
-from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node import construct
-from workbench.ir.node.affine import row_major
+from workbench.ir.node.exact_range import row_major
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, invalid, split_gate
 from workbench.ir.text.readable import to_expr

@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.check.answer import CheckResult
+from workbench.check.answer import CheckResult, blank, lane_steps, reduce_steps
 from workbench.check.bisect import SCHEDULING, FirstWrongRewrite, first_wrong
 from workbench.check.nearness import References, nearness, rounded_otherwise, usual_nearness
-from workbench.check.reference import blank, lane_steps, reduce_steps
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

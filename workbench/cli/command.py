@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.bench.command import add_options
 from workbench.bench.command import bench as measure
 from workbench.cli.doctor import doctor

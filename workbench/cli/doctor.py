@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from workbench.backends.native.machine import CPU_WITHOUT
 from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
-from workbench.base.installation import version
-from workbench.base.libraries import library
+from workbench.base.installation import library, version
 
 LIBRARIES = (*("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget"),)
 VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
@@ -104,7 +103,7 @@ def _devices() -> Iterator[str]:
 
 def _cache() -> str:
     try:
-        from workbench.base.cache.folder import cache_folder
+        from workbench.base.cache import cache_folder
     except ImportError as error:
         return f"cannot be found: {error}"
     return str(cache_folder())

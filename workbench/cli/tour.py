@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.course import TOUR, course_folder
 
 if TYPE_CHECKING:

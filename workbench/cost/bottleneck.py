@@ -6,14 +6,14 @@ with most of the time the part that its steps wait for.
 
 from __future__ import annotations
 
+from workbench.base.errors import plural
 from workbench.base.target import Target
-from workbench.base.words import plural
 from workbench.cost.core_time import LoopWork
+from workbench.cost.kernel_cost import Bottleneck as Bottleneck
 from workbench.cost.kernel_cost import Cost, Transfer
-from workbench.cost.run_cost import Bottleneck as Bottleneck
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
-from workbench.measure.units import bytes_text, number_text
+from workbench.measure.timing import bytes_text, number_text
 
 SLOWER = 1.6
 """A measured time this many times the predicted one is not explained: most predictions are right

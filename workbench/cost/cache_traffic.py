@@ -17,11 +17,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from workbench.ir.nest.accesses import MemoryAccess, accesses, lanes_of, size_of
-from workbench.ir.nest.footprint import Runs, runs
+from workbench.ir.nest.estimates import Runs, runs
 from workbench.ir.nest.loops import tree_statements
-from workbench.ir.node.affine import terms
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.exact_range import terms
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 
 WAYS = 8

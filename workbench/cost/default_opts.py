@@ -17,13 +17,13 @@ from workbench.base.trace import observer, unobserved
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.from_code import opts_from_code, with_opts_from_code
+from workbench.ir.opt.apply import opts_from_code, with_opts_from_code
 from workbench.ir.opt.heuristic.default_opts import Propose, heuristic
+from workbench.ir.opt.heuristic.group_sums import group_columns, group_rows
+from workbench.ir.opt.heuristic.group_tiles import product_tile
+from workbench.ir.opt.heuristic.register_tile import reduces
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
-from workbench.ir.opt.heuristic.strides import reduces
-from workbench.ir.opt.heuristic.work_groups.group_sums import group_columns, group_rows
-from workbench.ir.opt.heuristic.work_groups.product_tile import product_tile
-from workbench.ir.opt.heuristic.work_groups.tensor_tile import tensor_tile
+from workbench.ir.opt.heuristic.tensor_tiles import tensor_tile
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.memo import Memo
 from workbench.measure.kernel_time import seconds_text

@@ -5,11 +5,14 @@ It has three simple models: `work` (the part that each step of each loop waits f
 bytes that the loops load into each cache), and speeds measured once on this machine. A run takes as
 long as the slowest part; a processor overlaps the others, but not completely. Source of the idea:
 the roofline of Williams, Waterman and Patterson, with a roof for each level.
+
+The cost of one run of a kernel by a model: the base class of processors and GPUs.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,21 +21,92 @@ from typing import NamedTuple
 
 from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
+from workbench.base.display import Printed
+from workbench.base.errors import plural
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
-from workbench.base.words import plural
 from workbench.cost.cache_traffic import Arrival, Moved, Traffic
 from workbench.cost.core_time import LoopWork, work
-from workbench.cost.run_cost import RunCost
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.accesses import size_of
-from workbench.ir.nest.estimates import count, estimate
+from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import PAGE_BYTES, Speeds
-from workbench.measure.units import bytes_text, number_text
+from workbench.measure.timing import bytes_text, number_text
 from workbench.pipeline import Stages, stages
+
+REST = 0.15
+"""Share of the time of the other parts that is added to the slowest one: parts overlap, but not
+completely."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bottleneck(Printed):
+    """`what` a kernel waits for, in a word or two, and `why`, in numbers."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunCost(Printed, ABC):
+    """The cost of one warm run of a kernel.
+
+    `bytes_from` has, for each level of memory, the bytes that move from there towards the core and
+    back. `seconds` has the time of each part alone. `kind` names the peak that it is compared with.
+    """
+
+    estimates: Estimates
+    counts: Counts
+    bytes_from: Mapping[str, int]
+    seconds: Mapping[str, float]
+    kind: str
+
+    @property
+    def predicted_s(self) -> float:
+        """The predicted time of one run."""
+        return sum(self.contributions.values()) + self.launch_s
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """The seconds that each part adds to a run: those of the slowest, and a share of others."""
+        slowest = max(self.seconds, key=lambda part: self.seconds[part])
+        return {p: s if p == slowest else REST * s for p, s in self.seconds.items()}
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte that the algorithm needs."""
+        return self.estimates.intensity
+
+    @property
+    def limit(self) -> str:
+        """The slowest part."""
+        return max(self.seconds, key=lambda part: self.seconds[part])
+
+    @property
+    @abstractmethod
+    def launch_s(self) -> float:
+        """The time of an empty launch."""
+
+    @property
+    @abstractmethod
+    def parallel(self) -> tuple[int, str]:
+        """On how many of what it runs: (2, "thread")."""
+
+    @abstractmethod
+    def roofs(self) -> dict[str, float]:
+        """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
+        its bandwidth times the operations per byte from it. A level without traffic is absent."""
+
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """Return what else is known of the run, a line each."""
+
 
 KEPT_KERNELS = 64
 """Linear programs that are memoised, the last ones."""

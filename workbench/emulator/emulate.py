@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
-from workbench.base.arguments import require
-from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.base.errors import DeviceError, WorkbenchError, require
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
-from workbench.emulator.checks.code import params_of, program_of, require_params
-from workbench.emulator.checks.duration import emulation_s
-from workbench.emulator.checks.edits import hints_of_edit
-from workbench.emulator.checks.limits import require_elements
+from workbench.emulator.checks import (
+    emulation_s,
+    hints_of_edit,
+    params_of,
+    program_of,
+    require_elements,
+    require_params,
+)
 from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated

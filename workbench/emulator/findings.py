@@ -1,9 +1,20 @@
-"""Findings: the errors of a program of work-items, each with work-items, place and remedy."""
+"""Findings: the errors of a program of work-items, each with work-items, place and remedy.
+
+The list of findings while the emulator runs: one for each pair of places, in words.
+
+Numbers of groups and work-items: one among all, or those along x, y and z.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.errors import plural
+from workbench.emulator.accesses import UnfinishedCopy
+from workbench.emulator.cells import Conflict
 
 Kind = Literal[
     "race",
@@ -66,3 +77,130 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.words}"
+
+
+def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
+    """Return a number as numbers along x, y and z; the last of `sizes` is that of x."""
+    parts = []
+    for size in reversed(sizes):
+        parts.append(number % size)
+        number //= size
+    x, y, z = (*parts, 0, 0, 0)[:3]
+    return x, y, z
+
+
+def among_all(x_y_z: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return numbers along x, y and z as one: what `along` is given."""
+    number = 0
+    for size, place in zip(sizes, reversed([*x_y_z][: len(sizes)]), strict=True):
+        number = number * size + place
+    return number
+
+
+MOST_FINDINGS = 20
+
+
+class FindingList:
+    """Collects findings of a launch."""
+
+    def __init__(self, launch: LaunchShape, group_items: int):
+        self.launch, self.group_items = launch, group_items
+        self.all: list[Finding] = []
+        self._keys: set[tuple[str, str, tuple[int, ...]]] = set()
+
+    def item(self, number: int) -> WorkItem:
+        """Return a work-item by its number among all."""
+        group, item = divmod(number, self.group_items)
+        return WorkItem(along(group, self.launch.grid), along(item, self.launch.group))
+
+    def race(self, name: str, conflict: Conflict, size: int) -> None:
+        """Add two accesses of one cell that no barrier is between."""
+        element = conflict.cell % size
+        one, other = (self.item(n) for n in conflict.items)
+        first, second = conflict.verbs
+        why = "no barrier is between"
+        if one.group != other.group:
+            why = "no barrier orders groups"
+        words = f"{one} {first} {name}[{element}], and {other} {second} it: {why}"
+        self.add("race", name, element, (one, other), conflict.positions, words)
+
+    def unfinished(self, name: str, copy: UnfinishedCopy, size: int, verb: str) -> None:
+        """Add an access of a cell before a copy to it is known to be complete."""
+        element = copy.cell % size
+        copier, other = (self.item(n) for n in copy.items)
+        why = "no barrier with a count has come since"
+        if copy.batches >= 0:
+            why = f"the barriers since leave its last {plural(copy.batches, 'batch')}"
+            why += " on their way"
+        words = f"{other} {verb} {name}[{element}] before the copy that {copier} began is"
+        words += f" complete: {why}"
+        items = copier, other
+        self.add("unfinished copy", name, element, items, copy.positions, words)
+
+    def unwritten(self, name: str, element: int, number: int, position: int) -> None:
+        """Add a value that a result depends on, and that is unwritten."""
+        item = self.item(number)
+        words = f"{item} reads {name}[{element}], which nobody has written"
+        self.add("unwritten", name, element, (item,), (position,), words)
+
+    def outside(
+        self, name: str, element: int, number: int, position: int, size: int, verb: str
+    ) -> None:
+        """Add an access outside of its memory."""
+        item = self.item(number)
+        words = f"{item} {verb} {name}[{element}], and there are {size} elements"
+        self.add("out of bounds", name, element, (item,), (position,), words)
+
+    def divergent(self, absent: int, present: int, position: int) -> None:
+        """Add a barrier that a work-item does not come to, where another one of its group waits."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} does not come to a barrier that {items[1]} waits at"
+        self.add("divergent barrier", "", 0, items, (position,), words)
+
+    def partial_warp(self, absent: int, present: int, position: int) -> None:
+        """Add a product of tiles that a lane takes no part in, where another one of its warp
+        does."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} takes no part in a product of its warp's tiles: {items[1]} does"
+        self.add("partial warp", "", 0, items, (position,), words)
+
+    def partial_shuffle(self, absent: int, present: int, position: int) -> None:
+        """Add a shuffle that a lane takes no part in, where another one of its warp does."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} takes no part in a shuffle of its warp: {items[1]} does"
+        self.add("partial warp", "", 0, items, (position,), words)
+
+    def inactive_lane(self, number: int, lane: int, position: int, why: str) -> None:
+        """Add a shuffle in which a work-item takes the value of a lane that has none."""
+        item = self.item(number)
+        words = f"{item} takes the value of lane {lane}, {why}"
+        self.add("inactive lane", "", 0, (item,), (position,), words)
+
+    def wrong(
+        self, name: str, element: int, number: int, position: int, values: tuple[object, object]
+    ) -> None:
+        """Add an element of an output that is another value than it should be; `number` is the
+        work-item that wrote it, negative if nobody did."""
+        actual, right = values
+        if number < 0:
+            words = f"nobody writes {name}[{element}], and {right} is right"
+            self.add("unwritten", name, element, (), (), words)
+        else:
+            item = self.item(number)
+            words = f"{item} writes {name}[{element}] = {actual}, and {right} is right"
+            self.add("wrong value", name, element, (item,), (position,), words)
+
+    def add(
+        self,
+        kind: Kind,
+        memory: str,
+        element: int,
+        items: tuple[WorkItem, ...],
+        positions: tuple[int, ...],
+        words: str,
+    ) -> None:
+        """Add a finding, unless there is one of its kind at the same places."""
+        key = kind, memory, positions
+        if key not in self._keys and len(self.all) < MOST_FINDINGS:
+            self._keys.add(key)
+            self.all.append(Finding(kind, memory, element, items, positions, words))

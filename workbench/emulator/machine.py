@@ -17,10 +17,9 @@ import numpy as np
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.emulator.arithmetic import Exchange, beside, computed, spread, undefined
 from workbench.emulator.cells import Origin
-from workbench.emulator.finding_list import FindingList
-from workbench.emulator.loops.ends import ends_of
-from workbench.emulator.loops.rounds import Rounds, RoundsPlan, rounds_plan
+from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
+from workbench.emulator.rounds import Rounds, RoundsPlan, ends_of, rounds_plan
 from workbench.ir.nest.accesses import async_stores, idle_lanes, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops

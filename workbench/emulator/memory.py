@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.emulator.accesses import AccessCount, count_global, count_shared
+from workbench.emulator.accesses import (
+    AccessCount,
+    CellCopies,
+    CopyBatches,
+    count_global,
+    count_shared,
+)
 from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
-from workbench.emulator.copies import CellCopies, CopyBatches
-from workbench.emulator.finding_list import FindingList
+from workbench.emulator.findings import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops

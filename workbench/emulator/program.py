@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.backends.program.launch import LaunchShape
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
-from workbench.emulator.checks.code import params_of
-from workbench.emulator.checks.duration import emulation_s
-from workbench.emulator.checks.inefficiencies import inefficiencies
-from workbench.emulator.checks.limits import require_fit, require_time
-from workbench.emulator.checks.wrong_values import find_wrong_values
-from workbench.emulator.findings import Finding
-from workbench.emulator.history import GroupHistory
-from workbench.emulator.history_recorder import history_of
+from workbench.emulator.checks import (
+    emulation_s,
+    find_wrong_values,
+    inefficiencies,
+    params_of,
+    require_fit,
+    require_time,
+)
+from workbench.emulator.findings import Finding, among_all
+from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, written_slots
-from workbench.emulator.numbering import among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 

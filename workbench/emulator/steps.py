@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.emulator.findings import along
 from workbench.emulator.history import (
     CellUse,
     GroupHistory,
@@ -16,7 +17,6 @@ from workbench.emulator.history import (
     cells_at,
     of_item,
 )
-from workbench.emulator.numbering import along
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
-from workbench.base.errors import AxisError, WorkbenchError
+from workbench.base.errors import AxisError, WorkbenchError, plural
 from workbench.base.target import Target
-from workbench.base.words import plural
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory

@@ -1,4 +1,7 @@
-"""The memory of BUFFER nodes, which lives as long as the node."""
+"""The memory of BUFFER nodes, which lives as long as the node.
+
+Pieces of memory: values whose elements are neighbours in a BUFFER, which need no kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.memory import Lease
+from workbench.backends.memory import Buffer, Lease
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.interrupts import Uninterrupted
-from workbench.execution.capture import is_capturing
+from workbench.execution.capture import is_capturing, present_capture
 from workbench.ir.node import construct
-from workbench.ir.node.shapes import Shape
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 
 Array = np.ndarray[Any, Any]
 
@@ -164,7 +167,7 @@ def mark_overwritten(node: UOp) -> None:
 
 def have_others_overwritten() -> bool:
     """Return whether another thread has written over an old version. What this one reads is known
-    when it writes over a version itself, and is left alone (`execution/readers.py`)."""
+    when it writes over a version itself, and is left alone (`execution/realize.py`)."""
     return _overwritings.own != _overwritings.total
 
 
@@ -228,3 +231,56 @@ def overwritten(node: UOp) -> WorkbenchError:
         "a newer one was written over it, by assign or an operator like +=",
         ".clone() of the tensor before, or explore it again",
     )
+
+
+def in_place(node: UOp) -> UOp:
+    """Return a piece of a BUFFER as a BUFFER on the same memory, without a kernel or a copy."""
+    stretch = _stretch(node)
+    if stretch is None:
+        return node
+    buffer, start = stretch
+    memory = allocated(buffer)
+    if memory is None or memory.device == HOST or not memory.has_window(start):
+        return node
+    piece = window(buffer, start, node)
+    capture = present_capture()
+    if capture is not None:
+        capture.pieces[piece] = buffer, start
+    return piece
+
+
+def neighbours(node: UOp) -> tuple[UOp, int] | None:
+    """Return the BUFFER and the offset of a `node` whose elements lie there in order; None if they
+    are not neighbours in one."""
+    whole = node
+    while whole.op is Ops.RESHAPE:
+        (whole,) = whole.src
+    return (whole, 0) if whole.op is Ops.BUFFER else _stretch(node)
+
+
+def piece_of(whole: UOp, piece: tuple[int, int] | None) -> UOp:
+    """Return the piece (first element, size) of a BUFFER, flat; all of it, if that is None."""
+    if piece is None:
+        return whole
+    start, size = piece
+    flat = UOp(Ops.RESHAPE, whole.dtype, (whole,), (whole.size,))
+    return UOp(Ops.SHRINK, whole.dtype, (flat,), ((start, start + size),))
+
+
+def _stretch(node: UOp) -> tuple[UOp, int] | None:
+    """Return the BUFFER and the offset of a shrunken `node` whose elements lie there in order; None
+    if they are not neighbours, or there are none."""
+    start, is_piece = 0, False
+    while node.op in (Ops.RESHAPE, Ops.SHRINK) and node.size:
+        source = node.src[0]
+        if node.op is Ops.SHRINK:
+            is_piece = True
+            first = next((i for i, n in enumerate(node.shape) if n != 1), len(node.shape))
+            if node.shape[first + 1 :] != source.shape[first + 1 :]:
+                return None
+            offset = 0
+            for (low, _), size in zip(node.arg, source.shape, strict=True):
+                offset = offset * size + low
+            start += offset
+        node = source
+    return (node, start) if is_piece and node.op is Ops.BUFFER else None

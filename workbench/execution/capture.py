@@ -1,14 +1,24 @@
-"""The capture of a block of code: the items that it ran, for a replay, and its outputs."""
+"""The capture of a block of code: the items that it ran, for a replay, and its outputs.
+
+Placement of a new version of memory: over the old one, or in memory of its own.
+
+The kernel that computes it may write in place if nothing reads the old version afterwards, and it
+reads each element before it writes it, at the same index. Kernels that read the old version run
+first: where they depend on the new one, there is a cycle, and the new version gets other memory. A
+value is never wrong, it only costs a buffer more. Source of the idea: buffer donation in XLA.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 from workbench.base.interrupts import scope
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.in_place import narrowed, reads_where_it_writes
+from workbench.ir.schedule.plan import ScheduleItem
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
@@ -105,3 +115,124 @@ def note_to_others(nodes: Iterable[UOp]) -> None:
         for others in [*_watches.values()]:
             if others is not own:
                 others.update(nodes)
+
+
+@dataclass(slots=True)
+class Placement:
+    """The items in the order in which they run; `over`: the new BUFFERs that are written over the
+    memory of old ones; `refused`: why others are not."""
+
+    items: tuple[ScheduleItem, ...]
+    over: dict[UOp, UOp] = field(default_factory=dict)
+    refused: dict[UOp, str] = field(default_factory=dict)
+
+
+def place(
+    items: Sequence[ScheduleItem],
+    targets: Mapping[UOp, UOp],
+    is_needed: Callable[[UOp], bool],
+    names: Callable[[UOp], Collection[UOp]],
+) -> Placement:
+    """Return where the new versions go. `targets` has the BUFFER of the old version by that of the
+    new one; `is_needed` says whether an old version may be read after all items have run, and
+    `names` has the BUFFERs on its memory."""
+    order = _Order(items)
+    placement = Placement(tuple(items))
+    for new, old in targets.items():
+        reason = _refusal(order, new, old, is_needed)
+        if reason:
+            placement.refused[new] = reason
+        else:
+            order.reused.update(names(old))
+            order.read_first(old, new)
+            order.narrow(new, old)
+            placement.over[new] = old
+    if placement.over:
+        placement.items = order.sorted()
+    return placement
+
+
+def _refusal(order: _Order, new: UOp, old: UOp, is_needed: Callable[[UOp], bool]) -> str:
+    """Return why `new` cannot be written over `old`; "" where it can."""
+    writer = order.writers.get(new)
+    if writer is None:
+        return "no kernel computes it"
+    if (old.device, old.dtype, old.size) != (new.device, new.dtype, new.size):
+        return "the old value has another device, dtype or size"
+    if old in order.reused:
+        return "another value is written over the old one"
+    if is_needed(old):
+        return "the old value is still needed"
+    item = order.items[writer]
+    if old in item.buffers:
+        if item.kernel is None:
+            return "a copy cannot be made in place"
+        slots = item.buffers.index(old), item.buffers.index(new)
+        if not reads_where_it_writes(item.kernel, *slots):
+            return "its kernel would read elements that it has overwritten"
+    if order.depends(order.readers(old) - {writer}, writer):
+        return "a kernel that reads the old value reads the new one, too: a cycle"
+    return ""
+
+
+class _Order:
+    """Which item must run after which."""
+
+    def __init__(self, items: Sequence[ScheduleItem]):
+        self.items = list(items)
+        self.reused: set[UOp] = set()
+        self.writers = {b: n for n, item in enumerate(items) for b in item.outputs}
+        self._readers: dict[UOp, set[int]] = {}
+        self._after: list[set[int]] = [set() for _ in items]
+        """For each item, those that must run after it."""
+        for n, item in enumerate(items):
+            for buffer in item.inputs:
+                self._readers.setdefault(buffer, set()).add(n)
+                if buffer in self.writers:
+                    self._after[self.writers[buffer]].add(n)
+
+    def readers(self, buffer: UOp) -> set[int]:
+        """Return the items that read a BUFFER."""
+        return self._readers.get(buffer, set())
+
+    def depends(self, later: set[int], earlier: int) -> bool:
+        """Whether one of the items `later` must run after `earlier`."""
+        stack, visited = [earlier], {earlier}
+        while stack and later:
+            for n in self._after[stack.pop()] - visited:
+                if n in later:
+                    return True
+                visited.add(n)
+                stack.append(n)
+        return False
+
+    def read_first(self, old: UOp, new: UOp) -> None:
+        """Let all that read `old` run before the item that writes `new` over it."""
+        writer = self.writers[new]
+        for reader in self.readers(old) - {writer}:
+            self._after[reader].add(writer)
+
+    def narrow(self, new: UOp, old: UOp) -> None:
+        """Let the item that writes `new` over `old` leave out what stays as it is."""
+        writer = self.writers[new]
+        item = self.items[writer]
+        if old in item.inputs:
+            self.items[writer] = narrowed(item, old, new)
+
+    def sorted(self) -> tuple[ScheduleItem, ...]:
+        """Return the items in order: each as early as those before it allow."""
+        waiting = [0] * len(self.items)
+        for after in self._after:
+            for n in after:
+                waiting[n] += 1
+        ready = [n for n, count in enumerate(waiting) if not count]
+        heapify(ready)
+        order = []
+        while ready:
+            n = heappop(ready)
+            order.append(self.items[n])
+            for later in self._after[n]:
+                waiting[later] -= 1
+                if not waiting[later]:
+                    heappush(ready, later)
+        return tuple(order)

@@ -13,12 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.memory import memory_named, size_class
+from workbench.backends.memory import Buffer, memory_named, size_class
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.in_place.reads import reads_where_it_writes
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.in_place import reads_where_it_writes
+from workbench.ir.schedule.plan import ScheduleItem
 
 EXCESS = 1 / 16
 """Part by which the peak of a block may exceed that of values apart: what these free is of many

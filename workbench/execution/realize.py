@@ -1,23 +1,28 @@
-"""Running schedules: the outputs are planned, and their items run in order."""
+"""Running schedules: the outputs are planned, and their items run in order.
+
+Later readers of memory: graphs, and values that are registered as a Reader.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
+from weakref import WeakSet
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
-from workbench.base.forking import free_rlock
-from workbench.base.interrupts import Uninterrupted
+from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.counters import ran
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
     allocated,
     free,
+    in_place,
     is_absent,
     is_overwritten,
     keep_apart,
@@ -29,15 +34,13 @@ from workbench.execution.buffers import (
     set_memory,
     sharing,
 )
-from workbench.execution.capture import is_capturing, note_roots, present_capture
+from workbench.execution.capture import Placement, is_capturing, note_roots, place, present_capture
 from workbench.execution.memory_plan import NO_PLAN, MemoryBlocks, plan_memory
-from workbench.execution.pieces import in_place
-from workbench.execution.placement import Placement, place
-from workbench.execution.readers import read_later
 from workbench.execution.values import (
     computed_below,
     mark_computed,
     mark_stored,
+    noted_results,
     to_numpy,
     with_computed,
     without_detach,
@@ -45,10 +48,36 @@ from workbench.execution.values import (
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.decide import NOTHING_FORCED
-from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.schedule.plan import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import Tuner, build
+
+
+class Reader(Protocol):
+    """A value that reads BUFFERs at any later time."""
+
+    def buffers_read(self) -> Iterable[UOp]:
+        """Return the BUFFERs whose contents it may still need."""
+
+
+_readers: WeakSet[Reader] = WeakSet()
+
+
+def read_by(reader: Reader) -> None:
+    """Do not overwrite what `reader` needs, as long as it lives."""
+    _readers.add(reader)
+
+
+def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
+    """Return the nodes of these graphs, without DETACH, down to those that are `computed`, and the
+    BUFFERs that they have in memory, or that a Reader needs."""
+    root = UOp.sink(*without_detach([*nodes]))
+    read = set(root.toposort(lambda node: node not in computed))
+    read.update(map(base, noted_results(read)))
+    read.update(b for reader in [*_readers] for b in reader.buffers_read())
+    return read
+
 
 running = free_rlock()
 """One thread at a time computes tensors, from the look at what is computed and read to the note of

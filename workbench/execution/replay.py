@@ -12,19 +12,19 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
 from workbench.counters import ran
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
-from workbench.execution.readers import read_by
-from workbench.ir.node.shapes import Shape
+from workbench.execution.realize import read_by
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.node.views import Shape
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner, build
 
 

@@ -20,7 +20,7 @@ from workbench.execution.buffers import (
 )
 from workbench.execution.capture import is_capturing, note_to_others
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.node.constants import constant_of, is_known
+from workbench.ir.node.construct import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force

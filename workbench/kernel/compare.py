@@ -10,8 +10,7 @@ import numpy as np
 from workbench.base.display import Printed
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.check.answer import compare
-from workbench.check.reference import reduce_steps
+from workbench.check.answer import compare, reduce_steps
 from workbench.ir.nest.estimates import Counts
 from workbench.kernel.performance import beside
 from workbench.kernel.runnable import RunnableKernel

@@ -1,20 +1,32 @@
-"""Compiled: a kernel compiled for a device, with the record of its passes."""
+"""Compiled: a kernel compiled for a device, with the record of its passes.
+
+The registers of a work-item, as a compiler of the machine reports them: for predictions and the
+page.
+
+Checking the plain arguments of a Kernel's methods.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
-from workbench.backends.native.assembly import AsmLine
+from workbench.backends.native.program import AsmLine
 from workbench.base.display import Displayed
-from workbench.base.errors import DeviceError, LevelError
-from workbench.base.trace import PassRecord
-from workbench.base.unpicklable import Unpicklable
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.base.errors import DeviceError, DTypeError, LevelError, ShapeError, WorkbenchError
+from workbench.base.files import Unpicklable
+from workbench.base.trace import PassRecord, unobserved
+from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count
-from workbench.pipeline import Recorded, Stages
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.pipeline import Recorded, Stages, build
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,3 +100,53 @@ def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
     stages, passes = record
     counts = count(stages.linear, barriers(stages.kernel, Device[device].target))
     return Compiled(device, stages, passes, estimates, counts)
+
+
+KEPT_KERNELS = 512
+"""Kernels whose registers are memoised, the last ones."""
+
+
+def compiled_registers(kernel: UOp, device: str) -> int | None:
+    """Return the registers of a work-item of a kernel (a SINK) for a device whose costs are by
+    published figures; None where no compiler says them. What was compiled once is on disk."""
+    info = Device[device]
+    if not info.has_groups or not info.has_hardware or kernel.code is not None:
+        return None
+    return _registers(kernel, info.name, rules_in_force())
+
+
+@lru_cache(maxsize=KEPT_KERNELS)
+def _registers(kernel: UOp, device: str, rules: RulesInForce) -> int | None:
+    with suppress(WorkbenchError), unobserved():
+        code = getattr(build(kernel, device).program, "machine_code", None)
+        return None if code is None else code.use.registers
+    return None
+
+
+def seed(value: object) -> int:
+    """Return a seed of random data. Errors: DTypeError unless it is an integer, 0 or more."""
+    if isinstance(value, int) and value >= 0:
+        return value
+    raise DTypeError(
+        f"cannot use seed={value!r:.40}", "a seed must be an integer, 0 or more", "seed=0"
+    )
+
+
+def budget(value: object) -> float:
+    """Return a time in seconds. Errors: DTypeError unless it is a number, 0 or more."""
+    if isinstance(value, int | float) and 0 <= value <= sys.float_info.max:
+        return value
+    raise DTypeError(
+        f"cannot use budget_s={value!r:.40}", "it must be seconds, 0 or more", "budget_s=0.5"
+    )
+
+
+def shape_of(value: object, size: int) -> tuple[int, ...]:
+    """Return a shape of `size` elements. Errors: ShapeError unless it is one."""
+    if isinstance(value, tuple | list):
+        shape = tuple(value)
+        if all(type(n) is int for n in shape) and math.prod(shape) == size:
+            return shape
+    raise ShapeError(
+        f"shape {value!r:.40} does not fit", f"the output has {size} elements", f"({size},)"
+    )

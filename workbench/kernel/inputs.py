@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.check.answer import CheckResult, compared, with_results
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.kernel.check_run import CheckRun
-from workbench.kernel.run import Run, random_values
+from workbench.kernel.run import CheckRun, Run, random_values
 
 OF_KERNEL = "the kernel before its opts"
 Medians = dict[tuple[UOp, tuple[str, ...], str], list[float]]

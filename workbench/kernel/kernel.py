@@ -11,24 +11,25 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.arguments import require
 from workbench.base.display import Displayed
+from workbench.base.errors import require
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_in_kernel
 from workbench.check.oracle import bisected, check_size
+from workbench.cost.kernel_cost import Bottleneck, RunCost
 from workbench.cost.predicted_cost import bottleneck_of
-from workbench.cost.run_cost import Bottleneck, RunCost
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.readable import to_expr
-from workbench.kernel import arguments, performance
-from workbench.kernel.check_run import arrays
+from workbench.kernel import compiled as arguments
+from workbench.kernel import performance
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.pasted import graph_of, to_python
+from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide

@@ -11,15 +11,13 @@ from workbench.backends.elsewhere import Elsewhere
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
-from workbench.cost.kernel_cost import float_kind
+from workbench.cost.kernel_cost import RunCost, float_kind
 from workbench.cost.predicted_cost import bottleneck_of, predicted_cost
-from workbench.cost.run_cost import RunCost
 from workbench.ir.rewriting.rewrite import without
-from workbench.kernel.lazy_result import computing
-from workbench.kernel.registers import compiled_registers
+from workbench.kernel.compiled import compiled_registers
+from workbench.kernel.run import computing
 from workbench.kernel.runnable import RunnableKernel
-from workbench.measure.calibration import Calibration, calibration
-from workbench.measure.kernel_time import Timing, measure_kernel
+from workbench.measure.kernel_time import Calibration, Timing, calibration, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
 from workbench.measure.speeds import Speeds, beaten, speeds
 

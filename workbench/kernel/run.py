@@ -1,28 +1,36 @@
 """A run of a schedule without effect on its tensors: the producers run first, on the same device,
 in memory of their own.
+
+The check of a kernel: the run that it needs, and the verdict on the outputs.
+
+Results of a user's function that are not computed yet, whose measured time would be that of
+building a graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import count
 from types import MappingProxyType
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
-from workbench.check.answer import CheckResult, compared
+from workbench.check.answer import BEFORE_OPTS, CheckResult, Reference, compared, kernel_reference
 from workbench.check.meanings import Meanings, ReferenceComparison, comparison_of, whole_reference
 from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
-from workbench.execution.readers import read_by
+from workbench.execution.realize import read_by
+from workbench.execution.values import is_realized
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
-from workbench.ir.schedule.item import ScheduleItem, base
+from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.pipeline import Tuner, build
 
 NO_ARRAYS: Mapping[UOp, Array] = MappingProxyType({})
@@ -202,3 +210,91 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
         return generator.integers(0, 2, size).astype(bool)
     low = 0 if dtype.kind == "uint" else -8
     return generator.integers(low, 9, size).astype(dtype.numpy)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """The `buffers` that a kernel runs on, by slot, the `reference` of its outputs, and the
+    `verdict` on them."""
+
+    buffers: Sequence[Buffer]
+    reference: Reference
+    verdict: Callable[[Sequence[Array]], CheckResult]
+
+    @staticmethod
+    def of_kernel(kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS) -> CheckRun:
+        """Return the check of an un-optimised kernel beside itself."""
+        slots = kernel.outputs
+        inputs = arrays(buffers, slots)
+        reference = kernel_reference(kernel, slots, inputs, against)
+        return CheckRun(buffers, reference, lambda outputs: compared(reference, outputs))
+
+
+def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
+    """Return copies of a kernel's inputs by slot, and zeros for its outputs."""
+    return [
+        np.zeros(b.size, b.dtype.numpy) if slot in written else b.to_numpy()
+        for slot, b in enumerate(buffers)
+    ]
+
+
+MOST_DEPTH = 8
+"""Containers in containers that are looked into."""
+
+
+def computing(name: str, run: Callable[[], object]) -> Callable[[], object]:
+    """Return a function that is to be timed; its first call raises a WorkbenchError where the
+    result is not computed."""
+    calls = count()
+
+    def checked() -> object:
+        result = run()
+        if not next(calls):
+            require_computed(name, result)
+        return result
+
+    return checked
+
+
+def require_computed(name: str, result: object) -> None:
+    """Errors: WorkbenchError where what a function returned, or something in it, was not
+    computed."""
+    for value in _inside(result):
+        hint = _hint(value)
+        if hint:
+            kind = type(value).__name__
+            because = f"it returns a {kind} that is not computed: it only describes the work"
+            raise WorkbenchError(f"the time of {name} would say nothing", because, hint)
+
+
+def _hint(value: object) -> str:
+    """Return what computes a value that is not computed; "" for any other value."""
+    uop = getattr(value, "uop", None)
+    if isinstance(uop, UOp):
+        if is_realized(uop):
+            return ""
+        return "numpy arrays (.numpy() of the tensors, before), or a TinyJit of the function"
+    if type(value).__module__.partition(".")[0] == "tinygrad":
+        graph = uop or getattr(value, "lazydata", None)
+        return "" if getattr(graph, "is_realized", False) else ".realize() of it"
+    if callable(getattr(value, "__dask_graph__", None)):
+        return ".compute() of it"
+    if inspect.isgenerator(value) or inspect.iscoroutine(value):
+        return "a function that returns when the work is done"
+    return ""
+
+
+def _inside(value: object, depth: int = 0) -> Iterator[object]:
+    """Yield a value, and those in containers of it."""
+    yield value
+    if depth >= MOST_DEPTH:
+        return
+    inner: Iterator[object] = iter(())
+    if isinstance(value, Mapping):
+        inner = iter(value.values())
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        inner = iter(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        inner = (getattr(value, f.name, None) for f in fields(value))
+    for each in inner:
+        yield from _inside(each, depth + 1)

@@ -19,18 +19,18 @@ from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
 from workbench.cost.default_opts import default_opts
 from workbench.execution.buffers import no_data
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.from_code import opts_from_code_text
+from workbench.ir.opt.apply import opts_from_code_text
 from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewriting.rewrite import check_names, without
-from workbench.kernel.check_run import arrays
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
 from workbench.kernel.inputs import FromSchedule, PickledData, Seeded
+from workbench.kernel.run import arrays
 from workbench.pipeline import Stages, build, compile_switches, recorded, require_core, stages
 
 Array = np.ndarray[Any, Any]

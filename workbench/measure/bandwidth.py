@@ -11,11 +11,11 @@ from functools import lru_cache
 from string import Template
 from typing import NamedTuple
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.backends.native.machine import MEMORY
 from workbench.backends.program.launch import LaunchShape
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Caches
 from workbench.measure.timing import measure

@@ -11,7 +11,7 @@ from string import Template
 
 from workbench.backends.device import Device
 from workbench.backends.program.launch import LaunchShape
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.measure.bandwidth import Walk, working_memory
 from workbench.measure.timing import measure

@@ -19,10 +19,9 @@ from dataclasses import dataclass, field, replace
 from workbench.backends.device import Device
 from workbench.backends.native import machine
 from workbench.backends.native.thread_pool import cores
-from workbench.base.cache.folder import cache_folder, key_of
-from workbench.base.cache.json_files import read_json, write_json
+from workbench.base.cache import cache_folder, key_of, read_json, write_json
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.forking import free_lock
+from workbench.base.interrupts import free_lock
 from workbench.base.typed import Amount, Positive
 from workbench.measure.bandwidth import bandwidth, working_sets
 from workbench.measure.far_lines import far_bandwidth

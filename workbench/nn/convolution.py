@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.ir.node.shapes import Shape
-from workbench.nn.inputs import tensor_input
+from workbench.ir.node.views import Shape
+from workbench.nn.linear import tensor_input
 from workbench.tensor.operands.arguments import flag, listed, short, whole
 from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.tensor import Tensor

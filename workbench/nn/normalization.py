@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes
-from workbench.nn.inputs import tensor_input
+from workbench.nn.linear import tensor_input
 from workbench.tensor.operands.arguments import flag, listed, whole
 from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.tensor import Tensor

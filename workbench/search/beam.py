@@ -21,16 +21,18 @@ from itertools import islice
 
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
-from workbench.search.candidate import (
+from workbench.search.moves import (
     Candidate,
     Measure,
     Measured,
+    Move,
     Patience,
     Problem,
     SearchOutcome,
     SearchStopped,
+    applied,
+    moves,
 )
-from workbench.search.moves import Move, applied, moves
 
 PORTION = 12
 """New candidates from one candidate at one level."""

@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import require_room
+from workbench.backends.memory import Buffer
 from workbench.base.errors import WorkbenchError
 from workbench.check.answer import CheckResult
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.kernel.check_run import CheckRun
+from workbench.kernel.run import CheckRun
 from workbench.measure.timing import Samples
 from workbench.pipeline import build
-from workbench.search.candidate import Measured, Patience, SearchStopped
+from workbench.search.moves import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
-from workbench.worker.remote import benchmark_text
+from workbench.worker.workers import benchmark_text
 
 QUICK = (0.06, 9)
 """Seconds and samples for a candidate the first time."""

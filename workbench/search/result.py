@@ -15,18 +15,16 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from workbench.base.arguments import require
-from workbench.base.cache.folder import key_of
+from workbench.base.cache import key_of
 from workbench.base.display import Printed
-from workbench.base.errors import ParseError, WorkbenchError
+from workbench.base.errors import ParseError, WorkbenchError, cut, require
 from workbench.base.files import write_whole
 from workbench.base.typed import Amount, Count, to_json, typed, typed_json
-from workbench.base.words import cut
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import seconds_text
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 
 K = TypeVar("K", bound=RunnableKernel)
 VERSION: Literal[1] = 1

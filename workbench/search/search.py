@@ -1,13 +1,19 @@
-"""`Kernel.search`: joins the beam search, a way to measure, progress and the cache."""
+"""`Kernel.search`: joins the beam search, a way to measure, progress and the cache.
+
+The progress bar of a search: in a terminal, or in a notebook as a widget.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from msgspec import Struct
@@ -15,24 +21,75 @@ from msgspec import Struct
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
-from workbench.base.cache.folder import key_of
-from workbench.base.cache.json_files import read_json, warn, write_json
+from workbench.base.cache import key_of, read_json, warn, write_json
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import added_rules, without
-from workbench.kernel import arguments
+from workbench.kernel import compiled as arguments
 from workbench.kernel.runnable import RunnableKernel
+from workbench.measure.kernel_time import seconds_text
 from workbench.search.beam import search
-from workbench.search.candidate import Candidate, SearchOutcome, SearchStopped
 from workbench.search.evaluation import Answers, Clock, OnExecutor, OnWorker
-from workbench.search.moves import Move
-from workbench.search.prediction import ByPrediction
-from workbench.search.progress import progress
+from workbench.search.moves import ByPrediction, Candidate, Move, SearchOutcome, SearchStopped
 from workbench.search.result import K, SavedSearch, SearchResult, kernel_key
 from workbench.worker.client import Worker
-from workbench.worker.local import worker_for
+from workbench.worker.workers import worker_for
+
+Report = Callable[[Candidate], None]
+
+
+@contextmanager
+def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
+    """Yield the function to call with every candidate."""
+    if not is_shown:
+        yield lambda candidate: None
+        return
+    with catch_warnings():
+        simplefilter("ignore")  # it warns of missing widgets
+        tqdm = import_module("tqdm.auto").tqdm  # loaded for searches alone
+        bar = tqdm(
+            total=round(budget_s, 1), desc="search", leave=False, mininterval=0.2,
+            bar_format="{desc} |{bar}| {n:.0f}/{total:.0f} s{postfix}",
+        )  # fmt: skip
+    best = _Best()
+
+    def report(candidate: Candidate) -> None:
+        bar.set_postfix_str(best.text(candidate), refresh=False)
+        bar.n = 0
+        bar.update(min(best.elapsed_s, budget_s))
+
+    try:
+        yield report
+    finally:
+        bar.close()
+
+
+class _Best:
+    """The best so far, in words."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._start: float | None = None
+        self._least: float | None = None
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def text(self, candidate: Candidate) -> str:
+        seconds = candidate.seconds
+        if seconds is not None and not candidate.note:
+            self._start = seconds if self._start is None else self._start
+            least = seconds if self._least is None else self._least
+            self._least = min(least, seconds)
+        if self._start is None or self._least is None:
+            return f"{candidate.number + 1} tried"
+        times = self._start / self._least
+        best = seconds_text(self._least)
+        return f"{candidate.number + 1} tried, best {best}, {times:.3g} times as fast"
+
 
 FOLDER = "searches"
 CONFIRM_SHARE = 0.2

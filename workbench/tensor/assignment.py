@@ -11,22 +11,20 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from workbench.base.errors import type_name
 from workbench.base.interrupts import Uninterrupted
-from workbench.base.words import type_name
 from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.realize import realize, running
 from workbench.execution.values import require_readable, to_numpy
-from workbench.ir.gradient.custom import with_gradient
-from workbench.ir.gradient.occurrences import duplicate
+from workbench.ir.gradient.occurrences import duplicate, with_gradient
 from workbench.search.realization import tuned
-from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
-from workbench.tensor.autograd.modes import gradients_flow
+from workbench.tensor.autograd.leaves import gradients_flow, leads_to_leaf, leaf_node, number_of
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
-from workbench.tensor.movement.gather import Gather, TensorIndex
+from workbench.tensor.movement.indexing import Gather, TensorIndex
 from workbench.tensor.operands.arguments import plain, short
+from workbench.tensor.operands.axes import numbered, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, expanded
-from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
 from workbench.tensor.versions import is_detached, replacements, with_view_written
 

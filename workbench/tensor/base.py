@@ -16,23 +16,23 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.backends.file_memory import DISK
+from workbench.backends.mapped_file import DISK
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.forking import free_rlock
-from workbench.base.interrupts import Uninterrupted
+from workbench.base.errors import type_name
+from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.base.source import Derivation, derived
-from workbench.base.words import type_name
 from workbench.ir.gradient.occurrences import is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.tensor.autograd.leaves import GradientState, claim, number_of, own_node
-from workbench.tensor.autograd.modes import occurrence
+from workbench.ir.node.views import Shape
+from workbench.tensor.autograd.leaves import GradientState, claim, number_of, occurrence, own_node
 from workbench.tensor.files import file_device, is_file, opened, read_to, saved
 from workbench.tensor.methods import Methods
 from workbench.tensor.methods import Operand as Operand
 from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.operands.broadcast import (
+    BoundVariable,
+    Variable,
     cast_to,
     constant,
     matched,
@@ -42,7 +42,6 @@ from workbench.tensor.operands.broadcast import (
 )
 from workbench.tensor.operands.literal import as_dtype, literal
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
-from workbench.tensor.operands.variable import BoundVariable, Variable
 from workbench.tensor.versions import VersionedMemory, rebased
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()

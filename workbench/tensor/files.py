@@ -11,18 +11,17 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.file_memory import DISK, file_buffer
+from workbench.backends.mapped_file import DISK, file_buffer
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError
-from workbench.execution.buffers import buffer_on, memory_of
-from workbench.execution.pieces import neighbours
+from workbench.execution.buffers import buffer_on, memory_of, neighbours
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy, without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.search.realization import tuned
 from workbench.tensor.operands.refuse import dtype_error, where
 

@@ -16,15 +16,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.words import type_name
+from workbench.base.errors import type_name
 from workbench.execution.buffers import buffer_on, copied, memory_of, sharing
 from workbench.execution.values import value_in_memory
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import addressable
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import addressable
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import Base, canonical, tensors_alive
 from workbench.tensor.movement.movement import reshaped

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.ir.functions.formulas import Formula
     from workbench.ir.node.ops import Ops
     from workbench.tensor.operands.axes import Axes
-    from workbench.tensor.operands.variable import BoundVariable
+    from workbench.tensor.operands.broadcast import BoundVariable
 
 Operand: TypeAlias = "Methods | Const | BoundVariable | np.ndarray[Any, Any]"
 

@@ -16,75 +16,56 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.context import DEV, Context
 from workbench.base.dtypes import Const
-from workbench.base.errors import CopyError, KernelOptError
+from workbench.base.errors import CopyError, KernelOptError, type_name
 from workbench.base.source import Derivation
-from workbench.base.words import type_name
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
 from workbench.execution.realize import realize, running, schedule, written_through
 from workbench.execution.values import is_realized, mark_computed, to_numpy, with_computed
-from workbench.ir.gradient.custom import as_source
-from workbench.ir.gradient.occurrences import alias, without_alias
-from workbench.ir.node.constants import constant_of
+from workbench.ir.gradient.occurrences import alias, as_source, without_alias
+from workbench.ir.node.construct import constant_of
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.from_code import opt_rows
+from workbench.ir.node.views import Shape
+from workbench.ir.opt.apply import opt_rows
 from workbench.ir.opt.opt import Opt
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.search.realization import tuned
 from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
-from workbench.tensor.autograd.leaves import leads_to_leaf, plain_value
-from workbench.tensor.autograd.modes import TensorClass
+from workbench.tensor.autograd.leaves import TensorClass, leads_to_leaf, plain_value
 from workbench.tensor.autograd.origins import note_origins
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
-from workbench.tensor.copies import Copies
-from workbench.tensor.creation.likes import Likes
+from workbench.tensor.copies import Copies, apply_function, apply_ufunc
+from workbench.tensor.creation.creation import Likes
 from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.custom.custom_kernel import CustomKernels
-from workbench.tensor.elementwise.activations import Activations
+from workbench.tensor.elementwise.activations import Activations, Rectifiers
 from workbench.tensor.elementwise.arithmetic import Arithmetic
 from workbench.tensor.elementwise.casts import Casts
-from workbench.tensor.elementwise.closeness import Closeness
-from workbench.tensor.elementwise.comparison import ComparisonMixin
-from workbench.tensor.elementwise.functions import Functions
-from workbench.tensor.elementwise.pairs import Pairs
-from workbench.tensor.elementwise.rectifiers import Rectifiers
-from workbench.tensor.elementwise.several import Several
+from workbench.tensor.elementwise.comparison import Closeness, ComparisonMixin, Several
+from workbench.tensor.elementwise.functions import Functions, Pairs
 from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.interop import Interop
-from workbench.tensor.linalg.newton_schulz import NewtonSchulz
-from workbench.tensor.linalg.svd import SVD
-from workbench.tensor.losses.binary import BinaryLosses
-from workbench.tensor.losses.classes import ClassLosses
-from workbench.tensor.movement.diagonals import Diagonals
-from workbench.tensor.movement.interpolate import Interpolation
-from workbench.tensor.movement.joining import Joining
+from workbench.tensor.linalg import SVD, NewtonSchulz
+from workbench.tensor.losses import BinaryLosses, ClassLosses
+from workbench.tensor.movement.joining import Joining, Repetition
 from workbench.tensor.movement.movement import Movement, reshaped
-from workbench.tensor.movement.padding import Padding
-from workbench.tensor.movement.rearrange import Rearrange
-from workbench.tensor.movement.repetition import Repetition
-from workbench.tensor.movement.scatter import Scatter
-from workbench.tensor.numpy_protocol import apply_function, apply_ufunc
+from workbench.tensor.movement.padding import Interpolation, Padding
+from workbench.tensor.movement.rearrange import Rearrange, Scatter
+from workbench.tensor.movement.windows import Diagonals
 from workbench.tensor.operands.arguments import flag, short
-from workbench.tensor.operands.axes import one_axis
-from workbench.tensor.operands.opts import asked_opts
+from workbench.tensor.operands.axes import asked_opts, one_axis
 from workbench.tensor.operands.refuse import dtype_error, shape_error, where
-from workbench.tensor.reductions.attention import Attention
+from workbench.tensor.reductions.convolution import TransposedConvolution
 from workbench.tensor.reductions.cumulative import Cumulative
-from workbench.tensor.reductions.einsum import Einsum
+from workbench.tensor.reductions.einsum import Einsum, Matmul
 from workbench.tensor.reductions.keccak import Keccak
-from workbench.tensor.reductions.matmul import Matmul
-from workbench.tensor.reductions.normalization import Normalization
-from workbench.tensor.reductions.pooling import Pooling
+from workbench.tensor.reductions.normalization import Attention, Normalization, Statistics
+from workbench.tensor.reductions.pooling import Pooling, Unpooling
 from workbench.tensor.reductions.reduce import Reduce
-from workbench.tensor.reductions.statistics import Statistics
-from workbench.tensor.reductions.transposed_convolution import TransposedConvolution
-from workbench.tensor.reductions.unpooling import Unpooling
-from workbench.tensor.sorting.selection import Selection
-from workbench.tensor.sorting.sorting import Sorting
+from workbench.tensor.sorting import Selection, Sorting
 from workbench.tensor.versions import VersionedMemory, rename_shared
 
 

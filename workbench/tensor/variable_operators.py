@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.tensor.operands.variable import BoundVariable
+from workbench.tensor.operands.broadcast import BoundVariable
 from workbench.tensor.tensor import Tensor
 
 OPERATORS = (

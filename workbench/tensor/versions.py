@@ -5,7 +5,7 @@ memory share a `VersionedMemory`; a write puts the expression of the whole, with
 it, in the place of the present version, and every tensor of the memory is a view of that from then
 on. What was built of an older version keeps that version. Nothing is computed here, and nothing is
 overwritten: whether the new version is written over the old one is decided when it is computed
-(`workbench/execution/placement.py`).
+(`workbench/execution/capture.py`).
 Source of the idea: static single assignment, of arrays (Knobe and Sarkar 1998).
 """
 
@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet, ref
 
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import scope
 from workbench.execution.buffers import name_of_shared
@@ -26,8 +26,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leaf_node, own_node, plain_value
-from workbench.tensor.operands.bits import bits_as, source_of_bits
 from workbench.tensor.operands.broadcast import expanded
+from workbench.tensor.operands.literal import bits_as, source_of_bits
 from workbench.tensor.operands.refuse import shape_error
 
 Step = tuple[Ops, Any]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.viz.model.graph import GraphNode, TensorGraph, folded, size_text
 from workbench.viz.model.words import kernel_number
-from workbench.viz.still.palette import kernel_colour
+from workbench.viz.still.svg import kernel_colour
 
 if TYPE_CHECKING:
     import graphviz

@@ -14,14 +14,14 @@ from workbench.base.context import LIVE
 from workbench.base.display import Bundle, register
 from workbench.base.trace import PassRecord
 from workbench.ir.meaning.tiles import LaneMap
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Compiled, Kernel
+from workbench.viz.decision_text import passes_text
 from workbench.viz.exploration.exploration import MOST_KERNELS, Exploration
-from workbench.viz.model import rewrites
-from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model import passes as rewrites
+from workbench.viz.model.decisions import folded_kernels, printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
-from workbench.viz.model.random_kernels import folded_kernels
 from workbench.viz.model.words import error_text, explained, plural
 from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.pane import Pane
@@ -29,10 +29,9 @@ from workbench.viz.record.offers import offer_rows
 from workbench.viz.record.variants import counts_row, kernel_row, source_row, step_rows, where
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
-from workbench.viz.still.html import code, fold, page, source, tag
+from workbench.viz.still.cards import code, fold, page, source, tag
 from workbench.viz.still.lane_picture import TileLanes, lane_map_html
-from workbench.viz.text.nest import nest_text
-from workbench.viz.text.passes import passes_text
+from workbench.viz.text import nest_text
 
 DETAIL_S = 0.25
 """Compiling and listing opts for a picture stops after this long; what is left says so."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.viz.javascript import JavaScript
-from workbench.viz.page.bundle import joined, modules_of, variable
+from workbench.viz.page.document import joined, modules_of, variable
 
 MODULE = (Path(__file__).parent / "page/layout/whole.js").resolve()
 

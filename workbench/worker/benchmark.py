@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workbench.base.cache.folder import key_of
+from workbench.base.cache import key_of
 from workbench.base.errors import WorkbenchError
 from workbench.measure.timing import (
     Samples,
@@ -17,8 +17,7 @@ from workbench.measure.timing import (
     timed_rounds,
     warm_up,
 )
-from workbench.worker.candidate import Run, bind
-from workbench.worker.kernel_data import KernelData
+from workbench.worker.candidate import KernelData, Run, bind
 from workbench.worker.rows import Row, error_row
 from workbench.worker.time_limit import OverTime, within
 

@@ -6,6 +6,8 @@
 The last two may be left out. An edited source replaces the rendered one; everything else that a
 launch needs is the kernel's. Another process lacks the rules that were registered in this one: then
 "program" has the program, compiled here.
+
+The data of candidates, in the memory of the device that runs them.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import Elsewhere
-from workbench.backends.program.source import Source
+from workbench.backends.memory import Buffer, Memory
+from workbench.backends.program.text import Source
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.pipeline import Stages, build, stages
@@ -64,3 +66,24 @@ def bind(candidate: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
     """
     source, program = compiled(candidate)
     return source, program.bind(buffers)
+
+
+class KernelData:
+    """A kernel's buffers by slot in this process's memory, and copies of them in other memories.
+    Devices that share a memory run on the same buffers."""
+
+    def __init__(self, buffers: Sequence[Buffer]):
+        self.buffers = buffers
+        self._copies: dict[Memory, Sequence[Buffer]] = {}
+
+    def on(self, device: str) -> Sequence[Buffer]:
+        """Return the buffers in the memory of a device. Errors: DeviceError."""
+        info = Device[device]
+        if info.memory.shares_host_memory:
+            return self.buffers
+        if info.memory not in self._copies:
+            copies = [Buffer(info.name, b.dtype, b.size) for b in self.buffers]
+            for copy, buffer in zip(copies, self.buffers, strict=True):
+                copy.copy_from(buffer)
+            self._copies[info.memory] = copies
+        return self._copies[info.memory]

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.child_process import ChildProcess, Ending, Head, LastingProcess
 from workbench.base.errors import WorkbenchError
-from workbench.base.forking import free_lock
+from workbench.base.interrupts import free_lock
 
 NICE = 5
 """Niceness of a worker: it must not slow down the user's own programs."""

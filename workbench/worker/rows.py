@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.backends.program.launch import LaunchAxis, LaunchShape
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.trace import unobserved

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.device import Device
-from workbench.backends.program.handwritten import slots_of
-from workbench.backends.program.source import Source
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source, slots_of
 from workbench.base.errors import DeviceError, WorkbenchError
-from workbench.base.forking import free_lock
-from workbench.base.unpicklable import Unpicklable
+from workbench.base.files import Unpicklable
+from workbench.base.interrupts import free_lock
 from workbench.ir.node.uop import UOp
 from workbench.worker.client import Worker
 from workbench.worker.rows import kernel_row

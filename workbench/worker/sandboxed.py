@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 
 STRIP_BYTES = 4096
 FILL = 0xA5

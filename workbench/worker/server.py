@@ -12,24 +12,23 @@ from itertools import islice
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.contract import require_code
 from workbench.backends.device import Device
-from workbench.backends.native.assembly import AsmLine
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
+from workbench.backends.native.program import AsmLine
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import plain
 from workbench.check import answer as checking
-from workbench.kernel.check_run import arrays
-from workbench.measure.calibration import Calibration, calibration
+from workbench.kernel.run import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
+from workbench.measure.kernel_time import Calibration, calibration
 from workbench.measure.speeds import earlier_speeds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import SETTLED, BenchmarkSettings, is_settled, run_benchmark
-from workbench.worker.candidate import Run, bind, compiled
-from workbench.worker.kernel_data import KernelData
+from workbench.worker.candidate import KernelData, Run, bind, compiled
 from workbench.worker.rows import Row, error_row, parsed
 from workbench.worker.sandboxed import SandboxedBuffer
 

@@ -25,10 +25,9 @@ from tests.backends.linear import (
 from tests.ir import samples
 from tests.support import ROOT
 from tests.tools.kernels import convolution, matmul_bias_relu, softmax
-from workbench.backends.c.expressions.types import constant
 from workbench.backends.c.render import RESERVED, render
-from workbench.backends.program.source import Source
-from workbench.backends.program.writer import identifier
+from workbench.backends.c.types import constant
+from workbench.backends.program.text import Source, identifier
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target

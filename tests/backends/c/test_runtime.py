@@ -58,13 +58,12 @@ from tests.backends.llvm.test_render import (  # noqa: F401
 from tests.support import LONG, ROOT
 from tests.tools.compiler import needs_c
 from workbench import Context, Tensor, explore
-from workbench.backends.buffer import Buffer
-from workbench.backends.c import compiler
-from workbench.backends.c.compiler import find_compiler
-from workbench.backends.c.runtime import CProgram, compile_many, one_text
+from workbench.backends.c import c_device as compiler
+from workbench.backends.c.c_device import CProgram, compile_many, find_compiler, one_text
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
-from workbench.base.cache.folder import cache_folder
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source
+from workbench.base.cache import cache_folder
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.backends.compilers import clang as clang_module
-from workbench.backends.compilers.clang import Clang, clang_for
+from workbench.backends.compilers import compilers as clang_module
+from workbench.backends.compilers.compilers import Clang, clang_for
 from workbench.base.errors import CompileError
 
 TARGETS = "  Registered Targets:\n    {} - a machine\n"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.backends.compilers.messages import Message, first_error, messages
 from workbench.backends.compilers.refusal import (
+    Message,
     about_line,
+    first_error,
+    messages,
     missing_kernel,
     refusal,
     require_arguments,
     require_kernel,
 )
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 

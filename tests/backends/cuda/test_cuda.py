@@ -25,7 +25,8 @@ from tests.backends.gpu.checks import (
 )
 from tests.backends.gpu.fake_gpu import WRONG_WORD, FakeGpu, device_with, mend
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.backends.cuda import nvrtc, runtime
+from workbench.backends.cuda import driver as runtime
+from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError

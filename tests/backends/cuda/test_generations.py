@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.backends.cuda.machines import MACHINES, hardware_here
-from workbench.backends.cuda.tensor_cores import ADA, AMPERE, tensor_cores
+from workbench.backends.cuda.cuda_machines import ADA, AMPERE, MACHINES, hardware_here, tensor_cores
 from workbench.base.target import Hardware
 
 GIB = 1 << 30

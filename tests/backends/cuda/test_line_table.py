@@ -12,7 +12,7 @@ import pytest
 
 from workbench import Tensor, explore
 from workbench.backends.cuda import nvrtc
-from workbench.backends.cuda.line_table import LineStart, line_at, line_table
+from workbench.backends.cuda.sass import LineStart, line_at, line_table
 from workbench.pipeline import stages
 
 TOOLS = nvrtc.toolkit()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Tensor, explore
-from workbench.backends.compilers.machine_code import LiveRegisters, MachineCode
+from workbench.backends.compilers.compilers import LiveRegisters, MachineCode
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import compile as cuda_compile
 from workbench.backends.cuda import nvrtc, sass
@@ -17,7 +17,7 @@ from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.sass import live_registers, resources
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import ElsewhereProgram
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.kernel.kernel import Kernel
 

@@ -16,7 +16,7 @@ from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, explore
 from workbench.backends.contract import require_code
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 from workbench.ir.opt.heuristic.default_opts import heuristic

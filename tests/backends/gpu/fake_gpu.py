@@ -21,7 +21,7 @@ import pytest
 from workbench.backends.contract import Program
 from workbench.backends.device import Device
 from workbench.backends.gpu import driver as drivers
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.emulator.machine import Machine
 
 Array = np.ndarray[Any, Any]

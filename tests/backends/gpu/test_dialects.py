@@ -13,13 +13,13 @@ import pytest
 
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.cuda.dialect import CudaCpp
+from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.hip.dialect import HipCpp
 from workbench.backends.metal.dialect import Metal
-from workbench.backends.webgpu.dialect import Wgsl
+from workbench.backends.webgpu.wgsl import Wgsl
 from workbench.base.errors import LanguageError
 from workbench.ir.node.uop import UOp
 from workbench.pipeline import stages

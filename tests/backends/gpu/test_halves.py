@@ -13,8 +13,8 @@ from tests.backends.gpu.test_dialects import text_of
 from workbench import Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.device import Device
+from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
 from workbench.backends.hip.dialect import HipCpp
 from workbench.backends.metal.dialect import Metal

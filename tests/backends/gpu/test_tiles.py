@@ -10,19 +10,19 @@ import pytest
 
 from tests.tools.tensor_cores import ARCHES, BY_ARCH, core_named, gpu_with
 from workbench import Opt, OptOps, Tensor, emulate, explore
-from workbench.backends.cuda import tensor_cores as cuda
+from workbench.backends.cuda import cuda_machines as cuda
 from workbench.backends.cuda.dialect import CudaCpp
+from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
-from workbench.backends.hip import tensor_cores as hip
+from workbench.backends.hip import hip_machines as hip
 from workbench.backends.hip.dialect import HipCpp
-from workbench.backends.metal import tensor_cores as metal
+from workbench.backends.metal import metal_machines as metal
 from workbench.backends.metal.dialect import Metal
-from workbench.backends.opencl import tensor_cores as opencl
-from workbench.backends.webgpu.dialect import Wgsl
+from workbench.backends.opencl import opencl_machines as opencl
+from workbench.backends.webgpu.wgsl import Wgsl
 from workbench.base.errors import LanguageError
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.opt.apply import apply_opt
 from workbench.pipeline import stages
 

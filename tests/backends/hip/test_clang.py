@@ -9,11 +9,12 @@ import pytest
 
 from tests.backends.gpu.checks import default_source
 from workbench import Tensor, dtypes
-from workbench.backends.compilers.clang import Clang, clang_for
+from workbench.backends.compilers.compilers import Clang, clang_for
 from workbench.backends.device import Device
-from workbench.backends.hip import compile as hip_compile
-from workbench.backends.hip.compile import compile_source, compile_text, how_to_get
-from workbench.backends.program.source import Source
+from workbench.backends.hip import hiprtc as hip_compile
+from workbench.backends.hip.hiprtc import compile_source, how_to_get
+from workbench.backends.hip.hiprtc import compile_with_clang as compile_text
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError, DeviceError
 

@@ -26,12 +26,12 @@ from tests.backends.gpu.checks import (
 from tests.backends.gpu.fake_gpu import FakeGpu, device_with, mend
 from tests.backends.hip.fake import MI300X, fakes
 from workbench import Tensor, explore
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.gpu.addresses import KEPT_GRAPHS
-from workbench.backends.hip import runtime
+from workbench.backends.gpu.memory import KEPT_GRAPHS
+from workbench.backends.hip import hip_device as runtime
 from workbench.backends.hip.driver import HipDriver, part
-from workbench.backends.hip.machines import machine_of
+from workbench.backends.hip.hip_machines import machine_of
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
 

@@ -32,7 +32,7 @@ from workbench.backends.device import Device
 from workbench.backends.llvm_ir.instructions import SUPPORTED, constant
 from workbench.backends.native.jit import host
 from workbench.base.dtypes import Const, DType, dtypes, saturate
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import CASTS, COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 

@@ -36,12 +36,11 @@ from tests.backends.linear import (
     store,
 )
 from tests.support import ROOT
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
 F = dtypes.float32

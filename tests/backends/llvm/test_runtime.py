@@ -34,16 +34,15 @@ from tests.backends.linear import (
     store,
 )
 from tests.support import ROOT, calls_of
-from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.runtime import LLVMProgram, load
+from workbench.backends.llvm.llvm_device import LLVMProgram, load
+from workbench.backends.memory import Buffer
 from workbench.backends.native import jit
 from workbench.backends.native import program as native_program
-from workbench.backends.program.source import Source
-from workbench.base.cache.folder import cache_folder, key_of
+from workbench.backends.program.text import Source
+from workbench.base.cache import cache_folder, key_of
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
 F = dtypes.float32
@@ -269,7 +268,7 @@ def test_a_damaged_object_is_compiled_again() -> None:
 def test_nothing_is_loaded_before_it_is_needed() -> None:
     script = (
         "import sys\n"
-        "import workbench.backends.llvm.runtime, workbench.measure.peak\n"
+        "import workbench.backends.llvm.llvm_device, workbench.measure.peak\n"
         "import workbench.backends.device\n"
         "assert 'llvmlite' not in sys.modules"
     )

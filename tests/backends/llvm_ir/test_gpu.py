@@ -12,12 +12,12 @@ from tests.agreement.hunt import attempts, report
 from tests.backends.llvm_ir.threads import ThreadsDevice
 from tests.support import count
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu.code import compile_ir, gpu_machine_code, gpu_source
-from workbench.backends.llvm_ir.gpu.render import render_gpu
-from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
+from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.backends.llvm_ir.gpu_code import compile_ir, gpu_machine_code, gpu_source
+from workbench.backends.llvm_ir.gpu_render import render_gpu
+from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.base.errors import CompileError
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages

@@ -14,13 +14,13 @@ import pytest
 
 from tests.tools.tensor_cores import PROCESSOR_CORES, target_with
 from workbench import Opt, OptOps, Tensor, dtypes, explore
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.llvm_ir.products.processor import processor_product
-from workbench.backends.program.source import Source
+from workbench.backends.llvm_ir.products import processor_product
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.pipeline import stages

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.backends.compilers.llvm import Isa
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import Isa, MachineCode
 from workbench.backends.device import Device
 from workbench.backends.llvm_ir.processor_code import processor_machine_code
 from workbench.backends.llvm_ir.render import render

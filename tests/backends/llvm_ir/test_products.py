@@ -8,10 +8,10 @@ import pytest
 
 from tests.tools.tensor_cores import BY_ARCH, core_named, gpu_with
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.backends.llvm_ir.gpu.code import gpu_source
-from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
+from workbench.backends.llvm_ir.gpu_code import gpu_source
+from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.base.errors import CompileError
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.opt.apply import apply_opt
 from workbench.pipeline import stages
 

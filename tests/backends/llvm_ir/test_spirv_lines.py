@@ -10,13 +10,19 @@ import pytest
 
 from bench.languages.kernels import EXPRESSIONS, kernels_of
 from workbench import Tensor, explore
-from workbench.backends.compilers import llvm
+from workbench.backends.compilers import compilers as llvm
 from workbench.backends.compilers.child import in_child
 from workbench.backends.device import Device
-from workbench.backends.llvm_ir.gpu.code import compile_ir, gpu_source, read_spirv
-from workbench.backends.llvm_ir.gpu.render import render_gpu
-from workbench.backends.llvm_ir.gpu.spirv_lines import repeats_ids, with_marks, without_marks
-from workbench.backends.llvm_ir.gpu.targets import SPIRV
+from workbench.backends.llvm_ir.gpu_code import (
+    compile_ir,
+    gpu_source,
+    read_spirv,
+    repeats_ids,
+    with_marks,
+    without_marks,
+)
+from workbench.backends.llvm_ir.gpu_render import render_gpu
+from workbench.backends.llvm_ir.gpu_targets import SPIRV
 from workbench.pipeline import stages
 
 MACHINE = "OPENCL:Iris Xe"

@@ -12,16 +12,15 @@ from itertools import product
 from threading import Barrier, Thread
 from typing import Any
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
-from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu.render import render_gpu
-from workbench.backends.llvm_ir.gpu.targets import GpuTarget
+from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.backends.llvm_ir.gpu_render import render_gpu
+from workbench.backends.llvm_ir.gpu_targets import GpuTarget
+from workbench.backends.memory import Buffer
 from workbench.backends.native import jit
 from workbench.backends.native.host_memory import host_memory
-from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape, grid_size, group_size
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Language, Source
 from workbench.base.target import SHUFFLE_ALL, Target
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole

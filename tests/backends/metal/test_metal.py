@@ -23,8 +23,8 @@ from tests.backends.gpu.fake_gpu import FakeGpu, device_with, mend
 from tests.backends.metal.fake import fakes
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
-from workbench.backends.metal.driver import MOST_PENDING, MetalDriver
-from workbench.backends.metal.machines import machine_of
+from workbench.backends.metal.metal_device import MOST_PENDING, MetalDriver
+from workbench.backends.metal.metal_machines import machine_of
 from workbench.base.errors import DeviceError
 
 NAME = "METAL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.backends.native.assembly import AsmLine, code_loops, readable
+from workbench.backends.native.program import AsmLine, code_loops, readable
 
 LLVM_X86 = """\t.text
 \t.file\t"kernel.ll"

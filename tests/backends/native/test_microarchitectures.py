@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.backends.llvm.machines import MACHINES
-from workbench.backends.native.microarchitectures import MULTIPLY_ADDS, multiply_add
+from workbench.backends.llvm.llvm_machines import MACHINES
+from workbench.backends.native.machine import MULTIPLY_ADDS, multiply_add
 from workbench.base.target import Hardware, Target
 
 # (LLVM's name, bytes of a register, in flight: scalars, registers of 32 bytes, whole ones), by the

@@ -19,8 +19,7 @@ from tests.backends.disk import fill_disk
 from workbench import Tensor
 from workbench.backends.native import jit, object_cache
 from workbench.backends.native.objects import object_of
-from workbench.base.cache.folder import cache_folder, key_of
-from workbench.base.cache.json_files import write_json
+from workbench.base.cache import cache_folder, key_of, write_json
 from workbench.execution.realize import schedule
 from workbench.pipeline import build
 

@@ -17,11 +17,9 @@ from tests.emulator.test_mutants import KERNELS, Program, at, right, without
 from tests.support import LONG, count
 from workbench import emulate
 from workbench.backends.device import Device
-from workbench.backends.gpu.opencl_c import OpenCLC
+from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.render import render
-from workbench.backends.oclgrind.report import findings
-from workbench.backends.oclgrind.runtime import simulated
-from workbench.backends.oclgrind.simulate import Simulation
+from workbench.backends.oclgrind.oclgrind_device import Simulation, findings, simulated
 from workbench.backends.program.launch import grid_size, group_size
 from workbench.ir.node.ops import Ops
 

@@ -12,7 +12,7 @@ from tests.backends.gpu.checks import check_random_programs, check_tiled_product
 from tests.backends.oclgrind.support import need_simulator
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
-from workbench.backends.oclgrind import runtime
+from workbench.backends.oclgrind import oclgrind_device as runtime
 from workbench.base.errors import CompileError, DefectError, DeviceError
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.node.ops import Ops

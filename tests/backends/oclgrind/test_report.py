@@ -7,9 +7,9 @@ import re
 import pytest
 
 from workbench.backends.device import Device
-from workbench.backends.oclgrind import device
-from workbench.backends.oclgrind.report import findings
-from workbench.backends.program.source import Source
+from workbench.backends.oclgrind import oclgrind_device as device
+from workbench.backends.oclgrind.oclgrind_device import findings
+from workbench.backends.program.text import Source
 from workbench.base.errors import DeviceError
 from workbench.base.installation import install_command
 

@@ -15,8 +15,9 @@ import pytest
 
 from tests.backends.opencl.support import need_driver
 from workbench import Tensor, explore
-from workbench.backends.opencl import compile as compiling
-from workbench.backends.opencl import pocl, runtime
+from workbench.backends.opencl import opencl_code as compiling
+from workbench.backends.opencl import opencl_device as runtime
+from workbench.backends.opencl import pocl
 from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.base.errors import CompileError
 from workbench.pipeline import stages

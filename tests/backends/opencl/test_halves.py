@@ -12,7 +12,7 @@ from tests.agreement.edge_cases import ALL, same
 from tests.backends.opencl.support import need_driver
 from workbench import Tensor, dtypes
 from workbench.base.dtypes import DType
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
 
 NAME = "OPENCL"
 Array = np.ndarray[Any, Any]

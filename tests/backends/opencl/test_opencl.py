@@ -23,9 +23,9 @@ from tests.backends.opencl.support import need_driver
 from workbench import Context, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.opencl import driver as drivers
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.pipeline import stages
 
 NAME = "OPENCL"

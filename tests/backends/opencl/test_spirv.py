@@ -8,11 +8,11 @@ import pytest
 
 from tests.backends.gpu.checks import default_source
 from workbench import Tensor
-from workbench.backends.compilers.clang import Clang, clang_for
+from workbench.backends.compilers.compilers import Clang, clang_for
 from workbench.backends.device import Device
-from workbench.backends.opencl import spirv
-from workbench.backends.opencl.spirv import compile_source, compile_text, how_to_get
-from workbench.backends.program.source import Source
+from workbench.backends.opencl import opencl_code as spirv
+from workbench.backends.opencl.opencl_code import compile_source, compile_text, how_to_get
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
 
 NAME = "OPENCL:Iris Xe"

@@ -10,16 +10,16 @@ import pytest
 
 from tests.backends.linear import at, axis, begin, end, load_from, param, program, store
 from workbench import Device, Tensor, explore, pipeline
-from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.runtime import load
+from workbench.backends.llvm.llvm_device import load
 from workbench.backends.llvm_ir.render import render
+from workbench.backends.memory import Buffer
 from workbench.backends.native import jit
 from workbench.backends.program.non_temporal import non_temporal_stores
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.rewriting.memo import Memo
 
 L2, LAST = 1 << 10, 16 << 10

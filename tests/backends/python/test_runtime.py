@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.backends.python.render import render
-from workbench.backends.python.runtime import EmulatorProgram
+from workbench.backends.python.python_device import EmulatorProgram, render
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 
 F32 = dtypes.float32

@@ -14,12 +14,18 @@ from tests.agreement.hunt import attempts, report
 from tests.backends.linear import TARGET
 from tests.support import count
 from workbench import Opt, OptOps, Tensor, dtypes, explore
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
-from workbench.backends.wasm.memory import WasmMemory
-from workbench.backends.wasm.module import EXPORT, MEMORY, STACK, STACK_BYTES, module_of
-from workbench.backends.wasm.render import render
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source
+from workbench.backends.wasm.wasm_device import WasmMemory
+from workbench.backends.wasm.wasm_module import (
+    EXPORT,
+    MEMORY,
+    STACK,
+    STACK_BYTES,
+    module_of,
+    render,
+)
 from workbench.base.errors import CompileError, DeviceError
 from workbench.pipeline import stages
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.backends.webgpu.runtime import written_places
+from workbench.backends.webgpu.webgpu_device import written_places
 
 TEXT = """
 @group(0) @binding(0) var<storage, read_write> p0: array<f32>;

@@ -11,8 +11,8 @@ import pytest
 from tests.agreement.edge_cases import Case, bitcasts, casts, computed, integers, same
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
-from workbench.backends.webgpu import long_integers
-from workbench.backends.webgpu.dialect import Wgsl
+from workbench.backends.webgpu import wgsl_integers as long_integers
+from workbench.backends.webgpu.wgsl import Wgsl
 from workbench.base.dtypes import DType
 from workbench.base.errors import LanguageError
 from workbench.kernel.runnable import RunnableKernel

@@ -11,9 +11,9 @@ import pytest
 from tests.agreement.edge_cases import same
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
-from workbench.backends.webgpu.packed import PackedMemory, word_count
+from workbench.backends.webgpu.wgsl_integers import PackedMemory, word_count
 from workbench.base.dtypes import DType
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
 from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import stages
 

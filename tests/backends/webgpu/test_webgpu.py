@@ -17,9 +17,9 @@ from tests.backends.gpu.checks import (
 )
 from tests.support import count
 from workbench import Tensor, dtypes, explore
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
+from workbench.backends.memory import Buffer
+from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError
 
 NAME = "WEBGPU"

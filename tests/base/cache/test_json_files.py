@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.backends.disk import fill_disk
-from workbench.base.cache import json_files
-from workbench.base.cache.json_files import read_json, update_json, write_json
+from workbench.base import cache as json_files
+from workbench.base.cache import read_json, update_json, write_json
 
 FOLDER = "kept"
 
@@ -92,7 +92,7 @@ def test_the_oldest_go(home: Path) -> None:
 
 BUSY = """
     import sys
-    from workbench.base.cache.json_files import read_json, write_json
+    from workbench.base.cache import read_json, write_json
     for turn in range(300):
         name = f"{(turn * 7 + int(sys.argv[1])) % 5}.json"
         write_json("kept", name, {"turn": turn, "text": "x" * 5000}, most_files=3)

@@ -11,8 +11,15 @@ from itertools import product
 import pytest
 
 from tests.tools.tensor_cores import BY_ARCH, CORES, PROCESSOR_CORES, core_named
-from workbench.base.tensor_cores.layout import BitRun, Fragment, is_transposed, row_layout
-from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore, misfit
+from workbench.base.tensor_cores import (
+    TILE_AXES,
+    BitRun,
+    Fragment,
+    TensorCore,
+    is_transposed,
+    misfit,
+    row_layout,
+)
 
 Place = Callable[[int, int], tuple[int, int]]
 

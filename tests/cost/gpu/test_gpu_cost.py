@@ -10,16 +10,14 @@ from tests.kernel.support import array, kernel_of, upcast
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
-from workbench.cost.gpu.gpu_bottleneck import gpu_bottleneck, gpu_change
-from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost
+from workbench.cost.gpu.gpu_cost import GpuCost, gpu_bottleneck, gpu_change, gpu_cost
 from workbench.cost.gpu.memory_traffic import kept_share
-from workbench.cost.predicted_cost import predicted_cost, published_speeds
-from workbench.cost.predicted_speedup import predicted_speedups
+from workbench.cost.predicted_cost import predicted_cost, predicted_speedups, published_speeds
 from workbench.emulator.emulate import emulate
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.kernel import registers as said
-from workbench.search.prediction import ByPrediction
+from workbench.kernel import compiled as said
+from workbench.search.moves import ByPrediction
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 

@@ -7,8 +7,7 @@ import pytest
 from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost
-from workbench.cost.gpu.instructions import SPECIAL_FUNCTION
-from workbench.cost.gpu.item_work import item_work
+from workbench.cost.gpu.item_work import SPECIAL_FUNCTION, item_work
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages
 

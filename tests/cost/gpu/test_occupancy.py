@@ -7,7 +7,7 @@ import pytest
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
-from workbench.cost.gpu.occupancy import GroupUse, occupancy
+from workbench.cost.gpu.gpu_cost import GroupUse, occupancy
 
 TARGETS = {80: "CUDA:A100", 89: "CUDA:RTX 4090", 90: "CUDA:H100"}
 LIMITS = ("work-items", "registers", "shared memory", "work-groups")

@@ -9,7 +9,7 @@ import pytest
 from tests.kernel.support import array, kernel_of, upcast
 from workbench import dtypes, explore
 from workbench.backends.device import Device
-from workbench.cost.gpu.registers import estimated_registers
+from workbench.cost.gpu.item_work import estimated_registers
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.opt import Opt, OptOps

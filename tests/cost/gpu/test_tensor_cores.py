@@ -10,8 +10,7 @@ import pytest
 from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
-from workbench.cost.gpu.gpu_bottleneck import gpu_bottleneck, gpu_change
-from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost, peaks
+from workbench.cost.gpu.gpu_cost import GpuCost, gpu_bottleneck, gpu_change, gpu_cost, peaks
 from workbench.cost.gpu.item_work import item_work
 from workbench.emulator.emulate import emulate
 from workbench.ir.node.ops import Ops

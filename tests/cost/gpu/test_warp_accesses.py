@@ -10,7 +10,7 @@ import pytest
 from tests.kernel.support import upcast
 from workbench.backends.device import Device
 from workbench.backends.program.launch import launch_shape
-from workbench.cost.gpu.warp_accesses import WarpAccess, warp_accesses
+from workbench.cost.gpu.memory_traffic import WarpAccess, warp_accesses
 from workbench.emulator.emulate import emulate
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel.kernel import Kernel

@@ -15,12 +15,12 @@ from tests.emulator.assembly import GPU
 from tests.emulator.test_mutants import once, without
 from tests.support import count
 from workbench import Kernel, Tensor, dtypes, emulate, explore
-from workbench.emulator.checks.duration import STEP_S, emulation_s, repeats, rounds_at_once
+from workbench.emulator.checks import STEP_S, emulation_s, repeats, rounds_at_once
 from workbench.emulator.emulate import _program
-from workbench.emulator.loops.rounds import Rounds
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import _memory
+from workbench.emulator.rounds import Rounds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import legal_opts

@@ -16,12 +16,11 @@ from tests.support import count
 from tests.tensor.agree import Array
 from workbench.base.dtypes import dtypes
 from workbench.ir.gradient.backward import NoGradient, backward, leading_to
-from workbench.ir.gradient.custom import with_gradient
-from workbench.ir.gradient.merged import MergedGraph
-from workbench.ir.gradient.table import GRADIENTS
+from workbench.ir.gradient.occurrences import MergedGraph, with_gradient
+from workbench.ir.gradient.rules import GRADIENTS
 from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
 from workbench.ir.node import construct
-from workbench.ir.node.constants import full
+from workbench.ir.node.construct import full
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.verify.verify import verify

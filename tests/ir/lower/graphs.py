@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.values import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.example_graphs import variable as variable

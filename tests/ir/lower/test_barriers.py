@@ -14,7 +14,7 @@ import pytest
 
 from tests.ir.lower.test_orders import WORK_GROUPS
 from tests.tools.kernels import EXAMPLES, LLVM, reordered
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -10,9 +10,8 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.examples import EXAMPLES
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.construct import reduce
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
 SIGNED = [dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index]

@@ -9,10 +9,10 @@ import pytest
 from tests.agreement.edge_cases import same
 from tests.ir.lower.graphs import evaluate
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.llvm.runtime import load as load_program
+from workbench.backends.llvm.llvm_device import load as load_program
 from workbench.backends.llvm_ir.render import render
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.base.trace import observe

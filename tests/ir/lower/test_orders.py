@@ -29,8 +29,7 @@ from tests.tools.kernels import (
 )
 from workbench.base.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps

@@ -12,8 +12,7 @@ import pytest
 from tests.ir.lower.graphs import FLOATS, Array, decomposed, evaluate, fused_multiply_add, variable
 from tests.support import count
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.lower.math.argument_reduction import two_over_pi
-from workbench.ir.lower.math.float_bits import FORMATS
+from workbench.ir.lower.math import FORMATS, two_over_pi
 from workbench.ir.node.ops import Ops
 
 EXACT = {Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.COS: np.cos}

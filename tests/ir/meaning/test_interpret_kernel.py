@@ -14,7 +14,7 @@ from tests.ir import samples
 from tests.ir.samples import F, at, axis, floats, kernel, load, param, reduced, stage
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning import interpret_steps
+from workbench.ir.meaning import interpret as interpret_steps
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, gated

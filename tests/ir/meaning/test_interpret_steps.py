@@ -9,7 +9,7 @@ import pytest
 
 from tests.ir import samples
 from tests.ir.samples import F, at, axis, floats, kernel, load, param, reduced, stage
-from workbench.ir.meaning import interpret_steps
+from workbench.ir.meaning import interpret as interpret_steps
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
 

@@ -10,8 +10,8 @@ import pytest
 
 from workbench import Tensor
 from workbench.check.node_values import memory_below
+from workbench.ir.meaning.closeness import other_roundings
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.meaning.roundings import other_roundings
 
 Array = np.ndarray[Any, Any]
 random = np.random.default_rng(0)

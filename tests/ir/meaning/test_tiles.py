@@ -7,7 +7,7 @@ import pytest
 
 from tests.tools.tensor_cores import CORES, core_named
 from workbench.base.errors import WorkbenchError
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.meaning.tiles import (
     fragments_of,
     lane_map,

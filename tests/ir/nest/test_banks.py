@@ -13,17 +13,17 @@ import pytest
 from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.target import Target
-from workbench.ir.nest import banks, storage
-from workbench.ir.nest.banks import LONGER, TileAccess, tile_accesses
+from workbench.ir.nest import accesses as banks
+from workbench.ir.nest import storage
+from workbench.ir.nest.accesses import LONGER, TileAccess, tile_accesses
 from workbench.ir.nest.loops import Statement
 from workbench.ir.nest.storage import excess, plan_storage
 from workbench.ir.nest.transactions import BANK_BYTES, BANKS
 from workbench.ir.nest.vectors import Vectors
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.index_values import index_values
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.exact_range import index_values
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal, legal_opts, why_not
 

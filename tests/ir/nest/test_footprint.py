@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.nest import footprint
-from workbench.ir.nest.footprint import Runs, Touched, count_sums, runs, strides, touched
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.nest import estimates as footprint
+from workbench.ir.nest.estimates import Runs, Touched, count_sums, runs, strides, touched
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, gated
 
 STEPS = st.lists(st.tuples(st.integers(-12, 12), st.integers(1, 6)), max_size=4)

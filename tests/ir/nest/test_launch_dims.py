@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.errors import CompileError
-from workbench.ir.nest.launch_dims import Dims, grid_dims, group_shape, item_dims
+from workbench.ir.nest.loops import Dims, grid_dims, group_shape, item_dims
 from workbench.ir.opt.apply import apply_opt, why_not
 
 MANY = 1 << 16

@@ -11,9 +11,8 @@ import pytest
 from tests.ir.lower.graphs import evaluate, variable
 from tests.support import count
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.affine import divisor, row_major, terms
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.exact_range import divisor, row_major, terms
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
 AXES = [variable(dtypes.index, name, 0, 7) for name in "gru"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.ir.samples import F, axis, load, param
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp, gated

@@ -6,8 +6,7 @@ import pytest
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text

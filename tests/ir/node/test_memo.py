@@ -6,8 +6,7 @@ import gc
 import weakref
 
 from tests.ir.samples import axis
-from workbench.ir.node.memo import memoised
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, memoised
 
 
 class Sources(list[UOp]):

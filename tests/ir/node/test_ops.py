@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.backends.c.expressions import operators
+from workbench.backends.c import expressions as operators
 from workbench.backends.llvm_ir import instructions
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.functions.expand import FUNCTIONS
@@ -134,33 +134,27 @@ def test_the_table_is_complete() -> None:
 
 # what each table whose keys are ops says of them, apart from the op table
 OTHER_TABLES = {
-    "backends/c/expressions/bools.py": "C's signs for bools and for masks",
-    "backends/c/expressions/helpers.py": "C functions that combine lanes, and C's signs in them",
-    "backends/c/expressions/lanes.py": "how C writes what moves lanes",
-    "backends/c/expressions/operators.py": "C's signs, and how tightly they bind",
+    "backends/c/helpers.py": "C functions that combine lanes, and C's signs in them",
+    "backends/c/expressions.py": "C's signs, how tightly they bind, and how it moves lanes",
     "backends/gpu/dialect.py": "functions of floats in languages of work-items",
-    "backends/gpu/scalars.py": "signs of languages of work-items, and how tightly they bind",
-    "backends/gpu/values.py": "signs that stand between vectors of floats",
+    "backends/gpu/values.py": "signs of languages of work-items, and how tightly they bind",
     "backends/llvm_ir/instructions.py": "LLVM's instructions, by kind of type",
-    "backends/llvm_ir/gpu/targets.py": "LLVM's functions of GPUs",
+    "backends/llvm_ir/gpu_targets.py": "LLVM's functions of GPUs",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
-    "backends/webgpu/functions.py": "functions of floats that WGSL leaves open",
-    "backends/webgpu/long_integers.py": "WGSL functions of integers of 64 bits",
-    "cost/gpu/instructions.py": "what machine code of a GPU has for a function",
-    "ir/gradient/arithmetic.py": "the gradient, written in nodes",
-    "ir/gradient/functions.py": "the gradient, written in nodes",
-    "ir/gradient/movement.py": "the gradient, written in nodes",
-    "ir/gradient/reductions.py": "the gradient of a reduction by the op",
+    "backends/webgpu/wgsl.py": "functions of floats that WGSL leaves open",
+    "backends/webgpu/wgsl_integers.py": "WGSL functions of integers of 64 bits",
+    "cost/gpu/item_work.py": "what machine code of a GPU has for a function",
+    "ir/gradient/rules.py": "the gradient, written in nodes",
     "ir/meaning/interpret.py": "what movement does to an array",
     "ir/lower/linearize.py": "which op ends a loop, and which an IF",
     "ir/meaning/sampled.py": "what movement does to positions",
     "ir/node/bounds.py": "meaning on intervals",
-    "ir/opt/heuristic/pieces.py": "where a comparison with a position becomes false",
+    "ir/opt/heuristic/register_tile.py": "where a comparison with a position becomes false",
     "ir/schedule/access.py": "how movement changes indexes",
     "ir/text/printer.py": "first letters of names",
     "ir/text/phrases.py": "what is written neither infix nor as a call",
-    "tensor/movement/scatter.py": "what combines bools, and the op of each reduction by name",
-    "viz/record/readings.py": "what a node is in the graph of the page: an axis, a place, a loop",
+    "tensor/movement/rearrange.py": "what combines bools, and the op of each reduction by name",
+    "viz/record/offers.py": "what a node is in the graph of the page: an axis, a place, a loop",
 }
 
 

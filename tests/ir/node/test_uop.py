@@ -18,10 +18,8 @@ from tests.ir import samples
 from tests.ir.samples import DEEP, F, axis, chain, param, reduced
 from workbench.base.dtypes import dtypes
 from workbench.ir.node import uop
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
-from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, gated, invalid, leaves, split_gate
+from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.node.uop import UOp, closed, gated, invalid, leaves, split_gate
 
 
 def test_equal_nodes_are_one_object() -> None:

@@ -8,8 +8,7 @@ import pytest
 from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.tools.kernels import LLVM, run
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.opt.apply import apply_opt, resolve
 from workbench.ir.opt.opt import Axis, Opt, OptOps, axes, ranges
 from workbench.ir.verify.verify import verify

@@ -16,8 +16,7 @@ from workbench.base.errors import CompileError, KernelOptError
 from workbench.base.target import Target
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.recompute import recompute_rows
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_if_legal, apply_opt, legal_opts, legality, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges

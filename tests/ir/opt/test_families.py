@@ -6,8 +6,7 @@ import pytest
 
 from tests.ir.opt.support import apply, opt
 from tests.tools.kernels import EXAMPLES, Example, random_form
-from workbench.ir.opt.families import families
-from workbench.ir.opt.opt import Opt, ranges
+from workbench.ir.opt.opt import Opt, families, ranges
 
 MATMUL = EXAMPLES["matmul_bias_relu"].graph
 

@@ -9,11 +9,10 @@ import pytest
 
 from workbench import Context, Tensor, explore
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.opt.heuristic.pieces import borders
+from workbench.ir.opt.heuristic.register_tile import borders
 from workbench.ir.opt.opt import Opt, OptOps
 
 AVX2 = Target("LLVM", vector_bytes=32, vector_registers=16)

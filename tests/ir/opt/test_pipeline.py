@@ -11,9 +11,9 @@ import pytest
 from tests.ir.opt.support import apply, opt
 from tests.tools.kernels import LLVM, sum_of_columns
 from workbench import Tensor, explore
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.emulator.program import emulated
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not

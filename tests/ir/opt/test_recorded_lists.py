@@ -15,7 +15,7 @@ import pytest
 
 from tests.ir.opt.support import opt
 from workbench import Kernel, Opt, Tensor, dtypes, explore
-from workbench.backends.native.tensor_cores import DPBF16PS
+from workbench.backends.native.machine import DPBF16PS
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.opt.apply import apply_opt

@@ -15,8 +15,8 @@ from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
-from workbench.ir.node.axis import AxisType
+from workbench.ir.meaning.interpret import interpret_kernel
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, legality, why_not
 from workbench.ir.opt.opt import Opt, OptOps, axes

@@ -10,7 +10,7 @@ from tests.ir.rules.meaning import matches
 from tests.ir.samples import F, axis, load, param
 from tests.tools.silent_rules import package_rules
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions import examples as functions
+from workbench.ir.functions import expand as functions
 from workbench.ir.lower import examples as lower
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.examples import LOW_PRECISION_EXAMPLES

@@ -11,7 +11,7 @@ from tests.ir.samples import at, axis, param
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.trace import Match, observe
 from workbench.ir.meaning.evaluate import constant, elementwise
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite

@@ -12,7 +12,7 @@ from tests.ir.rules.meaning import fired
 from tests.ir.samples import at, kernel, load, param, reduced
 from tests.support import count
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated

@@ -12,7 +12,7 @@ from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer, tensor
 from workbench.base.dtypes import dtypes
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.node.constants import constant_of, full
+from workbench.ir.node.construct import constant_of, full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite

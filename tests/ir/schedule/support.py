@@ -10,7 +10,7 @@ import numpy as np
 from workbench import Context, Tensor
 from workbench.execution import realize
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import Schedule
+from workbench.ir.schedule.plan import Schedule
 from workbench.ir.verify.verify import verify
 
 Array = np.ndarray[Any, Any]

@@ -13,11 +13,11 @@ from tests.ir.schedule.support import Array, kernels, numbers, softmax
 from tests.support import count
 from tests.tools.kernels import legal_opt
 from workbench import Device, Tensor, dtypes
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.opt.apply import apply_opt
-from workbench.ir.schedule.in_place.reads import reads_where_it_writes
+from workbench.ir.schedule.in_place import reads_where_it_writes
 from workbench.ir.verify.verify import verify
 from workbench.pipeline import build
 from workbench.search.realization import tuned

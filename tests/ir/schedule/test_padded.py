@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench import Tensor
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 

@@ -12,7 +12,7 @@ from workbench import Tensor, explore
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 
 AVX2 = Target("LLVM", vector_bytes=32, vector_registers=16)
 N = 64

@@ -11,8 +11,7 @@ from tests.ir.rules.meaning import fired
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observe
 from workbench.execution.realize import planned
-from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node.construct import index, is_read, store
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

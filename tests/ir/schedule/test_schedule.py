@@ -11,7 +11,7 @@ from workbench.execution.buffers import memory_of
 from workbench.execution.realize import realize
 from workbench.execution.values import is_realized, to_numpy
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.node.constants import identity
+from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without

@@ -15,7 +15,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 from workbench.ir.schedule.examples import EXAMPLES
-from workbench.ir.schedule.split import FEWEST_PARTS, SPLIT_RULES
+from workbench.ir.schedule.schedule import FEWEST_PARTS, SPLIT_RULES
 from workbench.ir.verify.verify import verify
 
 # 7 has no divisor that is enough, so another axis has to be cut, or none can be

@@ -15,8 +15,7 @@ from tests.ir.samples import DEEP, F, V, at, axis, chain, load, param
 from tests.support import calls_of
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ParseError
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text

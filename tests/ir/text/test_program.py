@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import program_lines

@@ -23,9 +23,8 @@ from tests.ir.samples import (
     tensor,
 )  # fmt: skip
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.construct import special, warp_shuffle, when
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
 from workbench.ir.node.views import WrittenCode
 from workbench.ir.text.printer import to_text

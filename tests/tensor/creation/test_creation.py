@@ -10,7 +10,7 @@ import pytest
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ShapeError
-from workbench.ir.node.constants import is_known
+from workbench.ir.node.construct import is_known
 from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 

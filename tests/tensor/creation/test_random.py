@@ -16,9 +16,13 @@ from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
 from workbench.tensor import Tensor
-from workbench.tensor.creation.random import _stream
-from workbench.tensor.creation.random_words import places, words_at
-from workbench.tensor.creation.threefry import threefry2x32, threefry2x32_of_integers
+from workbench.tensor.creation.random import (
+    _stream,
+    places,
+    threefry2x32,
+    threefry2x32_of_integers,
+    words_at,
+)
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -263,7 +263,7 @@ class Notebook:
         """Wait until the workbench has done all that it does in the background."""
         last = f"jobs.jobs().submit(jobs, iter(()), 9).wait({PATIENCE_S})"
         answer = self.python(
-            f"(jobs := __import__('workbench.viz.session.jobs', fromlist=['x'])) and {last}"
+            f"(jobs := __import__('workbench.viz.session.requests', fromlist=['x'])) and {last}"
         )
         assert answer == "True"
 

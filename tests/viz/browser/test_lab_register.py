@@ -10,7 +10,7 @@ from tests.viz.browser.lab import LAB, Notebook
 pytestmark = LAB
 
 DEVICE = """
-from workbench.backends.python.device import PythonDevice
+from workbench.backends.python.python_device import PythonDevice
 
 class Mine(PythonDevice):
     name, about, how_to_get, rank = "MINE", "an emulator of somebody's", "run the cell", 200

@@ -21,7 +21,7 @@ from tests.viz.session.support import Page, done, session_of, unpacked
 from tests.viz.support import matmul
 from workbench import explore
 from workbench.base.errors import WorkbenchError
-from workbench.viz.exploration.view import checked_view
+from workbench.viz.exploration.exploration import checked_view
 from workbench.viz.page import document as page
 from workbench.viz.page import panel, panels
 from workbench.viz.record.record import Recorder, build

@@ -12,7 +12,7 @@ from tests.support import count
 from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.viz.exploration.exploration import Exploration
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,8 @@ import pytest
 
 from tests.viz.support import matmul, softmax
 from workbench.viz import Exploration
-from workbench.viz.listing import aarch64, mca, x86_64
+from workbench.viz.listing import aarch64, x86_64
+from workbench.viz.listing import instructions as mca
 from workbench.viz.listing.instructions import help_of, mnemonic_of, words_of
 from workbench.viz.schema.variant import InstructionCost
 

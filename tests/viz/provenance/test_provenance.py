@@ -14,13 +14,13 @@ from tests.tools.compiler import needs_c
 from tests.tools.kernels import EXAMPLES
 from tests.viz.provenance.provenance_cases import CASES
 from workbench import Opt, explore
-from workbench.backends.llvm_ir.locations import with_locations
+from workbench.backends.llvm_ir.loops import with_locations
 from workbench.backends.native import jit
-from workbench.backends.native.assembly import AsmLine, code_loops, readable
+from workbench.backends.native.program import AsmLine, code_loops, readable
 from workbench.base.errors import DeviceError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.text.printer import to_text
 from workbench.kernel.compiled import compiled
 from workbench.kernel.kernel import Compiled, Kernel

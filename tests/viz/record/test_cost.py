@@ -16,7 +16,7 @@ from workbench.measure.bandwidth import working_sets
 from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.record import Recorder, build
 from workbench.viz.schema.variant import ShareRow
-from workbench.viz.session.timing_rows import timing_row
+from workbench.viz.session.opt_text import timing_row
 
 LEVELS = [name for name, _ in working_sets(machine.known_caches())]
 RATES = {name: Rate(200e9 / 2**place, 300e9 / 2**place) for place, name in enumerate(LEVELS)}

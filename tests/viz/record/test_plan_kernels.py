@@ -10,7 +10,7 @@ from tests.viz.record.support import broken, plain
 from workbench import explore
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.words import bytes_text
-from workbench.viz.record.kernels.folds import repeat_title
+from workbench.viz.record.kernels import repeat_title
 from workbench.viz.record.record import build
 from workbench.viz.schema.plan import PlanPicture
 

@@ -20,7 +20,7 @@ from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, outline, patched, plain, timeless
 from tests.viz.support import array, check_golden, matmul, softmax
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.source import SourceLine
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps

@@ -16,8 +16,8 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
 from workbench.viz import explore
-from workbench.viz.model.rewrites import is_replayable
-from workbench.viz.record.states import States
+from workbench.viz.model.passes import is_replayable
+from workbench.viz.record.nodes import States
 
 OPS = (Ops.ADD, Ops.MUL, Ops.MAX)
 

@@ -24,13 +24,13 @@ from tests.viz.schema import decoded
 from tests.viz.session.support import Page, session_of
 from tests.viz.session.test_persistence import KEY, SEARCH, TIMING, record
 from tests.viz.support import matmul
-from workbench.base.cache.json_files import read_json, write_json
+from workbench.base.cache import read_json, write_json
 from workbench.base.errors import WorkbenchError
 from workbench.base.typed import typed
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Rate, Speeds
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
 from workbench.search.search import CachedSearch
 from workbench.viz.schema.saved import SavedVariants

@@ -16,7 +16,7 @@ from tests.viz.record.support import patched, plain
 from tests.viz.schema import decoded
 from workbench.viz import Exploration
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.session.jobs import PREFETCH, Jobs
+from workbench.viz.session.requests import PREFETCH, Jobs
 from workbench.viz.session.session import Session
 
 LAST = 9

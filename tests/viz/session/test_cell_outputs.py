@@ -14,12 +14,13 @@ from tests.viz.support import array
 from workbench import Opt, OptOps
 from workbench.base.context import Context
 from workbench.viz import explore
-from workbench.viz.session import cell_outputs, saved_output, show
-from workbench.viz.session.cell_outputs import CellOutputs
-from workbench.viz.session.jobs import jobs
+from workbench.viz.session import saved_output
+from workbench.viz.session import widget as cell_outputs
+from workbench.viz.session import widget as show
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.page_parts import PageParts
-from workbench.viz.session.widget import Workbench
+from workbench.viz.session.persistence import PageParts
+from workbench.viz.session.requests import jobs
+from workbench.viz.session.widget import CellOutputs, Workbench
 
 
 class Notebook:

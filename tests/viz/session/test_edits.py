@@ -10,7 +10,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import Page, ask, done, session_of
 from workbench import Tensor, explore
 from workbench.backends.device import Device
-from workbench.viz.listing.mca import Costs
+from workbench.viz.listing.instructions import Costs
 from workbench.viz.schema.variant import InstructionCost
 from workbench.viz.session.handlers import machine_code, measurement, variants
 from workbench.viz.session.live_record import Edited

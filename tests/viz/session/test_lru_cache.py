@@ -17,8 +17,8 @@ from workbench.base.context import Context
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session import lru_cache
-from workbench.viz.session.jobs import jobs
 from workbench.viz.session.lru_cache import SESSIONS
+from workbench.viz.session.requests import jobs
 
 
 @pytest.fixture(autouse=True)

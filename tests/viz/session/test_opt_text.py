@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.viz.support import matmul
 from workbench.base.errors import ParseError
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.viz.model.opts import opts_words
+from workbench.viz.model.words import opts_words
 from workbench.viz.session.opt_text import MOST_OPTS, parse_opt, parse_opts
 
 NAMES = st.from_regex(r"[a-z][0-9]{1,2}", fullmatch=True)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.support import PATIENCE_S, ROOT
 from tests.viz.support import matmul
-from workbench.base.cache.json_files import MOST_BYTES
+from workbench.base.cache import MOST_BYTES
 from workbench.base.typed import typed
 from workbench.ir.nest.estimates import Estimates
 from workbench.viz.record.record import build
@@ -23,7 +23,7 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited
-from workbench.viz.session.timing_rows import timing_row
+from workbench.viz.session.opt_text import timing_row
 
 KEY = "0123456789abcdef"
 A, B = persistence.Key(0, ("A",)), persistence.Key(0, ("B",))

@@ -20,12 +20,12 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.viz.record import offers
 from workbench.viz.record.record import Recorder, build
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.session import live_record
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import CHOICE, PREFETCH, REQUESTED, Jobs
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.requests import CHOICE, PREFETCH, REQUESTED, Jobs
 from workbench.viz.session.session import QUICK
 
 pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")

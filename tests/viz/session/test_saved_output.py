@@ -12,14 +12,15 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import unpacked
 from tests.viz.support import matmul
 from workbench.base.context import Context
-from workbench.viz.page import saved_page
+from workbench.viz.page import document as saved_page
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.variant import CheckRow
-from workbench.viz.session import saved_output, show
+from workbench.viz.session import saved_output
+from workbench.viz.session import widget as show
+from workbench.viz.session.opt_text import timing_row, timing_text
 from workbench.viz.session.saved_output import SavedOutput
-from workbench.viz.session.timing_rows import timing_row, timing_text
 
 
 class Publisher:

@@ -20,7 +20,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import measurement
-from workbench.viz.session.jobs import REQUESTED
+from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.session import QUICK, Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.ir.nest.estimates import Estimates
-from workbench.measure.calibration import doubts
-from workbench.viz.session.timing_rows import timing_row, timing_text
+from workbench.measure.kernel_time import doubts
+from workbench.viz.session.opt_text import timing_row, timing_text
 
 
 def row_of(samples: list[float], busy: float | None) -> list[str]:

@@ -17,19 +17,16 @@ from workbench import nn
 from workbench.base.context import Context
 from workbench.base.display import bundle
 from workbench.base.source import SourceLine
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, formatters
 from workbench.viz.exploration.exploration import MOST_KERNELS
-from workbench.viz.model.graph import folded
-from workbench.viz.model.kinds import PATTERNS, ink
-from workbench.viz.model.random_kernels import draws_numbers
+from workbench.viz.model.decisions import draws_numbers
+from workbench.viz.model.graph import PATTERNS, folded, ink
 from workbench.viz.schema.variant import OfferRow
-from workbench.viz.still.cards import offers_part
-from workbench.viz.still.html import source
-from workbench.viz.still.palette import kernel_colour
-from workbench.viz.still.style import DARK, LIGHT
+from workbench.viz.still.cards import offers_part, source
+from workbench.viz.still.svg import DARK, LIGHT, kernel_colour
 
 VOID = {"br", "img"}
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -12,7 +12,7 @@ import pytest
 from tests.tools.tensor_cores import CORES, core_named
 from tests.viz.still.test_html import contrast
 from tests.viz.support import softmax
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.meaning.tiles import LaneMap, lane_map
 from workbench.viz.still.lane_picture import lane_colour
 

@@ -9,14 +9,13 @@ from typing import Any, get_args
 from check_page import OFFLINE, deno
 
 from tests.viz.support import softmax
-from workbench.viz.model.families import FAMILIES
-from workbench.viz.model.graph import folded
+from workbench.viz.model.graph import FAMILIES, folded
 from workbench.viz.page.document import css
 from workbench.viz.record.record import build
-from workbench.viz.schema.reading import Shape
+from workbench.viz.schema.record import Shape
 from workbench.viz.still.picture import picture
-from workbench.viz.still.style import DARK, LIGHT
-from workbench.viz.still.svg import STYLE, graph_svg, outline
+from workbench.viz.still.svg import DARK, LIGHT, graph_svg, outline
+from workbench.viz.still.svg import SVG_STYLE as STYLE
 
 THEMED = re.compile(r"--wb-g-(\w+): ?([^;]+);")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.viz.support import array
 from workbench import Tensor, explore, nn
 from workbench.ir.node.ops import Ops
-from workbench.viz.model.random_kernels import draws_numbers, random_hint
+from workbench.viz.model.decisions import draws_numbers, random_hint
 from workbench.viz.page.panels.plan.panel import plan_text
 from workbench.viz.record.record import MOST_KERNELS, build
 

@@ -20,31 +20,237 @@ expressions/helpers.py the functions above the kernel; program/analysis.py has t
 
 The text needs a compiler that wraps signed integers (-fwrapv) and fuses no product with a sum by
 itself (-ffp-contract=off), which are the runtime's flags: a multiply-add is a function.
+
+Memory in C: the pointers at the head of a kernel, loads and stores.
+
+A bool is a byte in memory. A vector is read through a pointer of its type, which the prelude
+declares as aligned like one element and free to alias.
+
+Registers in C: variables, declared in the innermost loop around all of their uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.c.expressions.bools import about_bools, is_about_bools
-from workbench.backends.c.expressions.helpers import Prelude
-from workbench.backends.c.expressions.lanes import LANES
-from workbench.backends.c.expressions.operands import COperands
-from workbench.backends.c.expressions.operators import arithmetic
-from workbench.backends.c.memory import CMemory
-from workbench.backends.c.registers import CRegisters
+from workbench.backends.c.expressions import (
+    LANES,
+    COperands,
+    about_bools,
+    arithmetic,
+    is_about_bools,
+)
+from workbench.backends.c.helpers import Prelude
 from workbench.backends.program.analysis import ProgramAnalysis, about, analyse, finished
-from workbench.backends.program.comments import Follower
-from workbench.backends.program.expression import ATOM, Expression
 from workbench.backends.program.inlining import LEAVES, TRANSPARENT, InliningPlan, plan_inlining
-from workbench.backends.program.source import Source
-from workbench.backends.program.statement_writer import StatementWriter
-from workbench.backends.program.writer import CodeWriter, identifier
+from workbench.backends.program.text import (
+    ATOM,
+    EITHER,
+    EQUAL,
+    MUL,
+    UNARY,
+    CodeWriter,
+    Expression,
+    Follower,
+    Source,
+    StatementWriter,
+    call,
+    identifier,
+    paren,
+)
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, leaves
 from workbench.ir.node.views import LoopRole
+
+
+class CMemory:
+    """Writes memory accesses. `names` has the name of each argument and array."""
+
+    def __init__(
+        self, plan: ProgramAnalysis, values: COperands, text: CodeWriter, linear: Sequence[UOp]
+    ):
+        self.plan, self.values, self.text = plan, values, text
+        self.prelude = values.prelude
+        self.names: dict[UOp, str] = {}
+        self._written = {n.place.param for n in linear if n.op is Ops.STORE}
+
+    def pointers(self) -> None:
+        """Declare the arguments, and the arrays in scratch memory."""
+        for param in self.plan.params:
+            slot = param.slot
+            self.names[param] = name = self.text.unique(f"p{slot}")
+            constant = "" if param in self._written else "const "
+            kind = self.prelude.element(param.dtype.scalar)
+            self.text.put(f"{constant}{kind} *{name} = args[{slot}];")
+        handed_in = bool(self.plan.scratch) and not self.plan.on_stack
+        if handed_in:
+            self.text.put(f"char *scratch = args[{self.plan.slots}];")
+        for define, offset in self.plan.scratch.items():
+            self.names[define] = name = self.text.unique(define.name)
+            kind = self.prelude.element(define.dtype.scalar)
+            if handed_in:
+                self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
+            else:
+                aligned = f"__attribute__((aligned({self.plan.alignment_bytes})))"
+                value = " = {0}" if define in self.plan.padded else ""
+                self.text.put(f"{kind} {name}[{size_of(define)}] {aligned}{value};")
+
+    def _place(self, address: UOp) -> tuple[str, str]:
+        """Return (name of the memory, index) of an address."""
+        name = self.names.get(address.param)
+        if name is None:
+            raise CompileError("render", f"{address.param!r} is used before its DEFINE")
+        return name, self.values.text(address.src[1])[0]
+
+    def _vector_at(self, address: UOp, dtype: DType, constant: str) -> str:
+        name, index = self._place(address)
+        kind = self.prelude.type(_in_memory(dtype))
+        return f"*({constant}{kind} *)&{name}[{index}]"
+
+    # loads
+
+    def load(self, node: UOp) -> Expression:
+        """Return the expression of a LOAD: 0 where its condition does not hold."""
+        address, *condition = node.src
+        if node.dtype.count > 1:
+            return self._load_vector(node, address, _test_of(condition))
+        name, index = self._place(address)
+        text = f"{name}[{index}]"
+        if node.dtype.is_bool:
+            text = f"{text} != 0"
+        if condition:
+            test = paren(self.values.text(condition[0]), EITHER)
+            return f"({test} ? {text} : 0)", ATOM
+        return text, EQUAL if node.dtype.is_bool else ATOM
+
+    def _load_vector(self, node: UOp, address: UOp, condition: Sequence[UOp]) -> Expression:
+        dtype, place = node.dtype, address.param
+        constant = "" if place in self._written or place.op is Ops.DEFINE else "const "
+        if condition and condition[0].dtype.count > 1:
+            mask = self._mask_of(condition[0], dtype)
+            text = call(self.prelude.load_where(dtype), *self._place(address), mask)
+        else:
+            text = self._vector_at(address, dtype, constant), UNARY
+            if condition:
+                test = paren(self.values.text(condition[0]), EITHER)
+                zero = f"({self.prelude.type(_in_memory(dtype))}){{0}}"
+                text = f"({test} ? {text[0]} : {zero})", ATOM
+        if not dtype.is_bool:
+            return text
+        self.values.mask_bits[node] = 8
+        self.prelude.mask(8, dtype.count)
+        return f"{text[0]} != 0", EQUAL
+
+    def _mask_of(self, condition: UOp, dtype: DType) -> str:
+        """Return a condition as a mask as wide as the elements in memory."""
+        bits = 8 if dtype.is_bool else dtype.bits
+        return self.values.mask(condition, bits, dtype.count)[0]
+
+    # stores
+
+    def store(self, node: UOp) -> None:
+        """Write a STORE, which does nothing where its condition does not hold."""
+        address, value, *condition = node.src
+        if value.dtype.count > 1:
+            self._store_vector(address, value, _test_of(condition))
+            return
+        name, index = self._place(address)
+        test = self._if(condition)
+        self.text.put(f"{test}{name}[{index}] = {self.values.text(value)[0]};")
+
+    def _store_vector(self, address: UOp, value: UOp, condition: Sequence[UOp]) -> None:
+        dtype, count = value.dtype, value.dtype.count
+        if dtype.is_bool:
+            kind = self.prelude.type(_in_memory(dtype))
+            words = f"({kind}){paren(self.values.mask(value, 8, count), ATOM)} & 1"
+        else:
+            words = self.values.vector(value, count)[0]
+        if condition and condition[0].dtype.count > 1:
+            mask = self._mask_of(condition[0], dtype)
+            name, place = self.prelude.store_where(dtype), self._place(address)
+            self.text.put(f"{name}({', '.join(place)}, {mask}, {words});")
+            return
+        test = self._if(condition)
+        self.text.put(f"{test}{self._vector_at(address, dtype, '')} = {words};")
+
+    def _if(self, condition: Sequence[UOp]) -> str:
+        """Return the `if` before a statement under one condition, "" without one."""
+        return f"if ({self.values.text(condition[0])[0]}) " if condition else ""
+
+
+def _test_of(condition: Sequence[UOp]) -> Sequence[UOp]:
+    """Return the condition of a vector; where it is the same for all lanes, that of one."""
+    return [c.src[0] if c.op is Ops.BROADCAST else c for c in condition]
+
+
+def _in_memory(dtype: DType) -> DType:
+    return dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype
+
+
+class CRegisters:
+    """Writes declarations and SETs."""
+
+    def __init__(self, values: COperands, text: CodeWriter, linear: Sequence[UOp]):
+        self.values, self.text, self.prelude = values, text, values.prelude
+        self.names: dict[UOp, str] = {}
+        self._declared: set[UOp] = set()
+        self._parts: dict[str, set[UOp]] = {}  # an accumulator may take several registers
+        for node in linear:
+            if node.op is Ops.SET:
+                self._parts.setdefault(node.src[0].name, set()).add(node.src[0])
+
+    def begin(self, register: UOp, node: UOp) -> None:
+        """Name a register; declare it unless `node`, the next one, is its first SET."""
+        name, lane = register.name, register.first_lane
+        if len(self._parts.get(name, ())) > 1:
+            name = f"{name}_{lane}"
+        self.names[register] = name = self.text.unique(name)
+        if node.op is Ops.SET and node.src[0] is register:
+            return
+        self.text.put(f"{self._type(register)} {name};")
+        self._declared.add(register)
+
+    def _type(self, register: UOp) -> str:
+        if register.dtype.is_bool and register.dtype.count > 1:
+            return self.prelude.mask(8, register.dtype.count)
+        return self.prelude.type(register.dtype)
+
+    def set(self, node: UOp) -> None:
+        """Write a SET: a declaration, an update such as `+=`, or an assignment."""
+        register, value = node.src
+        name, count = self.names[register], register.dtype.count
+        if register not in self._declared:
+            self._declared.add(register)
+            kind, words = self._type(register), self._whole(value, count)
+            zero = "{0}" if words == f"({kind}){{0}}" else words
+            self.text.put(f"{kind} {name} = {zero};")
+        elif (update := self._update(register, value)) is not None:
+            self.text.put(f"{name} {update};")
+        else:
+            self.text.put(f"{name} = {self._whole(value, count)};")
+        self.values.texts[register] = name, ATOM
+        if register.dtype.is_bool and count > 1:
+            self.values.mask_bits[register] = 8
+
+    def _whole(self, value: UOp, count: int) -> str:
+        if value.dtype.is_bool and count > 1:
+            return self.values.mask(value, 8, count)[0]
+        return self.values.vector(value, count)[0]
+
+    def _update(self, register: UOp, value: UOp) -> str | None:
+        """Return `+= ...` or `*= ...` where a value is the register combined with another one."""
+        has_name = self.values.texts.get(value, ("", ATOM))[0].isidentifier()
+        if has_name or value.dtype.is_bool:
+            return None
+        if value.op not in (Ops.ADD, Ops.MUL) or value.src[0] is not register:
+            return None
+        words = self.values.text(value.src[1])
+        return f"*= {paren(words, MUL)}" if value.op is Ops.MUL else f"+= {words[0]}"
+
 
 RESERVED = frozenset(
     "args lo hi scratch main auto break case char const continue default do double else enum"

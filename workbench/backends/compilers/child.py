@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from workbench.backends.compilers.messages import first_error
+from workbench.backends.compilers.refusal import first_error
 from workbench.base import function_process
 from workbench.base.child_process import signal_name
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError

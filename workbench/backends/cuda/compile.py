@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.backends.compilers.child import in_child
-from workbench.backends.compilers.code_cache import code_of
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode, code_of
 from workbench.backends.cuda import nvrtc, sass
-from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
-from workbench.backends.llvm_ir.gpu.targets import PTX
-from workbench.backends.program.source import Source
+from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
+from workbench.backends.llvm_ir.gpu_targets import PTX
+from workbench.backends.program.text import Source
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.cuda.copies import COMMIT, COPY_BYTES, WAIT, copy_function
-from workbench.backends.cuda.generations import GROUP_SHARED_BYTES
-from workbench.backends.cuda.mma import matrix_function, mma_function, registers
+from workbench.backends.cuda.cuda_machines import (
+    GROUP_SHARED_BYTES,
+    matrix_function,
+    mma_function,
+    registers,
+)
+from workbench.backends.cuda.driver import COMMIT, COPY_BYTES, WAIT, copy_function
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.gpu.dialect import COMPONENTS, CopyText, FragmentText, SharedArray
-from workbench.backends.program.expression import ATOM, Expression, call
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 
 _HALVES = {"float16": "half", "bfloat16": "bfloat16"}

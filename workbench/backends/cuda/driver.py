@@ -1,15 +1,35 @@
-"""The NVIDIA driver, through cuda-core and cuda-bindings: the GPU, its stream, its limits."""
+"""The NVIDIA driver, through cuda-core and cuda-bindings: the GPU, its stream, its limits.
+
+The CUDA runtime: CUDA C++ to a Program, a cubin of NVRTC launched through cuda-core.
+
+Asynchronous copies to shared memory: PTX's cp.async, in a function.
+
+    __device__ inline void begin_copy_16(void *to, const void *from, int size) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ..);
+    }
+
+Of `size` bytes on there are zeros. What was begun since the last commit is a batch.
+Source: PTX ISA 8.5, "Data Movement and Conversion Instructions: cp.async".
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.backends.cuda import nvrtc
-from workbench.backends.cuda.generations import target
-from workbench.backends.cuda.machines import hardware_here
+from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.compilers.refusal import errors_in, require_kernel
+from workbench.backends.cuda import nvrtc, sass
+from workbench.backends.cuda.cuda_machines import hardware_here, target
 from workbench.backends.gpu.driver import GpuDriver
-from workbench.base.libraries import library
+from workbench.backends.gpu.memory import AddressLaunch
+from workbench.backends.memory import Buffer
+from workbench.backends.native.program import AsmLine
+from workbench.backends.program.text import Source
+from workbench.base.installation import library
+from workbench.base.interrupts import once
 from workbench.base.target import Target
 
 KILO = 1e3
@@ -113,3 +133,131 @@ def call(name: str, *arguments: Any) -> Any:
             raise MemoryError(word)
         raise RuntimeError(word)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+class CudaProgram:
+    """A kernel in CUDA C++; it is compiled when it is first bound.
+
+    Errors: CompileError with the line that NVRTC refuses; DeviceError where the GPU does not load
+    it.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+
+    @once
+    def image(self) -> nvrtc.Image:
+        """The cubin, compiled in the process of compilers."""
+        text, arch = self.source.text, CudaDriver.current().arch
+        with errors_in(self.source):
+            image: nvrtc.Image = in_child(nvrtc.compile_text, text, arch)
+        return image
+
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        kernels = self.machine_code.kernels
+        with errors_in(self.source):
+            require_kernel("nvrtc", kernels, self.source)
+
+    @once
+    def kernel(self) -> Any:
+        """The kernel on the GPU."""
+        core, name = library("cuda.core"), self.source.name
+        cubin = self.image.data
+
+        shared = self.source.shared_bytes
+
+        def act() -> Any:
+            driver = CudaDriver.current()
+            driver.gpu.set_current()
+            kernel = core.ObjectCode.from_cubin(cubin).get_kernel(name)
+            if shared:
+                driver.allow_shared(kernel, shared)
+            return kernel
+
+        return CudaDriver.explain(f"the GPU does not load {name}", act)
+
+    @once
+    def machine_code(self) -> MachineCode:
+        """The SASS, with the registers that are in use."""
+        compiler = f"NVRTC for {CudaDriver.current().arch}"
+        image = self.image
+        code: MachineCode = in_child(
+            sass.read_cubin, image.data, CudaDriver.current().arch, compiler, image.log
+        )
+        return code
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        return self.machine_code.text
+
+    @property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions, each with its line of the source."""
+        return self.machine_code.lines
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> CudaLaunch:
+        return CudaLaunch(self, buffers)
+
+
+class CudaLaunch(AddressLaunch):
+    """A kernel and its memory."""
+
+    def __init__(self, program: CudaProgram, buffers: Sequence[Buffer]):
+        self.kernel = program.kernel
+        super().__init__(program.source, buffers)
+        config = library("cuda.core").LaunchConfig
+        sizes: dict[str, Any] = {"grid": self.grid, "block": self.group}
+        if program.source.shared_bytes:
+            sizes["shmem_size"] = program.source.shared_bytes
+        self.config = config(**sizes)
+
+    def __call__(self, wait: bool = True) -> None:
+        driver = CudaDriver.current()
+        driver.explain(
+            f"CUDA cannot launch {self.name}", lambda: self.enqueue(driver, driver.stream)
+        )
+        if wait:
+            driver.explain(f"the GPU stopped in {self.name}", driver.stream.sync)
+
+    def timed(self) -> float:
+        """Run, and return the seconds between two events of the stream."""
+        return CudaDriver.explain(f"the GPU stopped in {self.name}", self._timed)
+
+    def _timed(self) -> float:
+        driver = CudaDriver.current()
+        has_clock = library("cuda.core").EventOptions(timing_enabled=True)
+        begin = driver.stream.record(options=has_clock)
+        self.enqueue(driver, driver.stream)
+        end = driver.stream.record(options=has_clock)
+        end.sync()
+        return float(end - begin) * 1e-3
+
+    def enqueue(self, driver: CudaDriver, stream: Any) -> None:
+        """Launch on a stream, or in a graph that is being built."""
+        driver.gpu.set_current()
+        places = self.places.values()
+        library("cuda.core").launch(stream, self.config, self.kernel, *places)
+
+
+COPY_BYTES = (4, 8, 16)
+COMMIT = 'asm volatile("cp.async.commit_group;");'
+WAIT = 'asm volatile("cp.async.wait_group %d;" ::: "memory");'
+
+
+def copy_function(name: str, nbytes: int) -> str:
+    """Return the function that begins a copy of `nbytes`; those of 16 bypass the first cache."""
+    cache = "cg" if nbytes == max(COPY_BYTES) else "ca"
+    return "\n".join(
+        [
+            f"__device__ inline void {name}(void *to, const void *from, int size) {{",
+            f'  asm volatile("cp.async.{cache}.shared.global [%0], [%1], {nbytes}, %2;"',
+            '      :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(size)',
+            '      : "memory");',
+            "}",
+        ]
+    )

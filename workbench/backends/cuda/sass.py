@@ -1,22 +1,192 @@
 """SASS, the machine code of NVIDIA's GPUs: CUDA C++ compiled by NVRTC, and read by nvdisasm
 (NVIDIA, CUDA Binary Utilities), which also names the registers in use at each instruction.
+
+The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls: the source
+line of each instruction.
+
+nvdisasm lists either lines or registers in use, and takes half a second to start: so it is run for
+the registers, and lines are read here.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from workbench.backends.compilers.child import run_compiler
-from workbench.backends.compilers.machine_code import LiveRegisters, MachineCode, ResourceUse
+from workbench.backends.compilers.compilers import LiveRegisters, MachineCode, ResourceUse
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import nvrtc
-from workbench.backends.cuda.line_table import LineStart, line_at, line_table
-from workbench.backends.native.assembly import AsmLine
+from workbench.backends.native.program import AsmLine
 from workbench.base.errors import DeviceError
+
+_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQ")
+_RELOCATION_AND_MORE = struct.Struct("<QQq")
+_CONST_ADD_PC = 8
+_FIXED_ADVANCE_PC = 9
+_END_SEQUENCE = 1
+_SET_ADDRESS = 2
+_INLINED_CALL = 0x90
+"""NVIDIA's: the row of the table that calls what follows (0: nothing does), and a name."""
+
+
+class LineStart(NamedTuple):
+    """From an `offset` of a section of code on, instructions are for a `line`."""
+
+    offset: int
+    line: int
+
+
+class _Section(NamedTuple):
+    name: str
+    data: bytes
+
+
+def line_table(cubin: bytes) -> dict[str, list[LineStart]]:
+    """Return the rows for each section of code, by offset: of what was inlined, the line of the
+    call. It is empty where the cubin has no table of lines."""
+    sections = _sections(cubin)
+    by_name = {section.name: section.data for section in sections}
+    lines = by_name.get(".debug_line", b"")
+    if not lines:
+        return {}
+    places = dict(_relocated(by_name, sections))
+    table: dict[str, list[LineStart]] = {}
+    for place, rows in _sequences(_Bytes(lines)):
+        table.setdefault(places.get(place, ""), []).extend(rows)
+    return {name: sorted(rows, key=lambda r: r.offset) for name, rows in table.items()}
+
+
+def line_at(rows: Sequence[LineStart], offset: int) -> int | None:
+    """Return the line of the instruction at an offset; None before the first row."""
+    after = bisect_right(rows, offset, key=lambda row: row.offset)
+    return rows[after - 1].line if after else None
+
+
+def _sections(elf: bytes) -> list[_Section]:
+    (start,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [_SECTION_HEADER.unpack_from(elf, start + i * size) for i in range(count)]
+    at = headers[names][4]
+    return [
+        _Section(_text(elf, at + name), elf[offset : offset + length])
+        for name, _, _, _, offset, length, *_ in headers
+    ]
+
+
+def _text(data: bytes, start: int) -> str:
+    return data[start : data.index(0, start)].decode()
+
+
+def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[tuple[int, str]]:
+    """Yield places in the table of lines with the section whose address belongs there."""
+    symbols = list(_SYMBOL.iter_unpack(by_name[".symtab"]))
+    layouts = {".rel.debug_line": _RELOCATION, ".rela.debug_line": _RELOCATION_AND_MORE}
+    for name, layout in layouts.items():
+        for place, info, *_ in layout.iter_unpack(by_name.get(name, b"")):
+            yield place, sections[symbols[info >> 32][3]].name
+
+
+class _Bytes:
+    """Bytes that are read one number after the other."""
+
+    def __init__(self, data: bytes):
+        self.data, self.at = data, 0
+
+    def number(self, layout: str) -> int:
+        """Return the next number of a fixed size."""
+        (value,) = struct.unpack_from("<" + layout, self.data, self.at)
+        self.at += struct.calcsize("<" + layout)
+        return int(value)
+
+    def leb(self, signed: bool = False) -> int:
+        """Return the next number of seven bits a byte (DWARF 3, section 7.6)."""
+        value = shift = 0
+        while True:
+            byte = self.number("B")
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value - (1 << shift) if signed and byte & 0x40 else value
+
+
+def _sequences(data: _Bytes) -> Iterator[tuple[int, list[LineStart]]]:
+    """Yield the place where each sequence has its address, and its rows."""
+    while data.at < len(data.data):
+        end = data.number("I") + data.at
+        yield from _unit(data, end)
+        data.at = end
+
+
+class _LineProgram:
+    """The state of a table's program, and the rows that it has made."""
+
+    def __init__(self) -> None:
+        self.offset, self.line, self.caller = 0, 1, 0
+        self.rows: list[LineStart] = []
+
+    def put(self) -> None:
+        """Add a row: of what was inlined with the line of the call, whose row came before."""
+        line = self.rows[self.caller - 1].line if self.caller else self.line
+        self.rows.append(LineStart(self.offset, line))
+
+
+def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
+    """Yield the sequences of a unit, which has a header."""
+    data.number("H")
+    program = data.number("I") + data.at
+    scale, _, base = data.number("B"), data.number("B"), data.number("b")
+    span, first_special = data.number("B"), data.number("B")
+    operands = [data.number("B") for _ in range(first_special - 1)]
+    data.at = program
+    state, place = _LineProgram(), -1
+    while data.at < end:
+        op = data.number("B")
+        if op >= first_special:
+            state.offset += (op - first_special) // span * scale
+            state.line += base + (op - first_special) % span
+            state.put()
+        elif op:
+            step = (255 - first_special) // span * scale
+            _standard(op, data, state, scale, step, operands[op - 1])
+        else:
+            after = data.leb() + data.at
+            kind = data.number("B")
+            if kind == _SET_ADDRESS:
+                place, state.offset = data.at, data.number("Q")
+            elif kind == _INLINED_CALL:
+                state.caller = data.leb()
+            elif kind == _END_SEQUENCE:
+                yield place, state.rows
+                state = _LineProgram()
+            data.at = after
+
+
+def _standard(
+    op: int, data: _Bytes, state: _LineProgram, scale: int, step: int, operands: int
+) -> None:
+    """Do an operation with a number below the special ones."""
+    if op == 1:
+        state.put()
+    elif op == 2:
+        state.offset += data.leb() * scale
+    elif op == 3:
+        state.line += data.leb(signed=True)
+    elif op == _CONST_ADD_PC:
+        state.offset += step
+    elif op == _FIXED_ADVANCE_PC:
+        state.offset += data.number("H")
+    else:
+        for _ in range(operands):
+            data.leb()
+
 
 LIMIT_S = 40.0
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")

@@ -1,16 +1,20 @@
-"""The common part of CUDA C++ and HIP: C++ with CUDA's names."""
+"""The common part of CUDA C++ and HIP: C++ with CUDA's names.
+
+OpenCL C (OpenCL C specification, version 1.2: what every implementation has).
+"""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
-from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.launch import LaunchShape, group_size
-from workbench.base.dtypes import DType
+from workbench.backends.program.text import ATOM, Expression, Language, call
+from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
@@ -148,3 +152,217 @@ class GpuCpp(Dialect):
             f'extern "C" __global__ void __launch_bounds__({items})',
             f"{name}({', '.join(listed)}) {{",
         ]
+
+
+OPENCL_C = Language(
+    "OpenCL C",
+    "OpenCL C, the program of one work-item",
+    comment="//.*$",
+    word=r"\b(?:for|if|else|return|const|void|float|half|double|long|int|uint|bool|uchar|inline"
+    r"|__kernel|__local|__global|barrier)\b",
+    head="^__kernel ",
+)
+STANDARD = "-cl-std=CL1.2"
+"""The option that compilers get."""
+_ENABLE = "#pragma OPENCL EXTENSION {} : enable"
+_NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
+"""Else an implementation may round a product and its sum once."""
+_HALF_TYPE = _ENABLE.format("cl_khr_fp16")
+_HALF_FUNCTIONS = {
+    "round_half": """\
+static inline float round_half(float a) {
+  uchar2 b;
+  vstore_half_rte(a, 0, (half *)&b);
+  return vload_half(0, (const half *)&b);
+}""",
+    "bits_of_half": """\
+static inline ushort bits_of_half(float a) {
+  uchar2 b;
+  vstore_half_rte(a, 0, (half *)&b);
+  return as_ushort(b);
+}""",
+    "half_of_bits": """\
+static inline float half_of_bits(ushort a) {
+  uchar2 b = as_uchar2(a);
+  return vload_half(0, (const half *)&b);
+}""",
+}
+"""float16 in registers, where it is a float: rounded to it, its bits, and one of bits."""
+_ALIGNED = "__attribute__((aligned(16)))"
+_SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
+
+
+class OpenCLC(Dialect):
+    """The dialect."""
+
+    language = OPENCL_C
+    reserved = frozenset(
+        "auto break case char const continue default do double else enum extern float for goto if"
+        " inline int long register restrict return short signed sizeof static struct switch typedef"
+        " union unsigned void volatile while bool half uchar ushort uint ulong kernel global local"
+        " private constant read_only write_only image2d_t sampler_t event_t pipe complex imaginary"
+        " true false main linux unix".split()
+    )
+    types = {
+        "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
+        "float32": "float", "float64": "double", "float16": "float",
+    }  # fmt: skip
+    barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+    rounds_stores = True
+
+    def __init__(self) -> None:
+        self._sub_group = 0
+        """The work-items of a sub-group, where a kernel depends on it."""
+        self._functions: dict[str, str] = {}
+
+    # float16: every implementation has it in memory, and few in registers
+
+    def in_memory(self, dtype: DType) -> str:
+        return "half" if dtype.scalar is dtypes.float16 else super().in_memory(dtype)
+
+    def constant(self, value: Const, dtype: DType) -> Expression:
+        if dtype.scalar is dtypes.float16:
+            return super().constant(dtype.scalar.const(value), dtypes.float32)
+        return super().constant(value, dtype)
+
+    def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source is dtypes.float16:
+            return value
+        if dtype is dtypes.float16:
+            return self._called("round_half", value)
+        return super().cast(value, source, dtype)
+
+    def convert(self, value: Expression, source: DType, dtype: DType) -> Expression | None:
+        return value if source.scalar is dtypes.float16 else None
+
+    def _called(self, name: str, value: Expression) -> Expression:
+        self._functions[name] = _HALF_FUNCTIONS[name]
+        return call(name, value[0])
+
+    def load_element(self, name: str, index: str, dtype: DType) -> Expression:
+        if dtype is dtypes.float16:
+            return f"vload_half({index}, {name})", ATOM
+        return super().load_element(name, index, dtype)
+
+    def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
+        if dtype is dtypes.float16:
+            return f"vstore_half_rte({value[0]}, {index}, {name});"
+        return super().store_element(name, index, dtype, value)
+
+    @property
+    def masked(self) -> Callable[[Expression, str, DType], str] | None:
+        """PoCL 3.0, on a processor, takes a value for that of all work-items where a branch that
+        they take alike chooses between a load and 0: after a barrier the value is another's."""
+        return self._masked if self.serial_items else None
+
+    def _masked(self, condition: Expression, value: str, dtype: DType) -> str:
+        if dtype.is_bool:
+            return f"(bool)({value} & ({condition[0]}))"
+        zero = self.constant(0, dtype)[0]
+        bits = 32 if dtype is dtypes.float16 else dtype.bits  # as it is in registers
+        mask = {8: "char", 16: "short", 32: "int", 64: "long"}[bits]
+        kind = self.scalar(dtype)
+        return f"select(({kind}){zero}, {value}, ({mask})({condition[0]}))"
+
+    # vectors, tiles
+
+    def has_vector(self, dtype: DType) -> bool:
+        return dtype.count in (2, 3, 4, 8, 16)
+
+    def component(self, value: str, i: int, count: int) -> str:
+        if count <= len(COMPONENTS):
+            return super().component(value, i, count)
+        return f"{value}.s{i:x}"
+
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        """A function of cl_intel_subgroups, which has numbers of 32 bits and of 64. A sub-group
+        must be a warp, by cl_intel_required_subgroup_size."""
+        self._sub_group = self.warp_lanes
+        return call("intel_sub_group_shuffle_xor", value[0], f"{distance}u")
+
+    def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
+        """Return a call of cl_intel_subgroup_matrix_multiply_accumulate: in sub-groups of 8 a pair
+        of A's columns is an int, in those of 16 a column is a short; pairs of B's rows are ints."""
+        if not core.instruction.startswith("intel_"):
+            return super().tile_function(name, core, bits)
+        self._sub_group = core.lanes
+        a, b = (self.vector(bits.vec(f.per_lane)) for f in (core.a, core.b))
+        total = self.vector(core.accumulator.vec(core.c.per_lane))
+        rows, columns = "ab"
+        if bits is dtypes.float16:  # compilers undo the load's conversion by this one
+            rows, columns = f"convert_half{core.a.per_lane}(a)", "convert_half16(b)"
+            self._functions["half"] = _HALF_TYPE
+        rows = f"as_{'int8' if core.lanes == 8 else 'short8'}({rows})"
+        return (
+            f"static inline {total} {name}({a} a, {b} b, {total} c) {{\n"
+            f"  return {core.instruction}({rows}, as_int8({columns}), c);\n}}"
+        )
+
+    def special_float(self, value: float, dtype: DType) -> str:
+        if math.isnan(value):
+            return "NAN" if dtype.bits <= 32 else "nan(0ul)"
+        sign = "-" if value < 0 else ""
+        return sign + ("INFINITY" if dtype.bits <= 32 else "HUGE_VAL")
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source is dtypes.float16:
+            return self.cast(self._called("bits_of_half", value), dtypes.uint16, dtype)
+        if dtype is dtypes.float16:
+            return self._called("half_of_bits", self.cast(value, source, dtypes.uint16))
+        return call(f"as_{self.scalar(dtype)}", value[0])
+
+    def load_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
+    ) -> str | None:
+        if dtype.scalar is dtypes.float16:
+            word = "vloada" if aligned else "vload"
+            return f"{word}_half{dtype.count}(0, &{name}[{index}])"
+        if not aligned:
+            return f"vload{dtype.count}(0, &{name}[{index}])"
+        kind = f"{_SPACES[space]}{'const ' if constant else ''}{self.vector(dtype)}"
+        return f"*({kind} *)&{name}[{index}]"
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        if dtype.scalar is dtypes.float16:
+            word = "vstorea" if aligned else "vstore"
+            return f"{word}_half{dtype.count}_rte({value}, 0, &{name}[{index}]);"
+        if not aligned:
+            return f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
+        return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
+
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
+        return self._array("__local ", dtype, name, size, "")
+
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        return self._array("", dtype, name, size, " = {0}" if zeros else "")
+
+    def _array(self, space: str, dtype: DType, name: str, size: int, value: str) -> str:
+        """Return an array: without cl_khr_fp16 there is a pointer to halves, but no array."""
+        if dtype.scalar is not dtypes.float16:
+            kind = self.in_memory(dtype)
+            return f"{space}{kind} {name}[{size}] {_ALIGNED}{value};"
+        bits = f"{space}ushort {name}_bits[{size}] {_ALIGNED}{value};"
+        return f"{bits} {space}half *const {name} = ({space}half *){name}_bits;"
+
+    def number(self, role: LoopRole, dimension: int) -> str:
+        return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"
+
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
+        listed = [
+            f"__global {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
+            for p in parameters
+        ]
+        size = ", ".join(map(str, group_size(launch)))
+        lines = [f"__kernel __attribute__((reqd_work_group_size({size})))"]
+        if self._sub_group:
+            lines += [f"__attribute__((intel_reqd_sub_group_size({self._sub_group})))"]
+        return [*lines, f"void {name}({', '.join(listed)}) {{"]
+
+    def preamble(self, uses: frozenset[str]) -> list[str]:
+        lines = [_NO_CONTRACTION]
+        if "float64" in uses:
+            lines += [_ENABLE.format("cl_khr_fp64")]
+        return [*lines, *self._functions.values()]

@@ -12,7 +12,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.backends.program.expression import (
+from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.text import (
     ATOM,
     CHOICE,
     EITHER,
@@ -20,15 +21,14 @@ from workbench.backends.program.expression import (
     MUL,
     UNARY,
     Expression,
+    Language,
     call,
     paren,
     signed,
 )
-from workbench.backends.program.language import Language
-from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import LanguageError
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole

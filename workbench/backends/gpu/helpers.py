@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import CopyText, Dialect, FragmentText
-from workbench.backends.program.expression import ADD, ATOM, EITHER, LESS, Expression, call
+from workbench.backends.program.text import ADD, ATOM, EITHER, LESS, Expression, call
 from workbench.base.dtypes import DType
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 
 _A: Expression = ("a", ATOM)

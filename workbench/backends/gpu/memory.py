@@ -1,15 +1,24 @@
-"""Memory in a dialect: loads and stores, of vectors where the language and the address allow."""
+"""Memory in a dialect: loads and stores, of vectors where the language and the address allow.
+
+GPUs whose kernels take addresses of buffers: memory, bound kernels, and graphs of them.
+
+Registers in a dialect: variables, declared in the innermost loop around all of their uses.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
-from workbench.backends.gpu.dialect import CopyText, Dialect
+from workbench.backends.gpu.dialect import COMPONENTS, CopyText, Dialect
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.values import Lanes, Values
-from workbench.backends.program.analysis import alignment
-from workbench.backends.program.expression import ADD, ATOM, Expression
-from workbench.backends.program.writer import CodeWriter
+from workbench.backends.memory import Buffer, Bytes, Memory
+from workbench.backends.program.analysis import alignment, wrapping_dtype
+from workbench.backends.program.launch import grid_size, group_size
+from workbench.backends.program.text import ADD, ATOM, MUL, CodeWriter, Expression, Source, paren
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -200,3 +209,201 @@ class WorkItemMemory:
 def _of_all_lanes(condition: Sequence[UOp]) -> list[UOp]:
     """Return a condition that all lanes share as one bool: a vector is then accessed whole."""
     return [each.src[0] if each.op is Ops.BROADCAST else each for each in condition]
+
+
+KEPT_GRAPHS = 8
+"""Graphs of the same launches, for other buffers each."""
+L = TypeVar("L", bound="AddressLaunch")
+
+
+class AddressMemory(Memory):
+    """Memory whose handles are addresses. Copies stand in the stream of the launches; those from
+    and to this process's memory are done when they return.
+
+    CUDA and HIP have the same functions: `prefix` begins their names, `allocation` and `release`
+    are the two whose names differ.
+    """
+
+    alignment_bytes = 256
+    offset_bytes = 16
+    driver: ClassVar[type[GpuDriver]]
+    prefix: ClassVar[str]
+    allocation: ClassVar[str]
+    release: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def stream(self) -> Any:
+        """The stream of launches and copies, as the functions take it."""
+
+    @abstractmethod
+    def apply(self, name: str, arguments: Sequence[Any]) -> Any:
+        """Return what a function of the driver gives beside its status: a value, or several."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
+        return int(self._call(self.allocation, max(1, size_bytes)))
+
+    def free(self, handle: Any) -> None:
+        self._call(self.release, handle)
+
+    def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
+        self._copy("HtoD", handle + offset, data.ctypes.data, data.size)
+        self.driver.current().wait()
+
+    def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
+        self._copy("DtoH", data.ctypes.data, handle + offset, data.size)
+        self.driver.current().wait()
+
+    def copy(
+        self, target: Any, target_offset: int, source: Any, source_offset: int, size_bytes: int
+    ) -> None:
+        self._copy("DtoD", target + target_offset, source + source_offset, size_bytes)
+
+    def available_bytes(self) -> int | None:
+        free, _ = self._call("MemGetInfo")
+        return int(free)
+
+    def _copy(self, way: str, to: int, source: int, size_bytes: int) -> None:
+        if size_bytes:
+            self._call(f"Memcpy{way}Async", to, source, size_bytes, self.stream)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        what = f"the GPU refuses {self.prefix}{name}"
+        return self.driver.explain(what, lambda: self.apply(name, arguments))
+
+
+class AddressLaunch:
+    """The arguments of a launch. `places` has the address of each buffer that the kernel has a
+    parameter for, in their order."""
+
+    def __init__(self, source: Source, buffers: Sequence[Buffer]):
+        self.name = source.name
+        self.grid, self.group = grid_size(source.launch), group_size(source.launch)
+        self.places = {slot: _address(buffers[slot]) for slot in source.slots}
+        self.buffers = [*buffers]
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory, of the same size and dtype."""
+        self.buffers[slot] = buffer
+        if slot in self.places:
+            self.places[slot] = _address(buffer)
+
+
+class LaunchGraph(ABC, Generic[L]):
+    """Launches in their order, which a GPU runs together: call it to run them, on the memory that
+    they have then. A graph has the addresses of its buffers: for other ones it is built anew, and
+    the last few are kept."""
+
+    def __init__(self, launches: Sequence[L]):
+        self.launches = tuple(launches)
+        self._graphs: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self) -> None:
+        places = tuple(p for each in self.launches for p in each.places.values())
+        graph = self._graphs.pop(places, None)
+        if graph is None:
+            graph = self.build()
+        self._graphs[places] = graph  # the newest again
+        while len(self._graphs) > KEPT_GRAPHS:
+            del self._graphs[next(iter(self._graphs))]
+        self.launch(graph)
+
+    @abstractmethod
+    def build(self) -> Any:
+        """Return the graph of the launches with the memory that they have."""
+
+    @abstractmethod
+    def launch(self, graph: Any) -> None:
+        """Run a graph in the stream of all launches."""
+
+
+def _address(buffer: Buffer) -> int:
+    return int(buffer.handle) + buffer.offset
+
+
+class WorkItemRegisters:
+    """Writes declarations and SETs. A vector that the language has no
+    type for, as of bools, is as many scalars."""
+
+    def __init__(self, dialect: Dialect, values: Values, text: CodeWriter, linear: Sequence[UOp]):
+        self.dialect, self.values, self.text = dialect, values, text
+        self.names: dict[UOp, tuple[str, ...]] = {}
+        self._declared: set[UOp] = set()
+        self._parts: dict[str, set[UOp]] = {}
+        for node in linear:
+            if node.op is Ops.SET:
+                self._parts.setdefault(node.src[0].name, set()).add(node.src[0])
+
+    def begin(self, register: UOp, node: UOp) -> None:
+        """Name a register; declare it unless `node`, the next one, is its first SET."""
+        name, count = register.name, register.dtype.count
+        if len(self._parts.get(name, ())) > 1:
+            name = f"{name}_{register.first_lane}"
+        if self._is_split(register):
+            names = tuple(self.text.unique(f"{name}_{c}") for c in COMPONENTS[:count])
+        else:
+            names = (self.text.unique(name),)
+        self.names[register] = names
+        if node.op is Ops.SET and node.src[0] is register:
+            return
+        for each in names:
+            self.text.put(self.dialect.declare(self._type(register), each))
+        self._declared.add(register)
+
+    def _type(self, register: UOp) -> str:
+        dtype = register.dtype
+        return self.values.type(dtype.scalar if self._is_split(register) else dtype)
+
+    def _is_split(self, register: UOp) -> bool:
+        dtype = register.dtype
+        has_vector = not dtype.is_bool and self.dialect.has_vector(dtype)
+        return dtype.count > 1 and not has_vector
+
+    def set(self, node: UOp) -> None:
+        """Write a SET: a declaration, an update such as `+=`, or an assignment."""
+        register, value = node.src
+        names = self.names[register]
+        is_new = register not in self._declared
+        self._declared.add(register)
+        if len(names) > 1:
+            words = [self.values.lane(value, i)[0] for i in range(len(names))]
+            for name, word in zip(names, words, strict=True):
+                self._assign(name, self._type(register), word, is_new)
+            self.values.parts[register] = tuple((name, ATOM) for name in names)
+            return
+        update = None if is_new else self._update(register, value)
+        if update is not None:
+            self.text.put(f"{names[0]} {update};")
+        else:
+            whole = self.values.whole(value)[0]
+            if value.dtype.count < register.dtype.count:
+                lanes = [self.values.scalar(value)] * register.dtype.count
+                whole = self.dialect.build(register.dtype, lanes)[0]
+            self._assign(names[0], self._type(register), whole, is_new)
+        self.values.wholes[register] = names[0], ATOM
+
+    def _assign(self, name: str, kind: str, words: str, is_new: bool) -> None:
+        if is_new:
+            self.text.put(self.dialect.define(kind, name, words, constant=False))
+        else:
+            self.text.put(f"{name} = {words};")
+
+    def _update(self, register: UOp, value: UOp) -> str | None:
+        """Return `+= ...` or `*= ...` where a value is the register combined with another one."""
+        whole = self.values.wholes.get(value)
+        if whole is None or whole[0].isidentifier() or value.dtype.is_bool:
+            return None
+        if not self.dialect.has_operators(value.dtype):
+            return None
+        if not self.dialect.wraps and wrapping_dtype(value) is not None:
+            return None
+        is_vector = register.dtype.count > 1
+        if is_vector and not register.dtype.is_float:
+            return None
+        if value.op not in (Ops.ADD, Ops.MUL) or value.src[0] is not register:
+            return None
+        words = self.values.whole(value.src[1])
+        if is_vector:
+            sign = "*=" if value.op is Ops.MUL else "+="
+            self.dialect.operator(sign, register.dtype, True, True)
+        return f"*= {paren(words, MUL)}" if value.op is Ops.MUL else f"+= {words[0]}"

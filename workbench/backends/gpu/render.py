@@ -22,20 +22,22 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import Dialect, Parameter, SharedArray
 from workbench.backends.gpu.helpers import Helpers
-from workbench.backends.gpu.memory import WorkItemMemory
-from workbench.backends.gpu.registers import WorkItemRegisters
-from workbench.backends.gpu.values import Values
-from workbench.backends.gpu.wide_index import needs_wide
+from workbench.backends.gpu.memory import WorkItemMemory, WorkItemRegisters
+from workbench.backends.gpu.values import Values, needs_wide
 from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
-from workbench.backends.program.comments import Follower
-from workbench.backends.program.expression import ATOM
 from workbench.backends.program.inlining import LEAVES, TRANSPARENT, plan_inlining
-from workbench.backends.program.source import Source, signature
-from workbench.backends.program.statement_writer import StatementWriter
-from workbench.backends.program.writer import CodeWriter, identifier
+from workbench.backends.program.text import (
+    ATOM,
+    CodeWriter,
+    Follower,
+    Source,
+    StatementWriter,
+    identifier,
+    signature,
+)
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
-from workbench.base.tensor_cores.layout import is_transposed
+from workbench.base.tensor_cores import is_transposed
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp

@@ -1,4 +1,7 @@
-"""The base of devices with work-groups: kernels in a dialect, for this machine or another."""
+"""The base of devices with work-groups: kernels in a dialect, for this machine or another.
+
+The Target of a common GPU, for kernels that are read or emulated on a machine without one.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,11 @@ from functools import lru_cache
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.driver import GpuDriver
-from workbench.backends.llvm_ir.gpu.targets import GpuTarget
+from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.memory import Memory
 from workbench.backends.native.host_memory import host_memory
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
-from workbench.base.forking import no_fork
+from workbench.backends.program.text import Language, Source
+from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
@@ -86,7 +88,7 @@ class WorkGroupDevice(DeviceInfo):
         if gpu is None or language is not gpu.language:
             return super().render_as(language, block, linear, tree)
         with no_fork:
-            from workbench.backends.llvm_ir.gpu.code import gpu_source
+            from workbench.backends.llvm_ir.gpu_code import gpu_source
         return gpu_source(gpu, gpu.processor(target), linear, target)
 
     def load(self, source: Source) -> Program:
@@ -112,3 +114,19 @@ class WorkGroupDevice(DeviceInfo):
 @lru_cache(maxsize=KEPT_PROGRAMS)
 def _program(kind: Callable[[Source], Program], source: Source) -> Program:
     return kind(source)
+
+
+def common_gpu(name: str) -> Target:
+    """Return a Target with limits that nearly every GPU has."""
+    return Target(
+        name,
+        vector_bytes=16,
+        native_transcendentals=True,
+        grid_limits=(1 << 31, 1 << 16, 1 << 16),
+        group_items=256,
+        group_limits=(256, 256, 64),
+        warp_lanes=32,
+        shared_bytes=32 << 10,
+        stack_bytes=1 << 30,
+        scratch_bytes=16 << 10,
+    )

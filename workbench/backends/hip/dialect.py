@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.gpu.dialect import COMPONENTS
-from workbench.backends.program.expression import ATOM, Expression, call
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 
 HIP_CPP = Language("HIP", "HIP, the program of one work-item", COMMENT, WORD, HEAD)
 _ELEMENTS = {

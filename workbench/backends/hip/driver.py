@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.backends.gpu.driver import GpuDriver
-from workbench.backends.hip.machines import machine_of
+from workbench.backends.hip.hip_machines import machine_of
 from workbench.base.errors import WorkbenchError
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.base.target import Target
 
 KILO = 1e3

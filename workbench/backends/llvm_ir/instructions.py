@@ -2,6 +2,12 @@
 
 Every function returns text. An op that needs several instructions gets `emit`, which writes
 the earlier ones and returns their names; the last one is returned, for the caller to name.
+
+LLVM instructions that move values between the lanes of a vector.
+
+As in instructions.py, `emit` writes the first instructions, and the last one is returned.
+
+Values as LLVM operands: the current name of each node, and names for new values.
 """
 
 from __future__ import annotations
@@ -11,8 +17,11 @@ import struct
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from workbench.backends.program.value_facts import is_number, may_overflow
+from workbench.backends.llvm_ir.ssa import SSAPlan
+from workbench.backends.llvm_ir.writer import LLVMWriter
+from workbench.backends.program.analysis import is_number, may_overflow
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import CompileError
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
 
@@ -288,3 +297,128 @@ def _convert(source: DType, dtype: DType, arg: str) -> str:
     else:
         word = ("sext" if signed else "zext") if wider else "trunc"
     return f"{word} {kind} to {to}"
+
+
+def broadcast(scalar: str, dtype: DType, emit: Emit) -> str:
+    """Return the instruction that puts one value into every lane."""
+    kind = type_of(dtype)
+    lane = f"{type_of(dtype.scalar)} {scalar}"
+    first = emit(f"insertelement {kind} poison, {lane}, i64 0")
+    zeros = f"<{dtype.count} x i32> zeroinitializer"
+    return f"shufflevector {kind} {first}, {kind} poison, {zeros}"
+
+
+def stack(scalars: Sequence[str], dtype: DType, emit: Emit) -> str:
+    """Return the instruction that completes a vector of one value per lane."""
+    kind, vector, step = type_of(dtype), "poison", ""
+    for lane, scalar in enumerate(scalars):
+        if step:
+            vector = emit(step)
+        value = f"{type_of(dtype.scalar)} {scalar}"
+        step = f"insertelement {kind} {vector}, {value}, i64 {lane}"
+    return step
+
+
+def extract(vector: str, dtype: DType, lane: int) -> str:
+    """Return the instruction that takes one lane out."""
+    return f"extractelement {type_of(dtype)} {vector}, i64 {lane}"
+
+
+def shuffle(vectors: Sequence[str], dtype: DType, picks: Sequence[int]) -> str:
+    """Return the instruction that picks lanes out of two vectors."""
+    kind = type_of(dtype)
+    mask = ", ".join(f"i32 {lane}" for lane in picks)
+    a, b = vectors
+    return f"shufflevector {kind} {a}, {kind} {b}, <{dtype.count} x i32> <{mask}>"
+
+
+def combine_lanes(op: Ops, vector: str, dtype: DType, emit: Emit) -> str:
+    """Return the instruction that completes the combination of all lanes.
+
+    Halves are combined with each other until one lane is left; an odd lane is combined last.
+    """
+    odd: list[str] = []
+    step = extract(vector, dtype, 0)
+    while dtype.count > 1:
+        half = dtype.vec(dtype.count // 2)
+        if dtype.count % 2:
+            odd.append(emit(extract(vector, dtype, dtype.count - 1)))
+        parts = [_part(vector, dtype, half, number, emit) for number in (0, 1)]
+        step, dtype = combine(op, half, parts, emit), half
+        if dtype.count > 1:
+            vector = emit(step)
+    for lane in odd:
+        step = combine(op, dtype, (emit(step), lane), emit)
+    return step
+
+
+def _part(vector: str, dtype: DType, half: DType, number: int, emit: Emit) -> str:
+    first = number * half.count
+    if half.count == 1:
+        return emit(extract(vector, dtype, first))
+    picks = ", ".join(f"i32 {first + lane}" for lane in range(half.count))
+    kind = type_of(dtype)
+    mask = f"<{half.count} x i32> <{picks}>"
+    return emit(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
+
+
+class Operands:
+    """The values of one kernel. `values` has the current name of each node's value: that of a
+    register changes with every SET."""
+
+    def __init__(self, ssa: SSAPlan, text: LLVMWriter):
+        self.ssa, self.text = ssa, text
+        self.values: dict[UOp, str] = {}
+
+    def operand(self, node: UOp, like: DType | None = None) -> str:
+        """Return the text that stands for a node's value; a constant may widen to `like`.
+
+        Errors: CompileError if the node has no value yet.
+        """
+        dtype = node.dtype
+        if like is not None and like.count > 1:
+            dtype = dtype.vec(like.count)
+        if node.op is Ops.CONST:
+            return constant(node.arg, dtype)
+        if node.op is Ops.LANES:
+            return lanes(node.arg, dtype)
+        if node.op is Ops.AFTER:
+            return self.operand(node.src[0])
+        if node not in self.values:
+            raise CompileError("render", f"{node!r} is used before it has a value")
+        return self.values[node]
+
+    def before(self, register: UOp) -> str:
+        """Return the value of a register where one of two branches begins, or a loop. One that is
+        set in branches only may have none yet: then nothing reads it.
+
+        Errors: CompileError for any other one that has no value.
+        """
+        if register in self.ssa.conditional and register not in self.values:
+            return "poison"
+        return self.operand(register)
+
+    def operands(self, node: UOp) -> list[str]:
+        """Return the operands of an elementwise node, equally wide but for a condition."""
+        wide = max((s.dtype for s in node.src), key=lambda dtype: dtype.count)
+        if node.op is Ops.WHERE:
+            condition, *values = node.src
+            return [self.operand(condition), *(self.operand(v, wide) for v in values)]
+        return [self.operand(s, wide) for s in node.src]
+
+    def named(self, node: UOp, instruction: str) -> str:
+        """Write an instruction under a name derived from `node`; return the name."""
+        register = self.ssa.names.get(node)
+        if register is not None:
+            return self.text.emit(instruction, self.text.unique(register_name(register)))
+        if node.op is Ops.LOAD:
+            place = self.values[node.place.param].lstrip("%@")
+            return self.text.emit(instruction, self.text.numbered(f"{place}_v"))
+        if node.dtype is dtypes.index:
+            return self.text.emit(instruction, self.text.numbered("idx"))
+        return self.text.emit(instruction, self.text.numbered(node.op.name.lower()))
+
+
+def register_name(register: UOp) -> str:
+    """Return the name for values of a REG: its accumulator and its position in it."""
+    return f"{register.name}_{register.first_lane}"

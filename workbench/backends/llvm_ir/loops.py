@@ -2,17 +2,31 @@
 
 A phi names its value at the end of the loop, which is known only when the loop has been written:
 its header is inserted afterwards, where the loop began.
+
+IFs in LLVM: a block for the body, and a phi for each register that it sets.
+
+The arguments of a kernel on this processor: an array of pointers; scratch memory is on the
+stack, or is passed after the arguments.
+
+LLVM IR with a debug location on each instruction: the line of its own text.
+
+Debug locations change no instruction: LLVM's code generator writes them into the assembly as `.loc`
+lines, which map machine code to the lines of the text.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from workbench.backends.llvm_ir.instructions import type_of
-from workbench.backends.llvm_ir.operands import Operands, register_name
+from workbench.backends.llvm_ir.instructions import Operands, memory_type, register_name, type_of
+from workbench.backends.llvm_ir.memory import LLVMMemory
 from workbench.backends.llvm_ir.writer import LLVMWriter
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.uop import UOp
 
 
@@ -116,3 +130,150 @@ class Loops:
             )
             lines.append((loop_carried, (loop.position, self.set_at[register])))
         return lines
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An open IF: the block before it, the label after it, the registers that it sets with their
+    values before, and the addresses that are known before."""
+
+    came_from: str
+    after: str
+    registers: tuple[tuple[UOp, str], ...]
+    bases: dict[tuple[str, str], str]
+
+
+class Branches:
+    """Writes the IFs of one kernel."""
+
+    def __init__(self, operands: Operands, memory: LLVMMemory, text: LLVMWriter):
+        self.operands, self.memory, self.text = operands, memory, text
+        self.stack: list[_Branch] = []
+
+    def open(self, position: int, node: UOp) -> None:
+        """Begin the IF at `position`."""
+        registers = tuple(
+            (register, self.operands.before(register))
+            for register in self.operands.ssa.set_in[position]
+        )
+        inside, after = self.text.unique("if"), self.text.unique("endif")
+        test = self.operands.operand(node.condition)
+        self.text.put(f"br i1 {test}, label %{inside}, label %{after}")
+        branch = _Branch(self.text.block, after, registers, {**self.memory.bases})
+        self.stack.append(branch)
+        self.text.begin(inside)
+
+    def close(self) -> None:
+        """End the innermost IF: what it computed is known only in it."""
+        branch = self.stack.pop()
+        self.text.put(f"br label %{branch.after}")
+        inside = self.text.block
+        self.text.begin(branch.after)
+        self.memory.bases = branch.bases
+        for register, before in branch.registers:
+            value = self.operands.operand(register)
+            phi = (
+                f"phi {type_of(register.dtype)} [ {value}, %{inside} ],"
+                f" [ {before}, %{branch.came_from} ]"
+            )
+            name = self.text.unique(register_name(register))
+            self.operands.values[register] = self.text.emit(phi, name)
+
+
+class ArgumentMemory(LLVMMemory):
+    """Writes memory accesses of a processor."""
+
+    def pointers(self) -> None:
+        """Fetch the pointers to the arguments, and those to the arrays in scratch memory."""
+        for param in self.plan.params:
+            slot = param.slot
+            self.operands.values[param] = self._argument(f"p{slot}", slot)
+        if self.plan.scratch:
+            self._scratch()
+
+    def _argument(self, name: str, slot: int) -> str:
+        name = self.text.unique(name)
+        where = "%args"
+        if slot:
+            where = self.text.emit(f"getelementptr ptr, ptr %args, i64 {slot}", f"{name}.slot")
+        return self.text.emit(f"load ptr, ptr {where}, align 8", name)
+
+    def _scratch(self) -> None:
+        base = ""
+        if not self.plan.on_stack:
+            base = self._argument("scratch", self.plan.slots)
+        for define, offset in self.plan.scratch.items():
+            name = self.text.unique(define.name)
+            kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
+            place = f"getelementptr i8, ptr {base}, i64 {offset}"
+            on_stack = f"alloca {kind}, align {self.plan.alignment_bytes}"
+            address = self.text.emit(place if base else on_stack, name)
+            self.operands.values[define] = address
+            if define in self.plan.padded and not base:
+                self.text.put(f"store {kind} zeroinitializer, ptr {address}")
+
+
+_NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
+_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE)
+_PLACE = re.compile(r",? !dbg !(\d+)")
+
+
+def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
+    """Return `text` with a debug location on every instruction: the number of its line, from 1, or
+    what `line_of` makes of that (0: none). Where LLVM makes one instruction of two, it has a
+    location only if both have the same: those of a line of C stay together by the number of that
+    line."""
+    free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
+    unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
+    lines = list(_located(text, function, free + 6))
+    options = "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly"
+    lines += [
+        f"!llvm.dbg.cu = !{{{unit}}}",
+        f"!llvm.module.flags = !{{{flag}}}",
+        f"{unit} = distinct !DICompileUnit(language: DW_LANG_C99, file: {file}, {options})",
+        f'{file} = !DIFile(filename: "kernel.ll", directory: "")',
+        f'{flag} = !{{i32 2, !"Debug Info Version", i32 3}}',
+        f"{function} = distinct !DISubprogram(scope: {file}, file: {file}, line: 1,"
+        f" type: {kind}, unit: {unit}, spFlags: DISPFlagDefinition)",
+        f"{kind} = !DISubroutineType(types: {none})",
+        f"{none} = !{{}}",
+    ]
+    for number in range(1, text.count("\n") + 2):
+        line = line_of(number) if line_of else number
+        place = f"!DILocation(line: {line}, column: 1, scope: {function})"
+        lines.append(f"!{free + 6 + number} = {place}")
+    return "\n".join([*lines, ""])
+
+
+class LocatedIr(NamedTuple):
+    """LLVM IR without debug locations, and for each of its lines the number of the line of the
+    source that it is for, from 1; 0 where there is none."""
+
+    text: str
+    numbers: Sequence[int]
+
+
+def without_locations(text: str) -> LocatedIr:
+    """Return LLVM IR without its debug locations, and what they say."""
+    numbers = {m[1]: int(m[2]) for m in _LOCATION.finditer(text)}
+    lines = [x for x in text.split("\n") if not x.startswith("!llvm.dbg.")]
+    places = [_PLACE.search(line) for line in lines]
+    return LocatedIr(
+        "\n".join([_PLACE.sub("", line) for line in lines]),
+        [numbers.get(place[1], 0) if place else 0 for place in places],
+    )
+
+
+def _located(text: str, function: str, first: int) -> Iterator[str]:
+    """Yield the lines of a module with locations; the one of line n has the number first + n."""
+    inside = False
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.partition(";")[0].strip()
+        if line.startswith("define "):
+            inside = True
+            yield f"{line.rstrip().removesuffix('{')}!dbg {function} {{"
+        elif inside and words and not words.endswith(":") and words != "}":
+            yield f"{line.partition(';')[0].rstrip()}, !dbg !{first + number}"
+        else:
+            inside = inside and words != "}"
+            yield line

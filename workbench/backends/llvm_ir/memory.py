@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.backends.llvm_ir.instructions import constant, memory_type, suffix, type_of
-from workbench.backends.llvm_ir.operands import Operands
+from workbench.backends.llvm_ir.instructions import Operands, constant, memory_type, suffix, type_of
 from workbench.backends.llvm_ir.ssa import split_offset
 from workbench.backends.llvm_ir.writer import LLVMWriter
 from workbench.backends.program.analysis import ProgramAnalysis, alignment, element_type

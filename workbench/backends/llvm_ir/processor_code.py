@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from workbench.backends.compilers import llvm
+from workbench.backends.compilers import compilers as llvm
 from workbench.backends.compilers.child import in_child
-from workbench.backends.compilers.code_cache import code_of
-from workbench.backends.compilers.machine_code import MachineCode
-from workbench.backends.llvm_ir.locations import with_locations
-from workbench.backends.native.assembly import readable
+from workbench.backends.compilers.compilers import MachineCode, code_of
+from workbench.backends.llvm_ir.loops import with_locations
+from workbench.backends.native.program import readable
 
 _FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
 _CALL = re.compile(r"\bcall\b[^@\n]*@(\w+)\(")

@@ -4,28 +4,246 @@
 
 `llvm_ir/walker.py` has the order of the program, and what it looks like; program/analysis.py has
 the arguments.
+
+The walk of a linear program that writes LLVM IR: SSA form, named values, and the loops of the
+kernel.
+
+One block per loop, tested at its end (a loop runs at least once), so that every value computed
+above is available below. Registers become phis. Values have telling names: `%g0` an axis,
+`%acc_s_0` an accumulator, `%p1_at3` an address in argument 1 and `%p1_v3` a value loaded from
+there.
+
+This file has the order of the program; loops.py, branches.py, memory.py, lanes.py and
+instructions.py have the instructions, operands.py the names. The frame of a kernel, its arguments
+and its numbers are the machine's (`render.py`, `gpu/render.py`).
+
+The remainder of floats in LLVM: by one quotient if it is small, by several if not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from workbench.backends.llvm_ir.arguments import ArgumentMemory
-from workbench.backends.llvm_ir.instructions import SUPPORTED
-from workbench.backends.llvm_ir.operands import Operands
-from workbench.backends.llvm_ir.products.processor import processor_product
+from workbench.backends.llvm_ir.instructions import (
+    SUPPORTED,
+    Operands,
+    broadcast,
+    call,
+    combine_lanes,
+    constant,
+    elementwise,
+    extract,
+    shuffle,
+    stack,
+    type_of,
+)
+from workbench.backends.llvm_ir.loops import ArgumentMemory, Branches, Loops
+from workbench.backends.llvm_ir.memory import LLVMMemory
+from workbench.backends.llvm_ir.products import processor_product
 from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
-from workbench.backends.llvm_ir.walker import LLVMWalker
 from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
-from workbench.backends.program.analysis import ProgramAnalysis, about, analyse, finished
+from workbench.backends.program.analysis import (
+    QUOTIENT_SCALE,
+    ProgramAnalysis,
+    about,
+    analyse,
+    finished,
+)
 from workbench.backends.program.non_temporal import non_temporal_stores
-from workbench.backends.program.source import Source
+from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import advice
+
+
+def remainder(node: UOp, args: Sequence[str], text: LLVMWriter) -> str:
+    """Return the instruction that completes a FMOD.
+
+    A float has p bits. A rounded quotient q = x / y below 2**p truncates to the integer n of the
+    exact one, or to its neighbour; x - n*y is a float, which an FMA gives without rounding, and
+    where it is below 0, y is added back. It is NaN where the answer is.
+
+    A larger q is whole, and x - q*y is a float again, smaller by 2**p. So a loop, which is not
+    entered where all quotients are small, reduces x first; where q is infinite, with y scaled by
+    QUOTIENT_SCALE, once or twice.
+    """
+    return _Remainder(node.dtype, text).write(*args)
+
+
+class _Remainder:
+    """Writes the instructions, of `dtype`, whose lanes are computed together."""
+
+    def __init__(self, dtype: DType, text: LLVMWriter):
+        self.dtype, self.text = dtype, text
+        self.kind, self.bit = type_of(dtype), type_of(dtypes.bool.vec(dtype.count))
+
+    def write(self, a: str, b: str) -> str:
+        text, kind = self.text, self.kind
+        x, y = self._call("fabs", a), self._call("fabs", b)
+        q = self._op("fdiv", x, y)
+        before, far, near = text.block, text.unique("far"), text.unique("near")
+        lower, quotient = text.unique("lower"), text.unique("quotient")
+        values = (before, x, q), (far, f"%{lower}", f"%{quotient}")
+        self._branch(self._is_large(x, y, q), far, near)
+        text.begin(far)
+        x, q = self._either(*values)
+        less = self._lower(x, y, q)
+        is_large = self._is_large(x, y, q)
+        text.emit(f"select {self.bit} {is_large}, {kind} {less}, {kind} {x}", lower)
+        text.emit(f"fdiv {kind} %{lower}, {y}", quotient)
+        is_large = self._is_large(f"%{lower}", y, f"%{quotient}")
+        self._branch(is_large, far, near)
+        text.begin(near)
+        x, q = self._either(*values)
+        rest = self._less(x, y, q)
+        # an infinite y times 0 is NaN; the remainder is x
+        rest = self._select(self._compared(q, "oeq", 0.0), x, rest)
+        more = self._op("fadd", rest, y)
+        rest = self._select(self._compared(rest, "olt", 0.0), more, rest)
+        return call("copysign", self.dtype, (rest, a))
+
+    def _lower(self, x: str, y: str, q: str) -> str:
+        """Return x less a multiple of y that is nearly as large as x."""
+        for _ in range(2):
+            is_infinite = self._compared(self._call("fabs", q), "oeq", math.inf)
+            factor = constant(QUOTIENT_SCALE[self.dtype.scalar], self.dtype)
+            y = self._select(is_infinite, self._op("fmul", y, factor), y)
+            q = self._op("fdiv", x, y)
+        return self._less(x, y, q)
+
+    def _less(self, x: str, y: str, q: str) -> str:
+        """Return x - trunc(q) * y, rounded once."""
+        times = self.text.step(f"fneg {self.kind} {self._call('trunc', q)}")
+        return self._call("fma", times, y, x)
+
+    def _is_large(self, x: str, y: str, q: str) -> str:
+        limit = 2.0 ** (self.dtype.fraction_bits + 1)
+        is_large = self._compared(self._call("fabs", q), "oge", limit)
+        is_finite = self._compared(self._call("fabs", x), "olt", math.inf)
+        is_number = self._and(is_finite, self._compared(y, "ogt", 0.0))
+        return self._and(is_large, is_number)
+
+    def _either(self, one: Sequence[str], other: Sequence[str]) -> list[str]:
+        """Return phis of the values of two blocks; each argument has a block's name, then its
+        values."""
+        pairs = zip(one[1:], other[1:], strict=True)
+        return [
+            self.text.step(f"phi {self.kind} [ {x}, %{one[0]} ], [ {y}, %{other[0]} ]")
+            for x, y in pairs
+        ]
+
+    def _branch(self, test: str, some: str, none: str) -> None:
+        """Go to `some` if the test holds in any lane."""
+        if self.dtype.count > 1:
+            reduced = f"@llvm.vector.reduce.or.v{self.dtype.count}i1"
+            test = self.text.step(f"call i1 {reduced}({self.bit} {test})")
+        self.text.put(f"br i1 {test}, label %{some}, label %{none}")
+
+    def _call(self, name: str, *operands: str) -> str:
+        return self.text.step(call(name, self.dtype, operands))
+
+    def _op(self, name: str, x: str, y: str) -> str:
+        return self.text.step(f"{name} {self.kind} {x}, {y}")
+
+    def _compared(self, x: str, sign: str, y: float) -> str:
+        other = constant(y, self.dtype)
+        return self.text.step(f"fcmp {sign} {self.kind} {x}, {other}")
+
+    def _and(self, x: str, y: str) -> str:
+        return self.text.step(f"and {self.bit} {x}, {y}")
+
+    def _select(self, test: str, yes: str, no: str) -> str:
+        return self.text.step(f"select {self.bit} {test}, {self.kind} {yes}, {self.kind} {no}")
+
+
+_NEVER_WRITTEN = frozenset(
+    {Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE, Ops.BLOCK, Ops.AFTER}
+)
+
+
+class LLVMWalker:
+    """Writes one node after another."""
+
+    def __init__(self, text: LLVMWriter, operands: Operands, memory: LLVMMemory):
+        self.text, self.operands, self.memory = text, operands, memory
+        self.loops = Loops(operands, text)
+        self.branches = Branches(operands, memory, text)
+
+    def write(self, position: int, node: UOp) -> None:
+        """Write one node of the program."""
+        op, values = node.op, self.operands.values
+        self.text.at = (position,)
+        if op is Ops.BLOCK and position:
+            raise CompileError("render", "BLOCK is not the first node of the program")
+        if op is Ops.LOOP:
+            self.loops.open(position, node)
+        elif op is Ops.ENDLOOP:
+            self.loops.close(node)
+        elif op is Ops.IF:
+            self.branches.open(position, node)
+        elif op is Ops.ENDIF:
+            self.branches.close()
+        elif op is Ops.SPECIAL:
+            values[node.axis] = self.number(node)
+        elif op is Ops.BARRIER:
+            self.barrier()
+        elif op is Ops.SET:
+            register, value = node.src
+            values[register] = self.operands.operand(value, register.dtype)
+            self.loops.set_at[register] = position
+        elif op is Ops.STORE:
+            self.memory.store(node)
+        elif op is Ops.INDEX:
+            values[node] = self.memory.address(node)
+        elif op is Ops.LOAD:
+            values[node] = self.memory.load(node)
+        elif op not in _NEVER_WRITTEN and node not in self.operands.ssa.folded:
+            values[node] = self._value(node)
+
+    def number(self, node: UOp) -> str:
+        """Write the number of a work-item or of a group, and return its name."""
+        raise CompileError("render", "this machine has no work-groups")
+
+    def barrier(self) -> None:
+        """Write a barrier."""
+        raise CompileError("render", "this machine has no work-groups")
+
+    def function(self, node: UOp) -> str | None:
+        """Return the last instruction of an operation that only some machines have, or None."""
+        return None
+
+    def _value(self, node: UOp) -> str:
+        if node.op is Ops.BROADCAST and node.src[0].is_const:
+            return constant(node.src[0].arg, node.dtype)
+        return self.operands.named(node, self._instruction(node))
+
+    def _instruction(self, node: UOp) -> str:
+        """Return the last instruction of a value; those before it are written."""
+        step = self.text.step
+        function = self.function(node)
+        if function is not None:
+            return function
+        if node.op is Ops.FMOD:
+            return remainder(node, self.operands.operands(node), self.text)
+        if node.op in SUPPORTED:
+            return elementwise(node, self.operands.operands(node), step)
+        args = [self.operands.operand(s) for s in node.src]
+        if node.op is Ops.BROADCAST:
+            return broadcast(args[0], node.dtype, step)
+        if node.op is Ops.STACK:
+            return stack(args, node.dtype, step)
+        if node.op is Ops.EXTRACT:
+            return extract(args[0], node.src[0].dtype, node.arg)
+        if node.op is Ops.SHUFFLE:
+            return shuffle(args, node.dtype, node.arg)
+        if node.op is Ops.HREDUCE:
+            return combine_lanes(node.arg, args[0], node.src[0].dtype, step)
+        raise CompileError("render", f"LLVM has no instruction for {node.op.name}", hint=advice())
+
 
 _RESERVED = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
 _ROUNDED = SUPPORTED - {Ops.BITCAST, Ops.WHERE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from workbench.backends.program.names import Names
+from workbench.backends.program.text import Names
 
 
 class LLVMWriter(Names):

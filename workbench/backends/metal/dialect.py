@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.cpp import CPP_WORDS
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
-from workbench.backends.program.expression import Expression, call
-from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape, group_size
+from workbench.backends.program.text import Expression, Language, call
 from workbench.base.dtypes import DType
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.views import LoopRole
 
 METAL = Language(

@@ -18,12 +18,16 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.backends.compilers.refusal import refusal
-from workbench.backends.native.machine import features_in_use, features_left_out, permits_amx
-from workbench.backends.native.tensor_cores import absence, tensor_cores
+from workbench.backends.native.machine import (
+    absence,
+    features_in_use,
+    features_left_out,
+    permits_amx,
+    tensor_cores,
+)
 from workbench.base.errors import DeviceError
-from workbench.base.forking import no_fork
-from workbench.base.interrupts import raised_after
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.interrupts import no_fork, raised_after
+from workbench.base.tensor_cores import TensorCore
 
 _FOREIGN = re.compile(
     r"\basm\b"

@@ -1,4 +1,18 @@
-"""This machine as the operating system describes it: its processor, and the sizes of its caches."""
+"""This machine as the operating system describes it: its processor, and the sizes of its caches.
+
+Microarchitectures by LLVM's name of the processor: the latency of a multiply-add, and the
+throughput by its width.
+
+Opts are chosen by these figures, the same in every session; the costs of kernels go by what is
+measured (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm, Software
+Optimization Guides of the cores named here; AMD and Intel, optimization manuals, 2024.
+
+Matrix instructions of processors, as tensor cores of one lane that holds whole tiles.
+
+Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and
+TDPBF16PS (pairs of steps stand side by side, and B has the pairs of a column one after the other);
+Arm Architecture Reference Manual for A-profile, BFMMLA (2 x 4 by 4 x 2, B by columns).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +20,14 @@ import ctypes
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from workbench.base.target import TYPICAL_CACHES, TYPICAL_WAYS, Caches, Ways
+from workbench.base.dtypes import dtypes
+from workbench.base.target import TYPICAL_CACHES, TYPICAL_WAYS, Caches, Starts, Ways
+from workbench.base.tensor_cores import Fragment, TensorCore
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
@@ -128,3 +145,89 @@ def cpu() -> str:
     except OSError:
         named = None
     return named[1].strip() if named else platform.processor() or platform.machine()
+
+
+class MultiplyAdd(NamedTuple):
+    """See the fields of `Target`."""
+
+    cycles: int = 4
+    starts: Starts = ()
+
+
+_TWO_OF_16 = MultiplyAdd(4, ((16, 2), (32, 1)))
+_TWO_OF_32 = MultiplyAdd(4, ((32, 2), (64, 1)))
+_TWO_OF_64 = MultiplyAdd(4, ((64, 2),))
+_FOUR_OF_16 = MultiplyAdd(4, ((16, 4), (32, 2)))
+MULTIPLY_ADDS: dict[str, MultiplyAdd] = {
+    "znver1": MultiplyAdd(5, ((16, 2), (32, 1))),
+    "znver2": MultiplyAdd(5, ((32, 2),)),
+    "znver3": MultiplyAdd(4, ((32, 2),)),
+    "znver4": _TWO_OF_32,
+    "znver5": _TWO_OF_64,
+    "haswell": MultiplyAdd(5, ((32, 2),)),
+    "broadwell": MultiplyAdd(5, ((32, 2),)),
+    "skylake": MultiplyAdd(4, ((32, 2),)),
+    "alderlake": _TWO_OF_32,
+    "raptorlake": _TWO_OF_32,
+    "meteorlake": _TWO_OF_32,
+    "arrowlake": _TWO_OF_32,
+    "icelake-client": _TWO_OF_32,
+    "tigerlake": _TWO_OF_32,
+    "rocketlake": _TWO_OF_32,
+    "skylake-avx512": _TWO_OF_64,
+    "cascadelake": _TWO_OF_64,
+    "cooperlake": _TWO_OF_64,
+    "icelake-server": _TWO_OF_64,
+    "sapphirerapids": _TWO_OF_64,
+    "emeraldrapids": _TWO_OF_64,
+    "graniterapids": _TWO_OF_64,
+    "gracemont": MultiplyAdd(6, ((16, 2), (32, 1))),
+    "sierraforest": MultiplyAdd(6, ((16, 2), (32, 1))),
+    "cortex-a53": MultiplyAdd(8, ((16, 1),)),
+    "cortex-a55": MultiplyAdd(4, ((16, 1),)),
+    "cortex-a76": _TWO_OF_16,
+    "neoverse-n1": _TWO_OF_16,
+    "neoverse-n2": _TWO_OF_16,
+    "neoverse-v1": _FOUR_OF_16,
+    "neoverse-v2": _FOUR_OF_16,
+    "apple-m1": _FOUR_OF_16,
+    "apple-m2": _FOUR_OF_16,
+    "apple-m3": _FOUR_OF_16,
+    "apple-m4": _FOUR_OF_16,
+    "spacemit-x60": MultiplyAdd(4, ((32, 1),)),
+}
+
+
+def multiply_add(processor: str) -> MultiplyAdd:
+    """Return the figures of a processor by LLVM's name: common ones where it is not known."""
+    return MULTIPLY_ADDS.get(processor, MultiplyAdd())
+
+
+def _core(m: int, n: int, k: int, a: str, b: str, c: str, name: str) -> TensorCore:
+    fragments = Fragment("", a), Fragment("", b), Fragment("", c)
+    return TensorCore(m, n, k, dtypes.bfloat16, dtypes.float32, 1, *fragments, name)
+
+
+BFMMLA = _core(2, 2, 4, "k0 k1 m0", "k0 k1 n0", "n0 m0", "bfmmla")
+DPBF16PS = _core(4, 16, 2, "k0 m0 m1", "k0 n0 n1 n2 n3", "n0 n1 n2 n3 m0 m1", "dpbf16ps")
+TDPBF16PS = _core(
+    16, 16, 32, "k0 k1 k2 k3 k4 m0 m1 m2 m3", "k0 n0 n1 n2 n3 k1 k2 k3 k4",
+    "n0 n1 n2 n3 m0 m1 m2 m3", "tdpbf16ps",
+)  # fmt: skip
+X86 = {"amx-bf16": TDPBF16PS, "avx512bf16": DPBF16PS}
+ARM = {"bf16": BFMMLA}
+"""By LLVM's names of the features that have them, the preferred first."""
+
+
+def tensor_cores(features: Container[str]) -> tuple[TensorCore, ...]:
+    """Return the tensor cores of a processor with these features, the preferred first."""
+    return tuple(core for name, core in {**X86, **ARM}.items() if name in features)
+
+
+def absence(family: str) -> str:
+    """Return why a processor of a family ("x86_64") without such features has no tensor cores."""
+    if family in ("x86_64", "amd64"):
+        return "its processor has neither AMX-BF16 nor AVX512_BF16"
+    if family in ("aarch64", "arm64"):
+        return "its processor does not have BF16 (bfmmla)"
+    return f"no compiler here has a product of matrices for {family}"

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbench.base.cache.folder import is_private, key_of, private_folder
+from workbench.base.cache import is_private, key_of, private_folder
 from workbench.base.files import replace_file
 
 _MAGIC = b"workbench object 1\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.native.host_memory import host_memory
 from workbench.base.dtypes import dtypes
-from workbench.base.forking import no_fork
+from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
 
 
@@ -34,7 +34,7 @@ def compiled_target(name: str) -> Target:
     """
     with no_fork:
         from workbench.backends.native.jit import host
-        from workbench.backends.native.microarchitectures import multiply_add
+        from workbench.backends.native.machine import multiply_add
         from workbench.backends.native.thread_pool import cores
 
     machine, target = host(), processor_target(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.base.dtypes import dtypes
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.base.target import Target
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")

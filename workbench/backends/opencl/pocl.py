@@ -19,7 +19,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from workbench.backends.compilers.opencl import binary_in, build
+from workbench.backends.compilers.compilers import binary_in, build
 
 KERNEL = "workbench_kernel"
 """The name of each kernel in its binary, because the empty one must have the same name."""

@@ -3,6 +3,8 @@
 They are its arguments, its arrays with their offsets in scratch memory, and the loops of which a
 launch runs a part. The frame around a kernel, what a launch hands in and how, is the language's:
 `backends/native/program.py` has that of this machine's processor.
+
+Facts of a value that are known before it is computed.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.backends.program.source import Source, signature
-from workbench.base.dtypes import DType
+from workbench.backends.program.text import Source, signature
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
-from workbench.ir.node.affine import divisor
-from workbench.ir.node.exact_range import exact_range
+from workbench.ir.node.bounds import unwrapped_bounds
+from workbench.ir.node.exact_range import divisor, exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -138,3 +140,41 @@ def finished(
         aligned=tuple(aligned),
         lines=((),) * len(head) + tuple(positions) + ((),) * len(foot),
     )
+
+
+QUOTIENT_SCALE = {dtypes.float32: 2.0**100, dtypes.float64: 2.0**1000}
+"""Factor by which a divisor is scaled where the quotient overflows; scaled twice, no quotient
+overflows."""
+
+
+def is_number(node: UOp) -> bool:
+    """Whether `node` is a constant without NaN."""
+    if node.op is Ops.BROADCAST:
+        return is_number(node.src[0])
+    values = node.arg if node.op is Ops.LANES else (node.arg,)
+    return node.op in (Ops.CONST, Ops.LANES) and all(v == v for v in values)
+
+
+def may_overflow(node: UOp) -> bool:
+    """Whether a signed division might be INT_MIN / -1, on which a machine may trap."""
+    a, b = node.src
+    if node.dtype.kind == "uint":
+        return False
+    return int(a.vmin) == int(a.dtype.min) and int(b.vmin) <= -1 <= int(b.vmax)
+
+
+def wrapping_dtype(node: UOp) -> DType | None:
+    """Return the unsigned dtype in which a sum, product, shift or negative must be written in C,
+    None where it can be written as it is. C computes narrow integers as int; a result that leaves a
+    signed type is undefined, and compilers conclude that there is none: x + x has the sign of x."""
+    dtype = node.dtype.scalar
+    if not dtype.is_int or node.op not in (Ops.ADD, Ops.MUL, Ops.SHL, Ops.NEG):
+        return None
+    if dtype.kind == "index" or dtype.kind == "uint" and dtype.bits >= 32:
+        return None
+    is_long = dtype.bits > 32
+    least, greatest = unwrapped_bounds(node)
+    type_in_c = dtypes.int64 if is_long else dtypes.int32
+    if type_in_c.min <= least and greatest <= type_in_c.max:
+        return None
+    return dtypes.uint64 if is_long else dtypes.uint32

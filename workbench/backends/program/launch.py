@@ -23,7 +23,7 @@ class LaunchAxis(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
     """The loops of a kernel that are a launch's, outermost first; its device's Target chooses them
-    (`ir/lower/launch/loops.py`).
+    (`ir/lower/launch.py`).
 
     A processor runs each step of a "thread" loop at once, and steps lo to hi of a "chunked" one. A
     device with work-groups runs a group for each step of its "grid" axes together, and in it a

@@ -17,7 +17,7 @@ from workbench.backends.program.analysis import alignment, element_type
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import executed
-from workbench.ir.node.affine import terms
+from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -6,35 +6,172 @@ where no other is in its way, for all the turns in which groups run. Units that 
 groups are counted. Source of the idea:
 S. Hong and H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level
 Parallelism Awareness, 2009; and the roofline.
+
+The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it.
+
+Occupancy: the number of warps that a unit of a GPU holds at a time, and the limit that binds it.
+
+A unit holds whole work-groups, as many as each of its limits allows: registers, which are handed
+out to warps in the unit's parts, shared memory, work-items, and work-groups. Source of the rules:
+NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the CUDA Toolkit 13.0); those of other makers
+have the same form.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.program.launch import launch_shape
+from workbench.base.display import Printed
+from workbench.base.errors import DeviceError, plural
 from workbench.base.target import Hardware, Target
 from workbench.base.trace import unobserved
-from workbench.base.words import plural
-from workbench.cost.gpu.group_cycles import NO_FLOAT64, TENSOR, GroupCycles, pipe_cycles
-from workbench.cost.gpu.group_time import group_cycles
-from workbench.cost.gpu.item_work import ItemWork, item_work
-from workbench.cost.gpu.memory_traffic import Residency, bytes_from, level_speeds
-from workbench.cost.gpu.occupancy import GroupUse, Occupancy, occupancy
-from workbench.cost.gpu.registers import estimated_registers
-from workbench.cost.gpu.warp_accesses import WarpAccess, warp_accesses
-from workbench.cost.run_cost import RunCost
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.cost.gpu.group_time import (
+    GLOBAL_CYCLES,
+    NO_FLOAT64,
+    TENSOR,
+    GroupCycles,
+    group_cycles,
+    pipe_cycles,
+)
+from workbench.cost.gpu.item_work import ItemWork, estimated_registers, item_work
+from workbench.cost.gpu.memory_traffic import (
+    Residency,
+    WarpAccess,
+    bytes_from,
+    level_speeds,
+    warp_accesses,
+)
+from workbench.cost.kernel_cost import Bottleneck, RunCost
+from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.nest.transactions import BANKS
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
-from workbench.measure.units import bytes_text, number_text
+from workbench.measure.timing import bytes_text, number_text
 from workbench.pipeline import stages
+
+UNKNOWN_ITEMS = 1024
+"""Work-items that a unit holds where that is not published."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUse:
+    """What a work-group takes of a unit: its work-items, 32-bit registers of each, and bytes of
+    shared memory."""
+
+    items: int
+    registers: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Occupancy(Printed):
+    """The work-groups, and their warps, that a unit holds at a time, of at most `most_warps`.
+    `limits` has the groups that each limit allows; `use` is what a group takes."""
+
+    groups: int
+    warps: int
+    most_warps: int
+    limits: Mapping[str, int]
+    use: GroupUse
+
+    @property
+    def share(self) -> float:
+        """The warps as a share of the most."""
+        return self.warps / self.most_warps
+
+    @property
+    def limit(self) -> str:
+        """The limit that binds, the first of several."""
+        return min(self.limits, key=lambda name: self.limits[name])
+
+    def __str__(self) -> str:
+        amount = {
+            "registers": f"{self.use.registers} of each work-item",
+            "shared memory": f"{self.use.shared_bytes:,} bytes of each group",
+            "work-items": f"{self.use.items} of each group",
+        }.get(self.limit, "")
+        why = self.limit + (f", {amount}" if amount else "")
+        return (
+            f"{self.share:.0%}: a unit holds {self.warps} of {plural(self.most_warps, 'warp')},"
+            f" {plural(self.groups, 'work-group')}; limited by {why}"
+        )
+
+
+def occupancy(target: Target, use: GroupUse) -> Occupancy:
+    """Return the occupancy of a GPU by groups.
+
+    Errors: DeviceError, with the numbers, for a group that is too large for a unit, and for a
+    target without published figures.
+    """
+    hardware = _hardware(target)
+    lanes = target.warp_lanes
+    warps = -(-use.items // lanes)
+    most_warps = (hardware.unit_items or UNKNOWN_ITEMS) // lanes
+    limits = {"work-items": most_warps // warps}
+    if hardware.unit_groups:
+        limits["work-groups"] = hardware.unit_groups
+    if hardware.unit_registers:
+        limits["registers"] = _by_registers(hardware, lanes, warps, use.registers)
+    if hardware.unit_shared_bytes:
+        room = hardware.unit_shared_bytes
+        needed = use.shared_bytes + hardware.group_shared_bytes
+        if needed:
+            limits["shared memory"] = room // _up(needed, hardware.shared_block)
+    groups = min(limits.values())
+    if not groups:
+        raise _too_large(target, hardware, use, limits)
+    return Occupancy(groups, groups * warps, most_warps, limits, use)
+
+
+def _by_registers(hardware: Hardware, lanes: int, warps: int, registers: int) -> int:
+    """Return the groups that registers allow. Each part of a unit has its own, and a group is
+    refused that would not fit if all parts had as many of its warps."""
+    of_warp = _up(max(1, registers) * lanes, hardware.register_block)
+    parts = hardware.partitions
+    in_parts = hardware.unit_registers // parts // of_warp * parts
+    is_refused = of_warp * _up(warps, parts) > hardware.unit_registers
+    if is_refused or registers > hardware.item_registers:
+        return 0
+    return in_parts // warps
+
+
+def _too_large(
+    target: Target, hardware: Hardware, use: GroupUse, limits: Mapping[str, int]
+) -> DeviceError:
+    reasons = {
+        "work-items": f"{use.items:,} work-items, and a unit holds {hardware.unit_items:,}",
+        "registers": f"{use.items:,} work-items of {use.registers} registers, and a unit has"
+        f" {hardware.unit_registers:,}, a work-item at most {hardware.item_registers}",
+        "shared memory": f"{use.shared_bytes:,} bytes of shared memory, and a unit has"
+        f" {hardware.unit_shared_bytes:,}",
+    }
+    limit = next(name for name, groups in limits.items() if not groups)
+    return DeviceError(
+        f"the kernel is too large for {target.device}",
+        f"a work-group takes {reasons[limit]}",
+        "a smaller work-group, or fewer values in each work-item",
+    )
+
+
+def _hardware(target: Target) -> Hardware:
+    if target.hardware is None or not target.has_groups:
+        because = "it has no work-groups"
+        if target.has_groups:
+            because = "its figures are not known"
+        what = f"there is no occupancy of {target.device}"
+        raise DeviceError(what, because, "a machine with published figures")
+    return target.hardware
+
+
+def _up(value: int, block: int) -> int:
+    return -(-value // block) * block
+
 
 WAITING = 1.25
 """How much longer a group alone takes than the slowest unit does where it waits."""
@@ -264,3 +401,115 @@ def _kind(kernel: UOp, work: ItemWork) -> str:
 
 def _tensor_kind(operand_format: str) -> str:
     return f"{operand_format} {TENSOR}"
+
+
+SAME = 0.02
+"""A smaller relative difference counts as none."""
+FEW_GROUPS = 0.75
+"""With a smaller share of the units busy, too few groups are said to be the reason."""
+
+
+def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
+    """Return the predicted bottleneck of a kernel on a GPU."""
+    part = cost.limit
+    slowest = cost.seconds[part]
+    if cost.launch_s > slowest:
+        why = f"it takes {seconds_text(cost.launch_s)}, the work {seconds_text(slowest)}"
+        return Bottleneck("launch", why)
+    if part == "latency":
+        return _latency(cost)
+    if part in cost.bytes_from:
+        return _level(cost, part)
+    if cost.busy < FEW_GROUPS:
+        units = cost.hardware.units
+        why = f"{cost.groups:,} for {units} units, {cost.busy:.0%} of which work on the average"
+        return Bottleneck("work-groups", why)
+    if part == "shared memory":
+        passes, least = cost.accesses.passes, cost.accesses.least_passes
+        conflicts = f", {least:,} without bank conflicts" if passes > least else ""
+        return Bottleneck(part, f"{passes:,} passes over its banks{conflicts}")
+    if part == "instructions":
+        why = f"{cost.occupancy.use.items} work-items in {plural(cost.warps, 'warp')} of a group"
+        full = cost.occupancy.use.items / cost.warps / cost.target.warp_lanes
+        if full < 1:
+            return Bottleneck("idle lanes", f"{why}: {1 - full:.0%} of the lanes do nothing")
+        return Bottleneck(part, "warps begin one in each cycle and part of a unit")
+    if part == "arithmetic" and cost.has_products:
+        products = seconds_text(cost.seconds[TENSOR])
+        why = f"it takes {seconds_text(slowest)}, the {cost.kind} beside it {products}"
+        return Bottleneck(part, why)
+    peak = cost.peak
+    reached = cost.estimates.flops / slowest / peak
+    return Bottleneck(
+        part,
+        f"the {number_text(peak / 1e12)} TFLOP/s of {cost.kind}, {reached:.0%} by the algorithm",
+    )
+
+
+def _latency(cost: GpuCost) -> Bottleneck:
+    units, each = cost.hardware.units, cost.occupancy
+    if cost.turns > 1:
+        why = (
+            f"{cost.groups:,} groups take {cost.turns:,} turns, and {each.warps} warps in a unit"
+            f" hide too little of the {GLOBAL_CYCLES} cycles of a load"
+        )
+    else:
+        why = (
+            f"{plural(cost.groups, 'group')} of {plural(cost.warps, 'warp')} on {units} units hide"
+            f" too little of the {GLOBAL_CYCLES} cycles of a load"
+        )
+    return Bottleneck("latency", why)
+
+
+def _level(cost: GpuCost, level: str) -> Bottleneck:
+    moved = bytes_text(cost.bytes_from[level])
+    speed = level_speeds(cost.hardware)[level]
+    why = f"{moved} at the {number_text(speed / 1e9)} GB/s"
+    rows = cost.accesses
+    if rows.transactions > 1.1 * rows.least_transactions:
+        why += f"; {rows.transactions:,} transactions, {rows.least_transactions:,} would do"
+    return Bottleneck(level if level == "memory" else f"{level} bandwidth", why)
+
+
+def gpu_change(now: GpuCost, then: GpuCost) -> str:
+    """Return the number that is most of the gain from one cost to another, or of the loss; "" where
+    there is neither."""
+    gain = now.predicted_s - then.predicted_s
+    if abs(now.predicted_s / then.predicted_s - 1) < SAME:
+        return ""
+    before, after = now.contributions, then.contributions
+    changes = {
+        part: before.get(part, 0.0) - after.get(part, 0.0)
+        for part in dict.fromkeys([*before, *after])
+    }
+    part = max(changes, key=lambda name: changes[name] if gain > 0 else -changes[name])
+    return _change_of(part, now, then)
+
+
+def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
+    """Return what changes in a part of a run, in the number that says most of it."""
+    rows, is_faster = (now.accesses, then.accesses), then.predicted_s < now.predicted_s
+    seconds = [cost.seconds.get(part, 0.0) for cost in (now, then)]
+    times = " -> ".join(map(seconds_text, seconds))
+    if part == "latency":
+        if now.turns != then.turns and (then.turns < now.turns) == is_faster:
+            return f"turns of groups: {now.turns:,} -> {then.turns:,}"
+        return f"a group waits {'less' if is_faster else 'longer'}: {times}"
+    numbers = [r.transactions for r in rows]
+    if part in ("L1", "L2") and _is_change(numbers, is_faster):
+        return f"transactions: {numbers[0]:,} -> {numbers[1]:,}"
+    moved = [bytes_text(c.bytes_from.get(part, 0)) for c in (now, then)]
+    if part in now.bytes_from and moved[0] != moved[1] and part != "L1":
+        return f"from {part}: {moved[0]} -> {moved[1]}"
+    passes = [r.passes for r in rows]
+    if part == "shared memory" and _is_change(passes, is_faster):
+        return f"passes over banks: {passes[0]:,} -> {passes[1]:,}"
+    if abs(now.busy - then.busy) > SAME and (then.busy > now.busy) == is_faster:
+        return f"units that work: {now.busy:.0%} -> {then.busy:.0%}"
+    return f"{part}: {times}"
+
+
+def _is_change(numbers: Sequence[int], is_faster: bool) -> bool:
+    """Whether a number changes, and as the time does."""
+    before, after = numbers
+    return abs(before - after) > SAME * before and (after < before) == is_faster

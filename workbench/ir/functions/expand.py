@@ -5,16 +5,28 @@ what is stored: their rows in the op table have their meaning on numpy, their sy
 cost. In each kernel that scheduling builds, this table replaces them by their formulas, so that no
 later stage knows them. To add a function: its row in the op table, its formula, its row here. Where
 one of these rules is switched off, the kernel still has the op, and no device compiles it.
+
+An example graph for each function, with named inputs.
 """
 
 from __future__ import annotations
 
-from workbench.ir.functions import trigonometry
-from workbench.ir.functions.erf import erf
-from workbench.ir.functions.formulas import exp, log, sigmoid, softplus, tanh
-from workbench.ir.functions.power import power
-from workbench.ir.functions.signs import copysign, magnitude
-from workbench.ir.node.ops import Ops
+from workbench.base.dtypes import dtypes
+from workbench.ir.functions import formulas as trigonometry
+from workbench.ir.functions.formulas import (
+    copysign,
+    erf,
+    exp,
+    log,
+    magnitude,
+    power,
+    sigmoid,
+    softplus,
+    tanh,
+)
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.example_graphs import variable
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
@@ -49,3 +61,11 @@ EXPAND_FUNCTIONS = Pass(
     "Functions are arithmetic: EXP, TANH, POW and their like are their formulas.",
     FUNCTION_RULES,
 )
+
+
+X_Y = [variable(dtypes.float32, name) for name in "xy"]
+EXAMPLES: dict[str, UOp] = {
+    rule.name: UOp(op, dtypes.float32, tuple(X_Y[: OPS[op].arity]))
+    for rule in FUNCTION_RULES.rules
+    for op in rule.match.ops or ()
+}

@@ -3,14 +3,31 @@
 An occurrence is a DETACH of a value with a number. Its gradient flows to what the value was made of
 (`duplicate`), or, where it was made of a tensor that has this value, to that (`alias`). It vanishes
 before anything is scheduled, and of the graph of a gradient only targets stay (`merged.py`).
+
+Custom gradients: DETACH nodes with a gradient of their own.
+
+A formula says the gradient of a value that is made of others, better than the rules of the ops
+would: a function of this package, which a copy of the node has, too.
+
+A custom gradient of a value is a DETACH of the value, with what it was made of as
+further sources. The function that returns their gradients stands beside the node, as long as it
+lives.
+
+The graph of a value as a gradient reads it: equal values are merged, except those that must stay
+apart.
+
+Each tensor is an occurrence of its value (`occurrences.py`). The targets of a gradient are kept
+apart; all other occurrences of equal values are one node again, whose gradient is handed on once,
+so that it costs nothing to write an expression twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from workbench.base.trace import derived_from, replaced
 from workbench.ir.node.ops import Ops
@@ -104,3 +121,169 @@ def _occurrence(value: UOp, is_alias: bool) -> UOp:
         return value  # it has no gradient
     number = Occurrence(next(_numbers), is_alias)
     return UOp(Ops.DETACH, value.dtype, (value,), number)
+
+
+OwnRule = Callable[[UOp], Sequence[UOp | None]]
+_rules: WeakKeyDictionary[UOp, OwnRule] = WeakKeyDictionary()
+_function_numbers = count(1)
+
+
+class Formula(NamedTuple):
+    """The arg of a value with a formula: `gradient` is called with that of the value, `parameter`,
+    and the sources."""
+
+    name: str
+    parameter: Any
+    gradient: Callable[..., Sequence[UOp | None]]
+
+
+def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) -> UOp:
+    """Return `value`, whose gradient flows to `sources` as `rule` says, and nowhere else."""
+    node = UOp(Ops.DETACH, value.dtype, (value, *sources), (name, next(_function_numbers)))
+    _rules[node] = rule
+    return node
+
+
+def given_rules(graph: Iterable[UOp]) -> list[str]:
+    """Return the names of the custom gradients of a graph."""
+    return sorted({node.arg[0] for node in graph if node in _rules})
+
+
+def with_formula(value: UOp, sources: Sequence[UOp], formula: Formula) -> UOp:
+    """Return `value`, whose gradient flows to `sources` as `formula` says."""
+    return UOp(Ops.DETACH, value.dtype, (value, *sources), formula)
+
+
+def independent(value: UOp, *sources: UOp) -> UOp:
+    """Return `value`, which was made of `sources` and is the same for all of them: their gradients
+    are 0."""
+    if not value.dtype.is_float:
+        return value
+    return with_formula(value, sources, Formula("independent", None, _none))
+
+
+def depending(value: UOp, *sources: UOp) -> UOp:
+    """Return `value`, whose own gradient flows on; those of `sources` are 0."""
+    if not value.dtype.is_float:
+        return value
+    formula = Formula("depending", None, _of_value)
+    return with_formula(value, (value, *sources), formula)
+
+
+def as_source(value: UOp, source: UOp) -> UOp:
+    """Return `value`, written otherwise than `source` but the same: its gradient is that of
+    `source`."""
+    if not value.dtype.is_float:
+        return value
+    return with_formula(value, (source,), Formula("as-source", None, _of_value))
+
+
+def gradient_sources(node: UOp) -> tuple[UOp, ...]:
+    """Return the sources that a gradient of a node may flow to."""
+    if node.op is not Ops.DETACH or flows_on(node):
+        return node.src
+    return node.src[1:]
+
+
+def own_gradient(g: UOp, n: UOp, *sources: UOp) -> tuple[UOp | None, ...] | None:
+    """Return the gradients of the sources of a DETACH; None where it has no rule."""
+    if flows_on(n):
+        return (g,)
+    if isinstance(n.arg, Formula):
+        return (None, *n.arg.gradient(g, n.arg.parameter, *sources[1:]))
+    rule = _rules.get(n)
+    return None if rule is None else (None, *rule(g))
+
+
+def _none(g: UOp, _: None, *sources: UOp) -> list[UOp]:
+    return [source.like(0) for source in sources]
+
+
+def _of_value(g: UOp, _: None, value: UOp, *sources: UOp) -> list[UOp]:
+    return [g, *_none(g, _, *sources)]
+
+
+class MergedGraph:
+    """The graph under `root` down to where no gradient flows, in which the occurrences in
+    `separate` are nodes of their own.
+
+    `order` has one node of each value, sources first; `of` has that of every node. `twins` are the
+    occurrences that are one with what other nodes read: a gradient of this graph does not tell
+    them apart.
+    """
+
+    def __init__(self, root: UOp, separate: frozenset[UOp]):
+        self.root, self.separate = root, separate
+        self.order: list[UOp] = []
+        self.of: dict[UOp, UOp] = {}
+        self._recomputed: dict[UOp, UOp] = {}
+        self._read: dict[UOp, UOp | None] = {}
+        """Of each value the one occurrence that is read, None where several are."""
+        self._equals: dict[Any, UOp] = {}
+        nodes = list(self.walk())
+        for node in nodes:
+            self._add(node)
+        self._note_read(root)
+        self.twins = frozenset(self._twins(nodes))
+
+    def walk(self, gate: Callable[[UOp], bool] | None = None) -> Iterator[UOp]:
+        """Yield all nodes, sources first; it does not look below one for which `gate` is False."""
+        visited: set[UOp] = set()
+        stack: list[tuple[UOp, bool]] = [(self.root, False)]
+        while stack:
+            node, is_ready = stack.pop()
+            if node in visited:
+                continue
+            below = () if is_ready or (gate and not gate(node)) else self._below(node)
+            if not below:
+                visited.add(node)
+                yield node
+                continue
+            stack.append((node, True))
+            stack += [(s, False) for s in reversed(below) if s not in visited]
+
+    def source(self, node: UOp) -> UOp:
+        """Return the node of the value of the first source of `node`."""
+        return self.of[node.src[0]]
+
+    def occurrence(self, node: UOp) -> UOp:
+        """Return what is read of the value of `node`, if that is one occurrence; else the node."""
+        return self._read.get(node) or node
+
+    def _below(self, node: UOp) -> tuple[UOp, ...]:
+        if not gradient_sources(node):
+            return ()
+        twins = node.arg
+        if not isinstance(twins, Twins) or self.separate.isdisjoint(twins.occurrences):
+            return node.src
+        if node not in self._recomputed:
+            self._recomputed[node] = twins.differentiate(self.separate)
+        return (self._recomputed[node],)
+
+    def _add(self, node: UOp) -> None:
+        below = self._below(node)
+        is_separate = node in self.separate
+        if isinstance(node.arg, Twins) or (is_alias(node) and not is_separate):
+            self.of[node] = self.of[below[0]]
+            return
+        first = node
+        if below and not is_separate:
+            values = tuple([self.of[s] for s in below])
+            key = node.op, node.dtype, values, node.arg, node.arg.__class__
+            first = self._equals.setdefault(key, node)
+        self.of[node] = first
+        if first is node:
+            self.order.append(node)
+        for source in below:
+            self._note_read(source)
+
+    def _note_read(self, node: UOp) -> None:
+        if self._read.setdefault(self.of[node], node) is not node:
+            self._read[self.of[node]] = None
+
+    def _twins(self, nodes: list[UOp]) -> Iterator[UOp]:
+        for node in nodes:
+            if isinstance(node.arg, Twins):
+                yield from node.arg.occurrences
+            elif is_alias(node) and self._read.get(self.of[node], node) is None:
+                yield node

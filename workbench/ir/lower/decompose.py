@@ -12,10 +12,7 @@ program is rounded when it is computed, the same in each kernel that computes it
 from __future__ import annotations
 
 from workbench.base.trace import derived_from
-from workbench.ir.lower.math.exp2 import exp2
-from workbench.ir.lower.math.float_bits import shr
-from workbench.ir.lower.math.log2 import log2
-from workbench.ir.lower.math.sine import cos, sin
+from workbench.ir.lower.math import cos, exp2, log2, shr, sin
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var

@@ -14,9 +14,8 @@ from itertools import product
 
 from workbench.base.dtypes import dtypes
 from workbench.base.trace import derived_from
-from workbench.ir.lower.addresses import Addresses
 from workbench.ir.lower.lanes import At, narrow, starts, widened
-from workbench.ir.lower.loads import Loads
+from workbench.ir.lower.loads import Addresses, Loads
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.lower.addresses import flat
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
 from workbench.ir.lower.lanes import (
@@ -20,10 +19,9 @@ from workbench.ir.lower.lanes import (
     spread,
     statement_lanes,
 )
-from workbench.ir.lower.loads import block_size
+from workbench.ir.lower.loads import block_size, flat
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
+from workbench.base.errors import plural
 from workbench.base.sequences import common_prefix
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, note_steps
-from workbench.base.words import plural
 from workbench.ir.lower.expand_statements import MACHINE_DIVISION, StatementExpander
 from workbench.ir.lower.lanes import statement_lanes
 from workbench.ir.lower.tree_edits import LOOPS, OpenLoop, TreeEdits

@@ -9,12 +9,12 @@ from typing import Any
 from workbench.base.dtypes import DType
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
-from workbench.ir.lower.launch.work_groups import work_groups
 from workbench.ir.lower.linearize import STEPS as LIST_STEPS
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import has_low_precision, keeps_bits, low_precision_rules
 from workbench.ir.lower.statement_tree import STEPS as TREE_STEPS
 from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.lower.work_groups import work_groups
 from workbench.ir.nest.fragments import lane_kernel, tile_axes
 from workbench.ir.nest.recompute import recompute_rows
 from workbench.ir.nest.storage import excess

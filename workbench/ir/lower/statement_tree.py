@@ -1,6 +1,6 @@
 """The statement tree: the loops of a kernel, their order, and the storage of values.
 
-`ir/nest/placement.py` places the statements in loops, and `ir/nest/storage.py` their values in
+`ir/nest/loops.py` places the statements in loops, and `ir/nest/storage.py` their values in
 registers or arrays; this file writes both as UOps.
 """
 
@@ -14,17 +14,14 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, derived_from, note_steps
-from workbench.ir.lower.launch.barriers import barrier_points
-from workbench.ir.lower.launch.loops import launch_roles
-from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
-from workbench.ir.lower.launch.warp_shuffles import WarpTile
+from workbench.ir.lower.launch import WarpTile, barrier_points, in_halves, launch_roles, tree_loops
 from workbench.ir.lower.tree_edits import LOOPS, matches_between
 from workbench.ir.nest.fragments import zero_outside
+from workbench.ir.nest.loops import Item, Loop
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated
-from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node import construct
-from workbench.ir.node.constants import identity
+from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import require_on, rules_off

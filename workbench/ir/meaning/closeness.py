@@ -1,14 +1,26 @@
-"""Equality of two arrays but for rounding, with one tolerance for each dtype."""
+"""Equality of two arrays but for rounding, with one tolerance for each dtype.
+
+Perturbed roundings: the values of a graph whose inexact operations round off by some units more.
+
+A kernel may add in another order, contract a product and a sum, or compute a function by another
+formula. In `with other_roundings(..):` the reference interpreters give each operation of floats
+that is inexact another result nearby; what is exact stays as it is. Where the results of several
+such runs differ, a rounding decides. Source of the idea: Monte Carlo arithmetic (Parker 1997).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
+from workbench.ir.node.ops import OPS, Ops
 
 Array = np.ndarray[Any, Any]
 STEPS = 1 << 16
@@ -66,3 +78,145 @@ def are_close(actual: Array, expected: Array, steps: int = STEPS) -> bool:
     """Return whether no element is off by more than the tolerance."""
     limit = limit_of(actual, expected, steps)
     return bool((errors(actual, expected) <= limit).all())
+
+
+_EXACT = frozenset(
+    {Ops.NEG, Ops.ABS, Ops.COPYSIGN, Ops.MAX, Ops.MIN, Ops.WHERE, Ops.TRUNC, Ops.FMOD}
+)
+
+
+class _Roundings(NamedTuple):
+    """Random numbers, how many units in the last place an operation may be off, and the side: 1, or
+    -1 for the opposite of each step."""
+
+    random: np.random.Generator
+    ulps: float
+    side: int
+
+
+_roundings: ContextVar[_Roundings | None] = ContextVar("_roundings", default=None)
+
+
+@contextmanager
+def other_roundings(seed: int, ulps: float, side: int) -> Iterator[None]:
+    """Round otherwise: the same seed with the other `side` (1 or -1) does the opposite."""
+    roundings = _Roundings(np.random.default_rng(seed), ulps, side)
+    token = _roundings.set(roundings)
+    try:
+        yield
+    finally:
+        _roundings.reset(token)
+
+
+def rounded(op: Ops, result: Array, sources: Sequence[Array], dtype: DType) -> Array:
+    """Return the result of an elementwise op, rounded otherwise where it is inexact."""
+    if _roundings.get() is None or not dtype.is_float or op in _EXACT:
+        return result
+    with np.errstate(all="ignore"):
+        wide = _wide(result)
+        exact = _is_exact(op, wide, [_wide(source) for source in sources], dtype)
+        return _moved(result, np.where(exact, 0.0, np.abs(wide)), dtype)
+
+
+def rounded_sum(
+    result: Array, combine: Callable[[Callable[[Array], Array]], Array], count: int,
+    grain: Array, dtype: DType,
+) -> Array:  # fmt: skip
+    """Return a sum of `count` terms, added in another order. `combine(f)` is the sum of f of each
+    term, computed in float64; `grain` divides all terms."""
+    if _roundings.get() is None or not dtype.is_float or count < 2:
+        return result
+    with np.errstate(all="ignore"):
+        exact = combine(np.abs) <= grain * 2.0 ** (dtype.fraction_bits + 1)
+        greatest = np.maximum(np.abs(_wide(result)), np.sqrt(combine(np.square)))
+        size = greatest * max(1.0, math.sqrt(count) / 4)
+        return _moved(result, np.where(exact, 0.0, size), dtype)
+
+
+def rounded_reduction(
+    op: Ops, result: Array, value: Array, axes: tuple[int, ...], dtype: DType,
+    keepdims: bool,
+) -> Array:  # fmt: skip
+    """Return a reduction whose terms are combined in another order."""
+    if _roundings.get() is None or not dtype.is_float or op not in (Ops.ADD, Ops.MUL):
+        return result
+    count = math.prod(value.shape[axis] for axis in axes)
+    if op is Ops.MUL:
+        size = np.abs(_wide(result)) * math.sqrt(count) * (count > 1)
+        return _moved(result, size, dtype)
+    wide = _wide(value)
+
+    def combine(of: Callable[[Array], Array]) -> Array:
+        return np.asarray(of(wide).sum(axis=axes, keepdims=keepdims))
+
+    grain = _grain(wide).min(axis=axes, keepdims=keepdims, initial=np.inf)
+    return rounded_sum(result, combine, count, grain, dtype)
+
+
+def is_rounding_otherwise() -> bool:
+    """Return whether operations round otherwise here."""
+    return _roundings.get() is not None
+
+
+def grain_of(array: Array) -> float:
+    """Return a power of two that divides all elements."""
+    return float(_grain(_wide(array)).min(initial=np.inf))
+
+
+def _wide(array: Array) -> Array:
+    return np.asarray(array).astype(np.float64)
+
+
+def _is_exact(op: Ops, result: Array, sources: Sequence[Array], dtype: DType) -> Array:
+    """Return where the result is what arithmetic without rounding gives."""
+    most = 2.0 ** (dtype.fraction_bits + 1)
+    if op is Ops.ADD:
+        a, b = sources
+        return np.abs(a) + np.abs(b) <= np.minimum(_grain(a), _grain(b)) * most
+    if op is Ops.MUL:
+        a, b = sources
+        return _is_product(result, a, b, most)
+    if op in (Ops.FDIV, Ops.RECIP):
+        a, b = sources if op is Ops.FDIV else (np.ones(()), *sources)
+        return np.asarray(_is_product(a, result, b, most) & (result * b == a))
+    if op is Ops.SQRT:
+        (a,) = sources
+        return np.asarray(_is_product(a, result, result, most) & (result * result == a))
+    return np.asarray(result == 0.0)  # a function, whose zeros are exact
+
+
+def _is_product(result: Array, a: Array, b: Array, most: float) -> Array:
+    return np.abs(result) <= _grain(a) * _grain(b) * most
+
+
+def _grain(array: Array) -> Array:
+    """Return the greatest power of two that divides each element; infinity for 0."""
+    fraction, exponent = np.frexp(np.where(np.isfinite(array), array, 0.0))
+    whole = np.ldexp(fraction, 53).astype(np.int64)
+    lowest = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(whole == 0, np.inf, lowest)
+
+
+def _moved(result: Array, size: Array, dtype: DType) -> Array:
+    """Return the result, off by some units in the last place of `size`; where `size` is 0, as it
+    is."""
+    roundings = _roundings.get()
+    assert roundings is not None
+    steps = roundings.random.random(np.shape(result), np.float32) * 2 - 1
+    steps = steps + np.copysign(np.float32(0.5), steps)  # 0.5 to 1.5, up or down
+    unit = np.maximum(size * 2.0**-dtype.fraction_bits, _least(dtype) * (size > 0))
+    wide = _wide(result)
+    ulps = min(1.0, roundings.ulps) if dtype.is_low_precision else roundings.ulps
+    step = steps * roundings.side * ulps * unit
+    moves = np.isfinite(wide) & np.isfinite(step) & (step != 0)
+    own = dtypes.from_numpy(result.dtype)
+    other = cast_array(np.where(moves, wide + step, 0.0), dtypes.float64, own)
+    return np.where(moves, other, result)
+
+
+def _least(dtype: DType) -> float:
+    """Return the least positive number."""
+    return float(np.nextafter(dtype.numpy.type(0), dtype.numpy.type(1)))
+
+
+assert all(OPS[op].python is not None for op in _EXACT)

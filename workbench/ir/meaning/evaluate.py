@@ -14,10 +14,9 @@ import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning import casts
-from workbench.ir.meaning.casts import bitcast_array, cast_array
-from workbench.ir.meaning.roundings import rounded, rounded_reduction
-from workbench.ir.node.constants import constant_of
+from workbench.ir.meaning.closeness import rounded, rounded_reduction
+from workbench.ir.meaning.values import bitcast_array, cast_array, cast_elementwise
+from workbench.ir.node.construct import constant_of
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -52,13 +51,13 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
             result = _in_range(np.asarray(meaning(*values)), node.dtype)
             return _rounded_to(node.dtype, result) if is_rounding(node) else result
         sources = [s.dtype for s in node.src]
-        result = np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
+        result = np.asarray(cast_elementwise(meaning, sources, node.dtype, values))
     return result if is_rounding(node) else rounded(node.op, result, values, node.dtype)
 
 
 def is_rounding(node: UOp) -> bool:
     """Return whether an op is there for its rounding: beside 2**fraction_bits a float has no room
-    for a fraction (`ir/functions/rounding.py`)."""
+    for a fraction (`ir/functions/formulas.py`)."""
     if node.op is not Ops.ADD or not node.dtype.is_float:
         return False
     constants = [c.arg for c in map(constant_of, node.src) if c is not None]

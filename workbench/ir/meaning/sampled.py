@@ -15,9 +15,9 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError, WorkbenchError
-from workbench.ir.meaning.casts import cast_array
 from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementwise, reduce
 from workbench.ir.meaning.interpret import custom_value
+from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 

@@ -16,8 +16,7 @@ import numpy as np
 from workbench.base.display import Printed
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
-from workbench.base.tensor_cores.layout import Fragment
-from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore
+from workbench.base.tensor_cores import TILE_AXES, Fragment, TensorCore
 
 Array = Any  # numpy arrays of any dtype
 TF32_MASK = np.uint32(0xFFFFE000)

@@ -3,18 +3,31 @@
 A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
 closes, those it depends on, and every loop of its consumers that lies outside its innermost
 free range, so that a tile is computed where it is used and not hoisted out as a whole matrix.
+
+Statement placement: the loops of a kernel, and the order of statements and loops in each.
+
+Statements are grouped level by level: those with the same next loop share it, unless one reads
+the other through a value that closes that loop: that is the barrier, and the loop splits there.
+Loop fission at a barrier, tiles and row buffers all follow from this one walk.
+
+The dimensions of a launch: the axes that number work-groups, and those that number work-items of
+a group.
+
+Axes that are open together need dimensions of their own; a device has few, and each has a limit.
+Dimension 0 is the innermost: neighbouring work-items differ in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TypeVar
 
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.memo import memoised
-from workbench.ir.node.ops import Ops
-from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.base.target import Target
+from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.node.uop import KernelInfo, UOp, closed, memoised
 
 STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 
@@ -169,3 +182,196 @@ def kinds(sink: UOp) -> UOp:
             if kind is not axis.axis_kind:
                 changes[axis] = UOp.range(axis.extent, name, kind)
     return sink.substitute(changes) if changes else sink
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
+
+    axis: UOp | None
+    parent: Loop | None
+    body: list[Loop | UOp | Item] = field(default_factory=list)
+
+    def path(self) -> dict[UOp, Loop]:
+        """Return the loops from the outside to this one, by axis."""
+        chain: list[Loop] = []
+        loop: Loop | None = self
+        while loop is not None:
+            chain.append(loop)
+            loop = loop.parent
+        return {x.axis: x for x in reversed(chain) if x.axis is not None}
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """A statement to place, or (`init`) the initialisation of its accumulator."""
+
+    statement: Statement
+    init: bool
+    nest: tuple[UOp, ...]
+    needs: list[Item] = field(default_factory=list)
+    loop: Loop | None = None
+
+    @property
+    def insertion_point(self) -> Loop:
+        """The loop that the item stands in, once it is placed."""
+        assert self.loop is not None
+        return self.loop
+
+    @property
+    def closes(self) -> tuple[UOp, ...]:
+        """The ranges that must end before the value is complete."""
+        return () if self.init else self.statement.own
+
+
+def place_statements(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
+    """Return the root of the loops of a kernel's statements, and the items in them, each after
+    those it depends on."""
+    items = _items(statements)
+    root = Loop(None, None)
+    _fill(root, items, 0)
+    return root, items
+
+
+def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
+    """Return the items, each after those it depends on."""
+    work: dict[UOp, Item] = {}
+    items: list[Item] = []
+    for node, statement in statements.items():
+        item = Item(statement, False, statement.nest, [work[r] for r in statement.reads])
+        if node.op is Ops.REDUCE:
+            init = Item(statement, True, statement.pre)
+            item.needs.append(init)
+            items.append(init)
+        work[node] = item
+        items.append(item)
+    return items
+
+
+def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
+    """Place `items` in `loop`; their first `depth` loops are open already."""
+    pending = dict.fromkeys(items)
+    while pending:
+        ready = [
+            i for i in pending if len(i.nest) == depth and not any(n in pending for n in i.needs)
+        ]
+        for item in ready:
+            item.loop = loop
+            loop.body.append(item)
+            del pending[item]
+        if ready or not pending:
+            continue
+        axis, group = _next_group(pending, depth)
+        inner = Loop(axis, loop)
+        loop.body.append(inner)
+        for item in group:
+            del pending[item]
+        _fill(inner, group, depth + 1)
+
+
+def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]:
+    """Return the next loop and its items: a complete group if there is one; else a part of one:
+    initialisations of accumulators first, then a LOCAL group, then any."""
+    groups: dict[UOp, list[Item]] = {}
+    for item in pending:
+        if len(item.nest) > depth:
+            groups.setdefault(item.nest[depth], []).append(item)
+    joined = {axis: _joinable(axis, group, pending) for axis, group in groups.items()}
+    for axis, group in groups.items():
+        if len(joined[axis]) == len(group):
+            return axis, group
+    for axis, members in joined.items():
+        starts = [i for i in members if i.init]
+        if starts:
+            return axis, starts
+    partial = [(axis, members) for axis, members in joined.items() if members]
+    local = [p for p in partial if p[0].axis_kind is AxisType.LOCAL]
+    return (local or partial)[0]
+
+
+def _joinable(axis: UOp, group: list[Item], pending: dict[Item, None]) -> list[Item]:
+    """Return those of `group` that may share one loop over `axis` now."""
+    members: dict[Item, None] = {}
+    for item in group:
+        waits = [n for n in item.needs if n in pending]
+        if all(n in members and axis not in n.closes for n in waits):
+            members[item] = None
+    return list(members)
+
+
+Axis = TypeVar("Axis", bound=Hashable)
+GROUP_DIMENSIONS = 3
+"""Most dimensions of a work-group, in every language."""
+Dims = list[list[int]]
+"""For each dimension, innermost first, the positions of its axes, outermost first."""
+
+
+def grid_dims(extents: Sequence[int], limits: Sequence[int]) -> Dims | None:
+    """Return the dimensions for loops of these extents (outermost first), neighbours folded where
+    there are more loops than dimensions; None where the limits allow none. As few as possible are
+    folded, those outermost."""
+    count = len(extents)
+    for used in range(min(count, len(limits)), 0, -1):
+        for inner in reversed([*combinations(range(1, count), used - 1)]):
+            cuts = [0, *inner, count]
+            runs = [[*range(a, b)] for a, b in zip(cuts, cuts[1:], strict=False)][::-1]
+            sizes = [math.prod(extents[i] for i in run) for run in runs]
+            if all(n <= most for n, most in zip(sizes, limits, strict=False)):
+                return runs
+    return None if count else []
+
+
+def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
+    """Return the dimension of each axis, given the axes that are open together, outermost first:
+    they have different dimensions. Longer nests choose first, and their innermost axis is
+    dimension 0."""
+    dimension: dict[Axis, int] = {}
+    conflicts: dict[Axis, dict[Axis, None]] = {}
+    ordered = sorted(nests, key=len, reverse=True)
+    for nest in ordered:
+        for axis in nest:
+            conflicts.setdefault(axis, {}).update(dict.fromkeys(a for a in nest if a != axis))
+    for nest in ordered:
+        for axis in reversed(nest):
+            others = {dimension[a] for a in conflicts[axis] if a in dimension}
+            if axis not in dimension:
+                dimension[axis] = next(d for d in range(len(conflicts)) if d not in others)
+    return dimension
+
+
+def by_names(nests: Iterable[tuple[UOp, ...]]) -> Iterator[tuple[UOp, ...]]:
+    """Yield the axes of nests of loops in an order that does not depend on where they stand."""
+    yield from sorted(nests, key=lambda nest: [axis.axis_name for axis in nest])
+
+
+def group_excess(shape: Sequence[int], target: Target) -> str:
+    """Return what a work-group of this shape, innermost first, has too much of for a target,
+    with the numbers; "" where it fits."""
+    if len(shape) > GROUP_DIMENSIONS:
+        return f"a work-group has {len(shape)} dimensions, and {GROUP_DIMENSIONS} fit"
+    items = math.prod(shape)
+    if items > target.group_items:
+        return (
+            f"a work-group has {items:,} work-items, and {target.group_items:,} fit on"
+            f" {target.device}"
+        )
+    for dimension, size, limit in zip("xyz", shape, target.group_limits, strict=False):
+        if size > limit:
+            return (
+                f"a work-group has {size:,} work-items along {dimension}, and {limit:,} fit on"
+                f" {target.device}"
+            )
+    return ""
+
+
+def group_shape(kernel: UOp) -> tuple[int, ...]:
+    """Return the work-items along each dimension of a kernel's work-groups, innermost first."""
+    nests = {
+        tuple(axis for axis in statement.nest if axis.axis_kind.is_work_item)
+        for statement in statements(kernel).values()
+    }
+    dimension = item_dims(by_names(nests))
+    shape = [1] * (1 + max(dimension.values(), default=-1))
+    for axis, place in dimension.items():
+        shape[place] = max(shape[place], axis.extent)
+    return tuple(shape)

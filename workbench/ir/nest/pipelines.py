@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.ir.nest.placement import Item, Loop
-from workbench.ir.node.axis import AxisType
+from workbench.ir.nest.loops import Item, Loop
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 
 

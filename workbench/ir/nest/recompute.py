@@ -23,12 +23,9 @@ from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.loops import kinds
 from workbench.ir.nest.storage import excess
 from workbench.ir.node import construct
-from workbench.ir.node.affine import terms
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.exact_range import exact_range
-from workbench.ir.node.ops import Ops
-from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.exact_range import exact_range, terms
+from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.node.uop import UOp, closed, split_gate
 
 
 def item_kernel(kernel: UOp, target: Target) -> UOp:

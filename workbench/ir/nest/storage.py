@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.base.target import Target
-from workbench.ir.nest.banks import padded
-from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.nest.accesses import padded, shared_tiles
+from workbench.ir.nest.fragments import WarpReduction, warp_reductions
+from workbench.ir.nest.loops import Item, Loop, Statement, place_statements, statements
 from workbench.ir.nest.pipelines import Pipeline, pipelines
-from workbench.ir.nest.placement import Item, Loop, place_statements
-from workbench.ir.nest.shared_tiles import shared_tiles
 from workbench.ir.nest.vectors import Vectors, choose_vectors
-from workbench.ir.nest.warp_reduction import WarpReduction, warp_reductions
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Space
 

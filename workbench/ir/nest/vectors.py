@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from workbench.base.target import Target
 from workbench.ir.nest.loops import Statement
-from workbench.ir.node.affine import terms
+from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 

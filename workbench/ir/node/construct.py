@@ -1,5 +1,8 @@
 """Constructors of nodes by the names of their parts: the only file that knows the order of sources
 and of the parts of an arg. `views.py` has the same names for reading.
+
+Constants: the neutral element of each combining op, and constants of a shape. EXPAND(CONST) is
+one value at every point, and needs no memory.
 """
 
 from __future__ import annotations
@@ -7,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.tensor_cores.layout import Fragment
-from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.ir.node.ops import Ops
+from workbench.base.tensor_cores import Fragment, TensorCore
+from workbench.ir.node.ops import MOVEMENT, REDUCTIONS, Ops
 from workbench.ir.node.uop import Storage, UOp
 from workbench.ir.node.views import LoopRole, Space
 
@@ -160,3 +162,27 @@ def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:
 def in_order(kernel: UOp, order: Iterable[str]) -> UOp:
     """Return a kernel with its loops in `order`, outermost first."""
     return kernel.replace(arg=kernel.arg._replace(order=tuple(order)))
+
+
+def identity(combines: Ops, dtype: DType) -> UOp:
+    """Return what an accumulator of ADD, MUL, MAX or MIN starts from."""
+    return UOp.const(dtype, REDUCTIONS[combines].identity(dtype))
+
+
+def full(shape: tuple[int, ...], value: UOp) -> UOp:
+    """Return the constant `value` at every point of `shape`."""
+    return value if shape == () else UOp(Ops.EXPAND, value.dtype, (value,), shape)
+
+
+def constant_of(node: UOp) -> UOp | None:
+    """Return the CONST that a node is everywhere, or None."""
+    if node.op is Ops.EXPAND and node.src[0].op is Ops.CONST:
+        return node.src[0]
+    return node if node.op is Ops.CONST else None
+
+
+def is_known(node: UOp) -> bool:
+    """Whether a value is a constant under movement ops and casts: no kernel has to run for it."""
+    while node.op in MOVEMENT or node.op in (Ops.CAST, Ops.DETACH):
+        node = node.src[0]
+    return node.op is Ops.CONST

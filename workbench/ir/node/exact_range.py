@@ -3,21 +3,138 @@
 Interval arithmetic forgets that `i // 8 * 8` and `i % 8` are of the same `i`. The parts of a
 sum that share no range are independent, so each is evaluated at every step of its own few ranges,
 and the extremes add up.
+
+Affine index expressions: `4*g0 + u0 + 3` is the sum of {g0: 4, u0: 1} and 3.
+
+An atom is any node but a sum or a product with a constant: a RANGE, a division, a load.
+
+The elements that one gated index touches while some ranges run, as (stride, extent) pairs.
+
+An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
+each is evaluated at every step of its own few ranges; where its values are at equal distances it is
+one step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
+number of values is known. A loaded index is counted as another one at every point.
+
+The values of index expressions for all values of their ranges, as numpy arrays.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from workbench.ir.meaning.evaluate import Array
-from workbench.ir.node.affine import terms
-from workbench.ir.node.index_values import index_values
+from workbench.base.dtypes import dtypes
+from workbench.ir.meaning.evaluate import Array, constant, elementwise
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, gated, split_gate
+
+Terms = dict[UOp, int]
+
+
+def terms(node: UOp) -> tuple[Terms, int]:
+    """Return ({atom: coefficient}, constant) of an integer expression, in order of appearance."""
+    coefficients: Terms = {}
+    constant = 0
+    stack = [(node, 1)]
+    while stack:
+        part, factor = stack.pop()
+        if part.op is Ops.CONST:
+            constant += part.arg * factor
+        elif part.op is Ops.ADD:
+            stack.extend([(part.src[1], factor), (part.src[0], factor)])
+        elif part.op is Ops.MUL and part.src[1].op is Ops.CONST:
+            stack.append((part.src[0], factor * part.src[1].arg))
+        else:
+            coefficients[part] = coefficients.get(part, 0) + factor
+    return {atom: factor for atom, factor in coefficients.items() if factor}, constant
+
+
+def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
+    """Return the one index of an element in memory of `shape`, the last axis next to next; it is
+    valid where all of `indexes` are."""
+    total, valid = UOp.index(0), UOp.const(dtypes.bool, True)
+    for place, extent in zip(indexes, shape, strict=True):
+        index, gate = split_gate(place)
+        total = total * extent + index
+        valid = valid if gate is None else gate if valid.is_const else valid & gate
+    return gated(total, valid)
+
+
+def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
+    """Return the sum as a node, in the order of `parts`, the constant last; an empty sum has the
+    dtype of `zero`."""
+    total: UOp | None = None
+    for atom, factor in parts.items():
+        term = atom if factor == 1 else atom * factor
+        total = term if total is None else total + term
+    if total is None:
+        return zero.like(constant)
+    return total + constant if constant else total
+
+
+def divisor(index: UOp) -> int:
+    """Return a number that divides every value of `index`; 0 divides only zero."""
+    divisors: dict[UOp, int] = {}
+    for node in index.toposort():
+        below = [divisors[s] for s in node.src]
+        if node.op is Ops.CONST and node.dtype.is_int:  # a float may be infinite
+            divisors[node] = abs(int(node.arg))
+        elif node.op is Ops.ADD:
+            divisors[node] = math.gcd(*below)
+        elif node.op is Ops.MUL:
+            divisors[node] = below[0] * below[1]
+        elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
+            divisors[node] = below[0] << int(node.src[1].arg)
+        else:
+            divisors[node] = 1
+    return divisors[index]
+
+
+MOST_AXES = 16
+"""Ranges that are evaluated at once, at most; numpy's limit of dimensions is a little higher."""
+
+
+def index_values(
+    roots: Sequence[UOp], axes: Sequence[UOp], most: int, others_stand: bool = False
+) -> list[Array] | None:
+    """Return the values of expressions at every step of `axes`: arrays that broadcast to their
+    extents. None where they have more than `most` steps, or depend on memory, on a float, or on a
+    range that is not among `axes` (with `others_stand`, such a range is 0)."""
+    if len(axes) > MOST_AXES or math.prod(r.extent for r in axes) > most:
+        return None
+    values: dict[UOp, Array] = {}
+    for node in UOp.sink(*roots).toposort():
+        # A program may round a product and its sum once, numpy rounds twice: of one float there
+        # would be two values, and what is truncated to an index differs by a whole element.
+        if node.dtype.is_float:
+            return None
+        if node.op is Ops.RANGE:
+            if node not in axes and not others_stand:
+                return None
+            values[node] = _steps(node, axes)
+        elif node.op is Ops.CONST:
+            values[node] = constant(node, widen=False)
+        elif node.is_elementwise:
+            values[node] = elementwise(node, [values[s] for s in node.src], widen=False)
+        elif node.op is not Ops.SINK:
+            return None
+    return [values[root] for root in roots]
+
+
+def _steps(axis: UOp, axes: Sequence[UOp]) -> Array:
+    if axis not in axes:
+        return np.array(0, dtypes.index.numpy)
+    shape = [1] * len(axes)
+    shape[axes.index(axis)] = axis.extent
+    return np.arange(axis.extent, dtype=dtypes.index.numpy).reshape(shape)
+
 
 _POINTS = 1 << 18
 """Index values of one independent part that are evaluated, at most."""
-Terms = list[tuple[UOp, int]]
+TermList = list[tuple[UOp, int]]
 
 
 def exact_range(index: UOp) -> tuple[int, int]:
@@ -33,9 +150,9 @@ def exact_range(index: UOp) -> tuple[int, int]:
     return low, high
 
 
-def _groups(parts: dict[UOp, int]) -> list[tuple[frozenset[UOp], Terms]]:
+def _groups(parts: dict[UOp, int]) -> list[tuple[frozenset[UOp], TermList]]:
     """Return the terms grouped so that no two groups share a range."""
-    groups: list[tuple[frozenset[UOp], Terms]] = []
+    groups: list[tuple[frozenset[UOp], TermList]] = []
     for atom, factor in parts.items():
         ranges, group = atom.ranges, [(atom, factor)]
         for other in [g for g in groups if g[0] & ranges]:
@@ -45,7 +162,7 @@ def _groups(parts: dict[UOp, int]) -> list[tuple[frozenset[UOp], Terms]]:
     return groups
 
 
-def _extremes(ranges: frozenset[UOp], group: Terms) -> tuple[int, int]:
+def _extremes(ranges: frozenset[UOp], group: TermList) -> tuple[int, int]:
     if len(group) > 1 or group[0][0].op is not Ops.RANGE:
         axes = sorted(ranges, key=lambda r: r.axis_name)
         total = _sums(axes, group)
@@ -55,7 +172,7 @@ def _extremes(ranges: frozenset[UOp], group: Terms) -> tuple[int, int]:
     return sum(e[0] for e in ends), sum(e[1] for e in ends)
 
 
-def _sums(axes: list[UOp], group: Terms) -> Array | None:
+def _sums(axes: list[UOp], group: TermList) -> Array | None:
     """Return the sum at every step of `axes`, or None where it depends on more than ranges."""
     values = index_values([atom for atom, _ in group], axes, _POINTS)
     if values is None:
@@ -64,3 +181,159 @@ def _sums(axes: list[UOp], group: Terms) -> Array | None:
     for value, (_, factor) in zip(values, group, strict=True):
         total = total + value * factor
     return total
+
+
+TRIED_OUT = 1 << 14
+"""Points of a part that are evaluated, at most."""
+Step = tuple[int, int]
+
+
+class IndexSteps(NamedTuple):
+    """The index as a sum: `start`, `fixed` (its terms in fixed ranges), i * stride with i below
+    each extent, and parts that together have `others` values, or at most that number if not
+    `exact`."""
+
+    steps: tuple[Step, ...]
+    others: int
+    exact: bool
+    start: int
+    fixed: frozenset[tuple[UOp, int]]
+
+
+class _Part(NamedTuple):
+    """Terms and conditions, and the moving ranges that they share with no other part."""
+
+    ranges: frozenset[UOp]
+    terms: tuple[tuple[UOp, int], ...]
+    gates: tuple[UOp, ...]
+
+
+def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
+    """Return the elements that a flat index, gated or not, touches while the ranges `inside` run
+    and all others are fixed."""
+    plain, gate = split_gate(index)
+    coefficients, start = terms(plain)
+    moving = frozenset(inside)
+    fixed = {a: k for a, k in coefficients.items() if a.ranges.isdisjoint(moving)}
+    fixed = {a: k for a, k in fixed.items() if not loads(a)}
+    gates, exact = _conditions(gate, moving)
+    steps: list[Step] = []
+    others = 1
+    for part in _parts([p for p in coefficients.items() if p[0] not in fixed], gates, moving):
+        values = _values(part, moving)
+        if values is None:
+            others, exact = others * _most(part), False
+            continue
+        first, step, count = values
+        start += first
+        if step is None:
+            others *= count
+        elif count > 1:
+            steps.append((step, count))
+        elif not count:
+            others = 0
+    fixed_terms = frozenset(fixed.items())
+    return IndexSteps(tuple(sorted(steps)), others, exact, start, fixed_terms)
+
+
+def loads(node: UOp) -> bool:
+    """Whether a value is read from memory."""
+    return any(n.op is Ops.LOAD for n in node.toposort())
+
+
+def _conditions(gate: UOp | None, moving: frozenset[UOp]) -> tuple[list[UOp], bool]:
+    """Return the conditions of a gate that moving ranges alone decide, and whether these are all;
+    the others count as true."""
+    conditions: list[UOp] = []
+    exact, stack = True, [] if gate is None else [gate]
+    while stack:
+        part = stack.pop()
+        if part.op is Ops.AND:
+            stack.extend(part.src)
+        elif part.ranges <= moving and not loads(part):
+            conditions.append(part)
+        else:
+            exact = False
+    return conditions, exact
+
+
+def _parts(
+    sums: Iterable[tuple[UOp, int]], gates: Iterable[UOp], moving: frozenset[UOp]
+) -> list[_Part]:
+    parts: list[_Part] = []
+    single = [_Part(atom.ranges & moving, ((atom, k),), ()) for atom, k in sums]
+    for part in [*single, *(_Part(gate.ranges, (), (gate,)) for gate in gates)]:
+        for other in [p for p in parts if p.ranges & part.ranges]:
+            parts.remove(other)
+            part = _joined(other, part)
+        parts.append(part)
+    return parts
+
+
+def _joined(one: _Part, other: _Part) -> _Part:
+    ranges, gates = one.ranges | other.ranges, one.gates + other.gates
+    return _Part(ranges, one.terms + other.terms, gates)
+
+
+def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] | None:
+    """Return (the first value, the distance or None where it varies, the number of values) of a
+    part; None where they cannot be enumerated."""
+    narrowed = _narrowed(part)
+    if narrowed is not None:
+        return narrowed
+    axes = sorted(part.ranges, key=lambda r: r.axis_name)
+    roots = [*part.gates, *(atom for atom, _ in part.terms)]
+    arrays = index_values(roots, axes, TRIED_OUT)
+    if arrays is None:
+        return None
+    number = len(part.gates)
+    valid = np.ones([r.extent for r in axes], bool)
+    for gate in arrays[:number]:
+        valid &= gate
+    total = np.zeros(valid.shape, np.int64)
+    for (_, factor), atom in zip(part.terms, arrays[number:], strict=True):
+        total += factor * atom
+    different = np.unique(total[valid])
+    if different.size < 2:
+        return int(different.sum()), 1, different.size
+    gaps = np.diff(different)
+    step = int(gaps[0]) if (gaps == gaps[0]).all() else None
+    return int(different[0]), step, different.size
+
+
+def _narrowed(part: _Part) -> tuple[int, int, int] | None:
+    """Return what `_values` does, for a part of one range of any size that is compared with
+    numbers."""
+    if len(part.ranges) != 1:
+        return None
+    (axis,) = part.ranges
+    low, high = 0, axis.extent
+    for gate in part.gates:
+        if gate.op is not Ops.CMPLT:
+            return None
+        left, right = gate.src
+        if left is axis and right.op is Ops.CONST:
+            high = min(high, int(right.arg))
+        elif right is axis and left.op is Ops.CONST:
+            low = max(low, int(left.arg) + 1)
+        else:
+            return None
+    count = max(0, high - low)
+    if not part.terms:
+        return 0, 1, min(count, 1)
+    if len(part.terms) > 1 or part.terms[0][0] is not axis:
+        return None
+    factor = part.terms[0][1]
+    first = factor * (low if factor > 0 else high - 1)
+    return first, abs(factor), count
+
+
+def _most(part: _Part) -> int:
+    """Return an upper bound of the number of distinct values of a part: one for each point."""
+    points = math.prod(r.extent for r in part.ranges)
+    if not part.terms:
+        return 1
+    span = sum(
+        abs(factor) * (int(atom.bounds[1]) - int(atom.bounds[0])) for atom, factor in part.terms
+    )
+    return min(points, span + 1)

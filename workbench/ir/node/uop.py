@@ -4,6 +4,14 @@ Equal nodes are one object, weakly held, so a graph is a DAG and "same expressio
 Everything else about a node (shape, bounds, open ranges) is derived from its sources, on
 demand and without recursion: graphs are thousands of nodes deep. Source of the idea: hash
 consing (Ershov 1958); one node type for all levels is tinygrad's.
+
+Functions of a whole kernel, memoised as long as the kernel lives, since opts, menus and searches
+call them again and again.
+
+Open ranges: the RANGEs that a value depends on, and the nodes that close them.
+
+A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a node
+closes are a list among its sources; a STAGE closes the ranges of its indexes.
 """
 
 from __future__ import annotations
@@ -11,21 +19,75 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from functools import cache, wraps
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import DeviceError
-from workbench.base.forking import free_lock
+from workbench.base.interrupts import free_lock
 from workbench.base.trace import SCOPES, created, derived_from, observer, replaced
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.bounds import bounds_of
 from workbench.ir.node.operators import Operators
-from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
-from workbench.ir.node.ranges import listed_sources, ranges_of
-from workbench.ir.node.shapes import shape_of
-from workbench.ir.node.views import Space, Views
+from workbench.ir.node.ops import COMPARE, ELEMENTWISE, AxisType, Ops
+from workbench.ir.node.views import Space, Views, shape_of
+
+Node = Any  # a UOp: uop.py imports this file, not the other way round
+
+_NONE: frozenset[Node] = frozenset()
+
+
+def ranges_of(node: Node) -> frozenset[Node]:
+    """Return the open ranges of `node`; those of its sources are known."""
+    if node.op is Ops.RANGE:
+        return frozenset((node,))
+    if not node.src:
+        return _NONE
+    if node.op is Ops.WMMA:
+        return _of_product(node)
+    if node.op is Ops.EXCHANGE:
+        rows, *axes = node.src  # none of these at the linear level
+        return rows.ranges.difference(axes[1:]).union(axes[:1])  # type: ignore[no-any-return]
+    if node.op in (Ops.REDUCE, Ops.END, Ops.STAGE):
+        return node.src[0].ranges.difference(closed(node))  # type: ignore[no-any-return]
+    if len(node.src) == 1:
+        return node.src[0]._ranges  # type: ignore[no-any-return]
+    return _NONE.union(*[s._ranges for s in node.src])
+
+
+def _of_product(node: Node) -> frozenset[Node]:
+    """A WMMA (below the linear level) closes the elements that a lane holds of its operands, and
+    opens those that it holds of the result."""
+    a, b, *elements = node.src
+    operands: frozenset[Node] = a.ranges | b.ranges
+    return operands.difference(elements[1:]).union(elements[:1])
+
+
+def closed(node: Node) -> tuple[Node, ...]:
+    """Return the ranges that a REDUCE, END or STAGE closes, in the order they are listed."""
+    if node.op is Ops.STAGE:
+        ranges = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
+        return tuple(ranges)
+    return node.src[1:]  # type: ignore[no-any-return]
+
+
+def _name(node: Node) -> str:
+    return str(node.axis_name)
+
+
+def listed_sources(node: Node, src: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Return sources for `node` in which the list of a REDUCE or END holds RANGEs only: an
+    expression in it stands for all ranges of the expression, each once."""
+    if node.op not in (Ops.REDUCE, Ops.END):
+        return src
+    listed: dict[Node, None] = {}
+    for source in src[1:]:
+        if source.op is Ops.RANGE:
+            listed[source] = None
+        else:
+            listed.update(dict.fromkeys(sorted(source.ranges, key=_name)))
+    return (src[0], *listed)
+
 
 WrittenOpt = tuple[str, str | int | None, str | int | None]
 """An opt that a user wrote in tensor code: its kind, axis and argument."""
@@ -374,3 +436,20 @@ def leaves(roots: Iterable[UOp], op: Ops) -> Iterator[UOp]:
             if node.op is op and node not in visited:
                 visited.add(node)
                 yield node
+
+
+T = TypeVar("T")
+
+
+def memoised(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
+    """Return `derive`, memoised by node. Callers share its result and must not change it. The
+    result must not refer to the node itself: neither would ever be freed."""
+    cache: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
+
+    @wraps(derive)
+    def derived(node: UOp) -> T:
+        if node not in cache:
+            cache[node] = derive(node)
+        return cache[node]
+
+    return derived

@@ -1,17 +1,90 @@
-"""Applying opts: one predicate with a reason, shared by apply, menus and search."""
+"""Applying opts: one predicate with a reason, shared by apply, menus and search.
+
+The memory budget of a kernel: the memory that it needs, and the memory that a device has.
+
+Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
+the statement tree, to which a loop order may add. Both are checked before lowering; lowering checks
+the second again. A row that the kernel could not hold before an opt need not fit after it.
+
+Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
+
+In a graph they are plain data, (kind, axis, arg) each, so that IR text and files have them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.base.trace import Match, recording, unobserved
-from workbench.ir.node.uop import UOp
-from workbench.ir.opt.amounts import offered
-from workbench.ir.opt.budget import refuse_bytes, refuse_items
+from workbench.ir.nest.fragments import lane_kernel
+from workbench.ir.nest.loops import GROUP_DIMENSIONS, group_excess, group_shape, statements
+from workbench.ir.nest.recompute import item_kernel
+from workbench.ir.nest.storage import excess
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, WrittenOpt, closed
+from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.kinds.padto import PADTO
-from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
+from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, offered, ranges
+
+
+def stage_bytes(kernel: UOp) -> int:
+    """Return the bytes of all stages of a work-group: elements, times the lanes and work-items that
+    have a stage each."""
+    total = 0
+    for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
+        each = [r.extent for r in stage.ranges if _has_its_own(r)]
+        shape = stage.buffers, *stage.memory_shape
+        total += stage.dtype.itemsize * math.prod((*shape, *each))
+    return total
+
+
+def refuse_bytes(opt: Opt, kernel: UOp, next_kernel: UOp, target: Target) -> Refusal | None:
+    """Return why `next_kernel`, which `opt` makes of `kernel`, needs too much memory, or None. Rows
+    that did not fit before are computed where they are read, and so they may be after."""
+    refusal = _refusal(opt, lane_kernel(next_kernel, target), target)
+    before = refusal and _refusal(opt, lane_kernel(kernel, target), target)
+    if before is None:
+        return refusal
+    if _fills_a_row(opt, kernel) and opt.axis not in ranges(item_kernel(kernel, target)):
+        because = f"{opt.axis} fills a row that is computed where it is read: {before.because}"
+        return Refusal(because, "opts before it that share the row, or another axis")
+    return _refusal(opt, item_kernel(next_kernel, target), target)
+
+
+def _fills_a_row(opt: Opt, kernel: UOp) -> bool:
+    axis = ranges(kernel).get(str(opt.axis))
+    stages = (n for n in statements(kernel) if n.op is Ops.STAGE)
+    return any(axis in closed(stage) for stage in stages)
+
+
+def _refusal(opt: Opt, kernel: UOp, target: Target) -> Refusal | None:
+    """Return why the arrays of a kernel do not fit, or None."""
+    needed = stage_bytes(kernel)
+    limit = target.shared_bytes if target.has_groups else target.scratch_bytes
+    if needed <= limit:
+        over = excess(kernel, target)
+        return None if over is None else Refusal(str(over), opt.op.less_memory(over))
+    because = f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
+    return Refusal(because, opt.op.less_memory(None))
+
+
+def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
+    """Return why no work-group of `next_kernel` fits the target, or None."""
+    if not target.has_groups:
+        return None
+    shape = group_shape(lane_kernel(next_kernel, target))
+    because = group_excess(shape, target)
+    if not because:
+        return None
+    is_deep = len(shape) > GROUP_DIMENSIONS
+    return Refusal(because, "a LOCAL or GROUP less" if is_deep else "a smaller amount")
+
+
+def _has_its_own(axis: UOp) -> bool:
+    return axis.axis_kind.is_lane or axis.axis_kind.is_work_item
 
 
 def resolve(kernel: UOp, opt: Opt, target: Target | None = None) -> Opt:
@@ -163,3 +236,56 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
             else:  # the person who registered an opt looks for it
                 opts_by_kernel[outcome] = opt
     return tuple(opts_by_kernel.values()), refused
+
+
+WHY = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
+
+
+def opt_rows(opts: Sequence[Opt]) -> tuple[WrittenOpt, ...]:
+    """Return opts as a graph has them."""
+    return tuple([(opt.op.name, opt.axis, opt.arg) for opt in opts])
+
+
+def opts_from_code(kernel: UOp) -> tuple[Opt, ...] | None:
+    """Return the opts that the code asks for; None where it asks for none in particular.
+
+    Errors: KernelOptError for a kind that this process does not have.
+    """
+    if kernel.arg.opts is None:
+        return None
+    for name, _, _ in kernel.arg.opts:
+        if name not in OptOps.__members__:
+            what, because = f"there is no opt {name}", "it was registered elsewhere"
+            raise KernelOptError(what, because, "workbench.register it here, too")
+    return tuple([Opt(OptOps[name], axis, arg) for name, axis, arg in kernel.arg.opts])
+
+
+def opts_from_code_text(kernel: UOp, target: Target) -> str:
+    """Return which opts the code asks for, and whether they are legal; "" where it asks for none
+    in particular."""
+    try:
+        opts = opts_from_code(kernel)
+        if opts is None:
+            return ""
+        words = ", ".join(map(str, opts)) or "no opts"
+        with_opts_from_code(kernel, opts, target)
+    except KernelOptError as error:
+        return f"{error.what}: {error.because}"
+    return f"contiguous(arg=..) asks for {words}"
+
+
+def with_opts_from_code(
+    kernel: UOp, opts: Sequence[Opt], target: Target
+) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
+    """Return a kernel with the opts that the code asks for, those opts with their axes by name, and
+    the step that says so. Errors: KernelOptError where one is not legal."""
+    applied: list[Opt] = []
+    for opt in opts:
+        try:
+            kernel, named = apply_opt(kernel, opt, target)
+        except KernelOptError as error:
+            what = f"{error.what}, which contiguous(arg=..) asks for"
+            raise KernelOptError(what, error.because, error.hint, error.where) from None
+        applied.append(named)
+    steps = HeuristicSteps((HeuristicStep("from-code", tuple(applied), WHY),))
+    return kernel, tuple(applied), steps

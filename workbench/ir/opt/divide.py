@@ -14,7 +14,7 @@ from workbench.base.target import Target
 from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.loops import kinds, statements
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.rules.index import SIMPLIFY_AXES

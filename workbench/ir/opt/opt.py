@@ -2,6 +2,10 @@
 
 An OptKind is one record with all facts of a kind. `OptOps` has the kinds by name; `table.py` lists
 those of the package, and users may add their own.
+
+The legal amounts that a refusal proposes, by the predicate that checks opts.
+
+Families of axes: the parts into which opts have split one axis.
 """
 
 from __future__ import annotations
@@ -14,12 +18,11 @@ import numpy as np
 
 from workbench.base.errors import RegisterError
 from workbench.base.target import Target
+from workbench.base.trace import unobserved
 from workbench.ir.nest.storage import Excess
-from workbench.ir.node.affine import terms
-from workbench.ir.node.axis import AXIS_ORDER, AxisType
-from workbench.ir.node.memo import memoised
-from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.exact_range import terms
+from workbench.ir.node.ops import AXIS_ORDER, AxisType, Ops
+from workbench.ir.node.uop import UOp, memoised, split_gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,3 +265,57 @@ def ranges(kernel: UOp) -> Mapping[str, UOp]:
 def axes(kernel: UOp) -> tuple[Axis, ...]:
     """Return the axes of a kernel: by kind, then in loop order."""
     return tuple(Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values())
+
+
+LARGEST = 64
+"""The largest amount that a hint lists: larger ones are often legal, too, but a hint is short."""
+
+
+def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
+    """Return the legal amounts of `opt` on its axis of `extent` elements as a hint, with the
+    nearest one in an opt: 'UPCAST("g1", 4) (legal here: 2, 4, 8, 16)'."""
+
+    def of(amount: int) -> Opt:
+        return Opt(opt.op, opt.axis, amount)
+
+    tried = range(2, min(extent, LARGEST) + 1)
+    legal = [n for n in tried if extent % n == 0 and is_legal(of(n))]
+    if legal:
+        target = opt.arg if isinstance(opt.arg, int) and opt.arg else extent
+        nearest = min(legal, key=lambda n: abs(n - target))
+        return f"{of(nearest)}   (legal here: {', '.join(map(str, legal))})"
+    if is_legal(of(0)):
+        return f"{of(0)}   (legal here: {extent}, the whole axis)"
+    return "another axis (no amount is legal here)"
+
+
+Family = tuple[str, ...]
+
+
+def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
+    """Return the axes of `kernel` with `opts` (legal ones, by name) in families: those that an
+    axis of the plain kernel was split into, the outer part first; what else opts add stands
+    alone. After UPCAST("g0", 4) and LOCAL("g0", 2) they are (g0, l0, u0) and (r0).
+    """
+    groups = [[name] for name in ranges(kernel)]
+    for opt in opts:
+        with unobserved():
+            changed = opt.op.apply(kernel, opt)
+        before, after = ranges(kernel), ranges(changed)
+        family = next((names for names in groups if opt.axis in names), None)
+        for name in [n for n in after if n not in before]:
+            if family is not None and after[name].axis_kind is _part(opt, before):
+                family.insert(family.index(str(opt.axis)) + 1, name)
+            else:
+                groups.append([name])
+        # the name of a removed axis is free, and another axis may get it
+        groups = [[n for n in names if n in after] for names in groups]
+        kernel = changed
+    return tuple(tuple(names) for names in groups if names)
+
+
+def _part(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:
+    """Return the kind of the part that an opt splits off its axis, None where it splits none."""
+    if opt.op.argument != "amount":
+        return None
+    return opt.op.makes or axes[str(opt.axis)].axis_kind

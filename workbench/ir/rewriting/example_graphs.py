@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
 F = dtypes.float32

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.base.display import Printed
-from workbench.base.words import cut
+from workbench.base.errors import cut
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, Way, fits_kind, op_names
 from workbench.ir.rewriting.rewrite import Rule, RuleSet

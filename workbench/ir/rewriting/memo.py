@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from workbench.base.forking import free_lock
+from workbench.base.interrupts import free_lock
 from workbench.ir.rewriting.rewrite import rules_in_force
 
 T = TypeVar("T")

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, NoReturn
 
-from workbench.base.arguments import require
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import DTypeError, WorkbenchError
+from workbench.base.errors import DTypeError, WorkbenchError, require
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 

@@ -19,10 +19,8 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
-from workbench.base.arguments import require
-from workbench.base.errors import EndlessRewrite, WorkbenchError
-from workbench.base.forking import once
-from workbench.base.interrupts import scope
+from workbench.base.errors import EndlessRewrite, WorkbenchError, require
+from workbench.base.interrupts import once, scope
 from workbench.base.source import SourceLine
 from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops

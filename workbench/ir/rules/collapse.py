@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node import construct
-from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.exact_range import from_terms, terms
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.rewriting.passes import Pass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from workbench.ir.node import construct
-from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.exact_range import from_terms, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from workbench.ir.node.constants import constant_of, full, identity
+from workbench.ir.node.construct import constant_of, full, identity
 from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, op, var

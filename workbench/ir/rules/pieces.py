@@ -12,8 +12,8 @@ from itertools import product
 from typing import NamedTuple
 
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.ir.rules.strides import LINEAR, Strided, whole
 
 Box = tuple[tuple[int, int], ...]

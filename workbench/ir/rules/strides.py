@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 
 LINEAR = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.EXPAND})
 """Movement that adds no padding."""

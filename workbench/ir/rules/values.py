@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.ir.meaning.casts import elementwise
+from workbench.ir.meaning.values import cast_elementwise as elementwise
 from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, literal, op, var

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import scope
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, plural
 from workbench.base.trace import Match, PassStep, derived_from, tentative
-from workbench.base.words import plural
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import advice, applied
 from workbench.ir.schedule.decide import devices_of, outputs_of
-from workbench.ir.schedule.item import ScheduleItem, base
-from workbench.ir.schedule.plan import SchedulePlan
+from workbench.ir.schedule.plan import ScheduleItem, SchedulePlan, base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES, Loops, opened, using
 from workbench.ir.verify.custom import custom_kernel
 

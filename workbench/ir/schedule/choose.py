@@ -8,8 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import CASTS, MOVEMENT, Ops
+from workbench.ir.node.ops import CASTS, MOVEMENT, AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, Access
 from workbench.ir.schedule.cost import (
@@ -26,8 +25,7 @@ from workbench.ir.schedule.cost import (
     compares_positions,
     rounds_in_order,
 )
-from workbench.ir.schedule.item import Decision
-from workbench.ir.schedule.plan import OutputGroup
+from workbench.ir.schedule.plan import Decision, OutputGroup
 from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
 
 MAX_READS = 16

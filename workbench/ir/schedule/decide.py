@@ -23,10 +23,8 @@ from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.schedule.access import Access, push
 from workbench.ir.schedule.choose import Facts, choose
 from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
-from workbench.ir.schedule.item import base
-from workbench.ir.schedule.outputs.groups import output_groups
-from workbench.ir.schedule.outputs.ranges import SharedRanges, fitting
-from workbench.ir.schedule.plan import SchedulePlan
+from workbench.ir.schedule.outputs import SharedRanges, fitting, output_groups
+from workbench.ir.schedule.plan import SchedulePlan, base
 from workbench.ir.schedule.products import separations
 from workbench.ir.verify.custom import custom_kernel
 

@@ -1,15 +1,106 @@
-"""The plan of a schedule: the stored values, the fused values, and the outputs of each kernel."""
+"""The plan of a schedule: the stored values, the fused values, and the outputs of each kernel.
+
+The result of scheduling: items to run in order, and the decisions that led to them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.base.words import plural
+from workbench.base.errors import plural
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
-from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.staging import Staging
+
+
+def base(node: UOp) -> UOp:
+    """Return the value under RESHAPEs and DETACHs: the memory is the same."""
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
+        node = node.src[0]
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why a value is stored or fused. `estimates` are the numbers that decided, or, where a user
+    `forced` the decision, those that would have."""
+
+    name: str
+    node: UOp
+    stored: bool
+    reason: str
+    estimates: Mapping[str, float] = field(default_factory=dict)
+    forced: bool = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        estimates = ", ".join(f"{k} {v:,.0f}" for k, v in self.estimates.items())
+        node = self.node
+        name = node.name if node.op is Ops.CUSTOM else node.op.name.lower()
+        value = f"{name} {list(node.shape)}"
+        what = f"{self.name} {value}: {self.reason}"
+        return what + (f" ({estimates})" if estimates else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleItem:
+    """One thing to run: a kernel, or (kernel None) a copy between devices.
+
+    `buffers` are BUFFER nodes by PARAM slot (of a copy: the target, then the source); `nodes` are
+    the tensor-level values that the item computes, one per output, and `decisions` the reasons why
+    they are stored.
+    """
+
+    kernel: UOp | None
+    buffers: tuple[UOp, ...]
+    nodes: tuple[UOp, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The slots of the BUFFERs that the item writes."""
+        return (0,) if self.kernel is None else self.kernel.outputs
+
+    @property
+    def outputs(self) -> tuple[UOp, ...]:
+        """The BUFFERs that the item writes."""
+        return tuple([self.buffers[slot] for slot in self.slots])
+
+    @property
+    def inputs(self) -> tuple[UOp, ...]:
+        """The BUFFERs that the item reads."""
+        written = self.slots
+        return tuple([b for slot, b in enumerate(self.buffers) if slot not in written])
+
+    def computed(self, ends: set[UOp]) -> list[UOp]:
+        """Return the nodes that the item computes: from its values down to `ends`, the values that
+        other items store."""
+        stops = ends.difference(self.nodes)
+        nodes = UOp.sink(*self.nodes).toposort(lambda n: n not in stops)
+        return [n for n in nodes if n not in stops and n.op is not Ops.SINK]
+
+    @property
+    def device(self) -> str:
+        """The device that the item runs on."""
+        return self.outputs[0].device
+
+    def __repr__(self) -> str:
+        what = "copy" if self.kernel is None else self.kernel.arg.name
+        why = "; ".join(dict.fromkeys([d.reason for d in self.decisions]))
+        return f"ScheduleItem({what}, {len(self.buffers)} buffers: {why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All items in execution order; `stored` maps each stored value to its BUFFER."""
+
+    items: tuple[ScheduleItem, ...]
+    stored: Mapping[UOp, UOp]
+    decisions: tuple[Decision, ...]
 
 
 @dataclass(slots=True, repr=False)

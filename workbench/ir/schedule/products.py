@@ -17,7 +17,7 @@ from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
 from workbench.ir.schedule.cost import LAUNCH_COST, STORE_COST, UNTILED_COST, is_product, reducing
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 
 
 class Member(NamedTuple):

@@ -15,9 +15,8 @@ from types import MappingProxyType
 from workbench.base.interrupts import scope
 from workbench.base.trace import derived_from, replaced
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.constants import identity
-from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.construct import identity
+from workbench.ir.node.ops import ELEMENTWISE, AxisType, Ops
 from workbench.ir.node.uop import UOp, gated, invalid, split_gate
 from workbench.ir.rewriting.patterns import Pat, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet

@@ -1,29 +1,142 @@
-"""Scheduling: from tensor expressions to kernels in execution order."""
+"""Scheduling: from tensor expressions to kernels in execution order.
+
+Splitting large reductions to few values: partial reductions, then a reduction of their results.
+
+A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot be
+stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
+errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
+
+Merging axes: two neighbouring loops become one where every buffer is walked as by one loop.
+
+An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. Tried by
+substitution: m // n for the outer axis, m % n for the inner; kept where simplification leaves
+no more divisions than there were. Source of the idea: axis coalescing (ISL, TVM's fuse).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.base.trace import Match
+from workbench.base.trace import Match, PassStep, note_steps, tentative
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
-from workbench.ir.node.constants import is_known
+from workbench.ir.node.construct import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.patterns import op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
-from workbench.ir.rules.index import SIMPLIFY_INDEX
+from workbench.ir.rules.index import SIMPLIFY_AXES, SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.access import ranges_from_0
 from workbench.ir.schedule.build import build, named
+from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 from workbench.ir.schedule.decide import NOTHING_FORCED, decide
-from workbench.ir.schedule.item import Schedule, ScheduleItem
-from workbench.ir.schedule.item import base as base
-from workbench.ir.schedule.merge import merge_axes
+from workbench.ir.schedule.plan import Schedule, ScheduleItem
+from workbench.ir.schedule.plan import base as base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
-from workbench.ir.schedule.split import SPLIT_RULES
+
+MERGE_LOOPS = PassStep(
+    "merge-loops", "Two neighbouring loops that walk every buffer as one are one loop."
+)
+
+
+def merge_axes(kernel: UOp) -> UOp:
+    """Return `kernel` with every pair of axes merged that one loop can walk."""
+    merges: list[tuple[UOp, UOp, UOp, UOp]] = []
+    changed = True
+    while changed:
+        changed = False
+        axes = {n.axis_name: n for n in kernel.toposort() if n.op is Ops.RANGE}
+        order = [axes[name] for name in kernel.arg.order]
+        for outer, inner in zip(order, order[1:], strict=False):
+            merged = _merged(kernel, outer, inner)
+            if merged is not None:
+                merges.append((outer, inner, kernel, merged))
+                kernel, changed = merged, True
+                break
+    if merges:
+        note_steps(lambda: [_step(*merge) for merge in merges])
+    return kernel
+
+
+def _step(outer: UOp, inner: UOp, before: UOp, after: UOp) -> Match:
+    names, sizes = zip(*[(a.axis_name, a.extent) for a in (outer, inner)], strict=True)
+    about = f"{' and '.join(names)}: {sizes[0]} times {sizes[1]} is {sizes[0] * sizes[1]}"
+    return Match(MERGE_LOOPS.at(about), before, after)
+
+
+def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
+    if outer.axis_kind is not inner.axis_kind or not _closed_together(kernel, outer, inner):
+        return None
+    size = inner.extent
+    both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
+    order = [name for name in kernel.arg.order if name != inner.axis_name]
+    with tentative(kernel) as part:
+        tried = kernel.substitute({outer: both // size, inner: both % size})
+        tried = construct.in_order(tried, order)
+        simple = SIMPLIFY_AXES(tried)
+        if _divisions(simple) > _divisions(kernel):
+            return None
+        part.after = simple
+    return named(kinds(simple))
+
+
+def _closed_together(kernel: UOp, outer: UOp, inner: UOp) -> bool:
+    """Whether every list of ranges that has one of the two has both."""
+    for node in kernel.toposort():
+        if node.op in (Ops.REDUCE, Ops.END) and (outer in node.src) != (inner in node.src):
+            return False
+    return True
+
+
+def _divisions(kernel: UOp) -> int:
+    return sum(n.op in (Ops.IDIV, Ops.MOD) for n in kernel.toposort())
+
+
+PARTS = 256
+"""Most partial results per result."""
+FEWEST_PARTS = 16
+"""Fewest partial results per result: fewer would not occupy the cores of a large machine."""
+
+
+def is_large(n: UOp, x: UOp) -> bool:
+    """Whether the reduction is long enough, and its results few enough, to share the work out."""
+    return x.size >= SPLIT_WORK and 0 < n.size <= FEW_RESULTS
+
+
+def split(n: UOp, x: UOp) -> UOp | None:
+    """A large reduction is a reduction of partial ones, each over a stretch of one axis."""
+    axes = n.reduced_axes
+    for axis in sorted(axes):
+        parts = _divisor(x.shape[axis])
+        if parts:
+            break
+    else:
+        return None
+    shape = (*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :])
+    stretches = UOp(Ops.RESHAPE, x.dtype, (x,), shape)
+    inner = tuple(a + (a >= axis) for a in sorted(axes))
+    partial = construct.reduce_axis(stretches, inner, n.combines)
+    ones = tuple(1 if a in axes and a != axis else s for a, s in enumerate(x.shape))
+    rows = (*ones[:axis], parts, *ones[axis + 1 :])
+    row = UOp(Ops.RESHAPE, x.dtype, (partial,), rows)
+    return construct.reduce_axis(row, (axis,), n.combines)
+
+
+def _divisor(size: int) -> int:
+    """Return the largest divisor of `size` between FEWEST_PARTS and PARTS, or 0."""
+    return next((d for d in range(PARTS, FEWEST_PARTS - 1, -1) if size % d == 0), 0)
+
+
+SPLIT_RULES = RuleSet(
+    "split-reductions",
+    [Rule("split-reduction", op(Ops.REDUCE_AXIS, var("x"), name="n"), split, where=is_large)],
+)
+
 
 SIMPLIFY_TENSOR = Pass(
     "simplify-tensor", "Constants are folded and movement that moves nothing is gone.", TENSOR_RULES

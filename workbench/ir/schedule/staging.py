@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from workbench.base.sequences import common_prefix
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
 

@@ -15,12 +15,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import ParseError
-from workbench.base.tensor_cores.layout import Fragment
-from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.base.words import cut
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.base.errors import ParseError, cut
+from workbench.base.tensor_cores import Fragment, TensorCore
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
 from workbench.ir.node.views import WrittenCode
 from workbench.ir.text.printer import RESERVED

@@ -21,10 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.tensor_cores.layout import Fragment
-from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.base.tensor_cores import Fragment, TensorCore
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
 from workbench.ir.node.views import WrittenCode
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from workbench.base.errors import ParseError, VerifyError
-from workbench.ir.nest.footprint import Touched, touched
+from workbench.ir.nest.estimates import Touched, touched
 from workbench.ir.nest.loops import statements
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, gated, leaves, split_gate
+from workbench.ir.node.uop import UOp, closed, gated, leaves, split_gate
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.bounds_check import bounds_checked

@@ -10,9 +10,8 @@ from collections import Counter
 from typing import get_args
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.exact_range import exact_range
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.node.views import LoopRole, Space, WrittenCode
 from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces, shuffle

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
-from workbench.base.tensor_cores.layout import NO_AXIS, Fragment
-from workbench.base.tensor_cores.tensor_core import TensorCore, misfit
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
+from workbench.base.tensor_cores import NO_AXIS, Fragment, TensorCore, misfit
+from workbench.ir.node.ops import OPS, REDUCTIONS, AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import brief
 

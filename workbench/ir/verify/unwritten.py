@@ -15,8 +15,7 @@ import numpy as np
 
 from workbench.base.errors import VerifyError
 from workbench.ir.meaning.evaluate import Array
-from workbench.ir.node.affine import terms
-from workbench.ir.node.index_values import index_values
+from workbench.ir.node.exact_range import index_values, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 

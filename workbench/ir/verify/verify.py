@@ -4,6 +4,8 @@
 
 The tables are in tensor.py, kernel.py (kernel and lowered) and linear.py; rules of all levels come
 from the op table (rows.py).
+
+Guarded indexes: in an IF, an index may be out of bounds where the condition is false.
 """
 
 from __future__ import annotations
@@ -11,15 +13,78 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from workbench.base.errors import VerifyError
+from workbench.ir.node.exact_range import index_values
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.text.printer import brief
-from workbench.ir.verify.guarded import IN_IF, check_guarded, guarded_indexes
 from workbench.ir.verify.kernel import KERNEL, LOWERED
 from workbench.ir.verify.linear import LINEAR, verify_linear
 from workbench.ir.verify.rows import Spec, Table, require
 from workbench.ir.verify.tensor import TENSOR
+
+_POINTS = 1 << 18
+"""Positions of an index that are tried, at most."""
+IN_IF: Table = {
+    op: tuple(spec for spec in specs if spec.name != "in-bounds") for op, specs in LOWERED.items()
+}
+"""The rules of the lowered level for these indexes."""
+
+
+def guarded_indexes(block: UOp) -> dict[UOp, list[UOp]]:
+    """Return the INDEXes that stand only in IFs of a tree, each with the conditions there."""
+    inside: dict[UOp, list[UOp]] = {}
+    outside: set[UOp] = set()
+    pending: list[tuple[UOp, tuple[UOp, ...]]] = [(n, ()) for n in block.src]
+    while pending:
+        node, conditions = pending.pop()
+        if node.op is Ops.IF:
+            more = (*conditions, node.condition)
+            pending += [(child, more) for child in node.body]
+        elif node.op is Ops.LOOP:
+            pending += [(child, conditions) for child in node.body]
+        else:
+            for index in (n for n in node.toposort() if n.op is Ops.INDEX):
+                if conditions:
+                    inside.setdefault(index, []).append(_all(conditions))
+                else:
+                    outside.add(index)
+    return {n: where for n, where in inside.items() if n not in outside}
+
+
+def check_guarded(guarded: dict[UOp, list[UOp]]) -> None:
+    """Raise VerifyError for an index that leaves its memory where its conditions hold."""
+    for index, where in guarded.items():
+        for condition in dict.fromkeys(where):
+            _check(index, condition)
+
+
+def _all(conditions: tuple[UOp, ...]) -> UOp:
+    condition = conditions[0]
+    for another in conditions[1:]:
+        condition = condition & another
+    return condition
+
+
+def _check(index: UOp, condition: UOp) -> None:
+    sizes = index.memory.param.memory_shape
+    for part, size in zip(index.indexes, sizes, strict=True):
+        position, gate = split_gate(part)
+        if gate is not None or position.op is Ops.INVALID:
+            continue
+        axes = sorted(UOp.sink(position, condition).ranges, key=lambda r: r.axis_name)
+        values = index_values([position, condition], axes, _POINTS)
+        if values is not None:
+            at, holds = values
+            if np.any(holds & ((at < 0) | (at >= size))):
+                raise VerifyError(
+                    f"in-bounds: an index leaves its {size} elements",
+                    "the condition of the IF around it holds there",
+                    where=brief(index),
+                )
+
 
 __all__ = ["LEVELS", "Level", "Spec", "verify"]
 

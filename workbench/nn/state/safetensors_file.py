@@ -16,14 +16,13 @@ import numpy as np
 from msgspec import Struct
 
 from workbench.backends.memory import Bytes
-from workbench.base.arguments import require
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import FileError
+from workbench.base.errors import FileError, require
 from workbench.base.files import part_file
-from workbench.base.libraries import library
+from workbench.base.installation import library
 from workbench.base.typed import Count, json_value, typed
-from workbench.nn.state.adopted_tensor import tensor_over
 from workbench.nn.state.byte_reader import Source, source_bytes
+from workbench.nn.state.load_state import tensor_over
 from workbench.tensor.operands.arguments import MOST_AXES, short
 from workbench.tensor.operands.refuse import where
 from workbench.tensor.tensor import Tensor

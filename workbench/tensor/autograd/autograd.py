@@ -9,20 +9,19 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 from weakref import ref
 
+from workbench.base.errors import type_name
 from workbench.base.source import calls
-from workbench.base.words import type_name
-from workbench.ir.gradient.backward import Backward, NoGradient, backward
-from workbench.ir.gradient.custom import with_gradient
-from workbench.ir.gradient.merged import MergedGraph
-from workbench.ir.gradient.occurrences import alias
-from workbench.ir.gradient.steps import is_on
-from workbench.ir.node.constants import full, is_known
+from workbench.ir.gradient.backward import Backward, NoGradient, backward, is_on
+from workbench.ir.gradient.occurrences import MergedGraph, alias, with_gradient
+from workbench.ir.node.construct import full, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
-from workbench.tensor.autograd.custom import custom_gradient
 from workbench.tensor.autograd.leaves import (
     GradientState,
+    Training,
+    detached,
+    flow,
     leads_to_leaf,
     leads_to_lost_leaf,
     leaf_node,
@@ -35,8 +34,12 @@ from workbench.tensor.autograd.leaves import (
     own_node,
     plain_value,
 )
-from workbench.tensor.autograd.lines import BackwardPass, GradientDerivation, line_of_node
-from workbench.tensor.autograd.modes import Training, detached, flow
+from workbench.tensor.autograd.lines import (
+    BackwardPass,
+    GradientDerivation,
+    custom_gradient,
+    line_of_node,
+)
 from workbench.tensor.autograd.origins import is_computed_from
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import flag, short

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, ref
 from workbench.backends.native.host_memory import HOST
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import base
+from workbench.ir.schedule.plan import base
 from workbench.tensor.autograd.leaves import leaf_of, lets_through, plain_value
 from workbench.tensor.base import Base, tensors_alive
 

@@ -1,4 +1,7 @@
-"""Tensors of computed numbers, which need no memory and no kernel until they are stored."""
+"""Tensors of computed numbers, which need no memory and no kernel until they are stored.
+
+Constants and memory in the shape of another tensor, on its device.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Any, Self
 from workbench.backends.device import Device
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.ir.node import construct
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base, canonical
 from workbench.tensor.files import is_file, new_file
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import number, whole
-from workbench.tensor.operands.axes import sizes
+from workbench.tensor.operands.axes import numbered, position_dtype, sizes
 from workbench.tensor.operands.broadcast import (
     cast_to,
     constant,
@@ -24,7 +27,6 @@ from workbench.tensor.operands.broadcast import (
     wide_dtype,
 )
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _uids = counter()
@@ -226,3 +228,88 @@ def _steps(start: float, stop: float, step: float) -> int:
 
 def _rank(dtype: DType) -> tuple[bool, int]:
     return dtype.is_float, dtype.bits
+
+
+class Likes(Creation):
+    """const_like, full_like, zeros_like, ones_like, empty_like; const, invalids.
+
+    Dtypes: this tensor's, unless `dtype` is given. Its device, unless `device` is.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def const(
+        cls, b: Const, dtype: DType | str | None = None, *, requires_grad: bool | None = None
+    ) -> Self:
+        """Return the number `b` as a tensor without axes. Dtypes: as `full`."""
+        return cls.full((), number(b, "const: b"), dtype)._leaf_if(requires_grad)
+
+    @classmethod
+    def invalids(
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Return `empty(*shape)`. Also known as: tinygrad invalids."""
+        return cls.empty(sizes(shape, "invalids"), dtype=dtype, device=device)._leaf_if(
+            requires_grad
+        )
+
+    def const_like(
+        self, b: Const, dtype: DType | str | None = None, *, requires_grad: bool | None = None
+    ) -> Self:
+        """Return the number `b` in this tensor's shape."""
+        return self.full_like(number(b, "const_like: b"), dtype)._leaf_if(requires_grad)
+
+    def full_like(
+        self,
+        fill_value: Const,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        buffer: bool = True,
+        *,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Return `fill_value` in this tensor's shape.
+
+        It is a constant, which needs no memory; `buffer` is there for tinygrad's calls.
+        """
+        kind = self.dtype if dtype is None else dtype
+        place = self._device if device is None else device
+        value = number(fill_value, "full_like: fill_value")
+        return self.full(self.shape, value, kind, place)._leaf_if(requires_grad)
+
+    def zeros_like(
+        self,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Return zeros in this tensor's shape."""
+        return self.full_like(0, dtype, device)._leaf_if(requires_grad)
+
+    def ones_like(
+        self,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Return ones in this tensor's shape."""
+        return self.full_like(1, dtype, device)._leaf_if(requires_grad)
+
+    def empty_like(
+        self,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Return uninitialised memory in this tensor's shape."""
+        kind = self.dtype if dtype is None else dtype
+        place = self._device if device is None else device
+        return self.empty(self.shape, dtype=kind, device=place)._leaf_if(requires_grad)

@@ -3,36 +3,173 @@
 The numbers are those of tinygrad 0.14 after the same seed: `rand` and what is computed of it bit
 for bit, `randn` to within 1e-6. A kernel reads its key from memory, so that calls of one shape run
 the same kernel.
+
+Random words of 32 bits: a stream for each device, from which each draw takes the next ones.
+
+A draw of n words has a key: threefry of its place in the stream, under the seed. Let h be half of
+n, rounded up. Word i of the draw is the first word of threefry of the counter (i, i + h), and word
+h + i the second one. With the same seed these are the bits of tinygrad 0.14.
+
+Threefry: random bits as a function of a counter and a key, without state.
+
+Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from operator import add, lshift
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.interrupts import scope
+from workbench.base.interrupts import free_lock, scope
 from workbench.execution.buffers import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import canonical
 from workbench.tensor.creation.creation import Creation
-from workbench.tensor.creation.random_words import Stream, places, words_at
-from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.movement.movement import reshaped, shrunk
 from workbench.tensor.operands.arguments import flag, number, short, whole
-from workbench.tensor.operands.axes import sizes
+from workbench.tensor.operands.axes import numbered, sizes
 from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+Word = TypeVar("Word", UOp, int)
+Block = tuple[Word, Word]
+"""Two words of 32 bits."""
+
+_ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+PARITY = 0x1BD11BDA
+_ROUNDS = 20
+_WORD = 0xFFFFFFFF
+
+
+def threefry2x32(counter: Block[UOp], key: Block[UOp]) -> Block[UOp]:
+    """Return two words of random bits for a counter under a key.
+
+    Shapes: all equal. Dtypes: uint32.
+    """
+    return _threefry(counter, key, add, lshift)
+
+
+def threefry2x32_of_integers(counter: Block[int], key: Block[int]) -> Block[int]:
+    """Return what `threefry2x32` does, of Python's integers from 0 to 2**32 - 1."""
+    return _threefry(counter, key, lambda a, b: (a + b) & _WORD, lambda a, by: (a << by) & _WORD)
+
+
+def _threefry(
+    counter: Block[Word],
+    key: Block[Word],
+    plus: Callable[[Word, Any], Word],
+    shifted: Callable[[Word, int], Word],
+) -> Block[Word]:
+    keys: tuple[Any, ...] = (*key, key[0] ^ key[1] ^ PARITY)
+    x, y = plus(counter[0], keys[0]), plus(counter[1], keys[1])
+    for step in range(_ROUNDS):
+        by = _ROTATIONS[step % 8]
+        x = plus(x, y)
+        y = (shifted(y, by) | y >> (32 - by)) ^ x
+        if step % 4 == 3:
+            turn = step // 4 + 1
+            x = plus(x, keys[turn % 3])
+            y = plus(plus(y, keys[(turn + 1) % 3]), turn)
+    return x, y
+
+
+LONGEST = 0xFFFFFFFF
+"""The most words of one key; a longer draw has several."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the stream of one device stands: what its keys begin with, and words taken."""
+
+    prefix: int
+    position: int = 0
+
+
+class Stream:
+    """The seed, and for each device the words taken since it was set.
+
+    Devices count in the order in which they draw, and draw different words: the stream of the first
+    one does not depend on its name.
+    """
+
+    def __init__(self) -> None:
+        self.lock = free_lock()
+        self.restart(0)
+
+    def restart(self, seed: int) -> None:
+        """Begin anew. Of `seed` the low 32 bits count."""
+        with self.lock:
+            self.seed = seed & 0xFFFFFFFF
+            self._places: dict[str, _Place] = {}
+
+    @property
+    def position(self) -> int:
+        """The words taken on all devices since the seed was set."""
+        return sum(place.position for place in self._places.values())
+
+    def take(self, device: str, count: int) -> list[Block[int]]:
+        """Take `count` words of the stream of `device`; return their keys."""
+        with self.lock:
+            if device not in self._places:
+                self._places[device] = _Place(_prefix(len(self._places)))
+            place, seed = self._places[device], self.seed
+            first = place.position
+            place.position += count
+        return [
+            threefry2x32_of_integers(
+                (start & 0xFFFFFFFF, start >> 32 & 0xFFFFFFFF), (place.prefix, seed)
+            )
+            for start in range(first, first + max(1, count), LONGEST)
+        ]
+
+
+def words_at(keys: UOp, place: UOp, count: int) -> UOp:
+    """Return the words at `place` of a draw of `count` words.
+
+    Shapes: `place` has one axis; `keys` is flat, two words for each key. Dtypes: `place` is as
+    `places` returns it; keys and words are uint32.
+    """
+    words = _of_key(keys, 0, place, min(count, LONGEST))
+    for first in range(LONGEST, count, LONGEST):
+        size = min(count - first, LONGEST)
+        later = _of_key(keys, 2 * (first // LONGEST), place - first, size)
+        words = (place < first).where(words, later)
+    return words
+
+
+def places(count: int, words: int) -> UOp:
+    """Return 0, 1, .. count - 1, in a type that counts `words`."""
+    return numbered(count, dtypes.uint32 if words <= LONGEST else dtypes.int64)
+
+
+def _of_key(keys: UOp, first: int, place: UOp, count: int) -> UOp:
+    half = (count + 1) // 2
+    is_second = place >= half
+    low = is_second.where(place - half, place).cast(dtypes.uint32)
+    key = [expanded(shrunk(keys, ((i, i + 1),)), place.shape) for i in (first, first + 1)]
+    a, b = threefry2x32((low, low + half), (key[0], key[1]))
+    return is_second.where(b, a)
+
+
+def _prefix(number: int) -> int:
+    """Return the first word of the keys of the device that was number `number` to draw."""
+    digest = hashlib.sha256(number.to_bytes(4, "big")).digest()
+    return int.from_bytes(digest[-4:], "big")
+
 
 Draw = Callable[[UOp, int], UOp]
 """The values of a draw, of shape (count,), of its keys and its count."""

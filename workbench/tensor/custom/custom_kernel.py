@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from workbench.base.words import type_name
-from workbench.ir.gradient.custom import with_gradient
-from workbench.ir.node.constants import full
+from workbench.base.errors import type_name
+from workbench.ir.gradient.occurrences import with_gradient
+from workbench.ir.node.construct import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.tensor.autograd.custom import shares_of
+from workbench.tensor.autograd.lines import shares_of
 from workbench.tensor.base import Base
-from workbench.tensor.custom.layout import KernelFunction, layout_of
-from workbench.tensor.custom.slots import SlotLayout
+from workbench.tensor.custom.argument import KernelFunction, layout_of
+from workbench.tensor.custom.source import SlotLayout
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.refuse import dtype_error
 

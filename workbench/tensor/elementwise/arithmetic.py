@@ -14,7 +14,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand, promoted_tensors
 from workbench.tensor.elementwise.division import divided, remainder
-from workbench.tensor.elementwise.power import integer_power, power, whole_power
+from workbench.tensor.elementwise.functions import integer_power, power, whole_power
 from workbench.tensor.operands.arguments import flag, plain, text
 from workbench.tensor.operands.broadcast import cast_to, filled, matched
 from workbench.tensor.operands.refuse import dtype_error, shape_error
@@ -198,7 +198,7 @@ class Arithmetic(Base):
         a, b, other = self._meet(x, "compare")
         if a.dtype.is_bool:
             op = Ops.OR if op is Ops.MAX else Ops.AND
-        # a bare constant would take the whole gradient of a tie (ir/gradient/arithmetic.py)
+        # a bare constant would take the whole gradient of a tie (ir/gradient/rules.py)
         a, b = filled(a, b)
         return self._with(a.alu(op, b), other)
 

@@ -8,9 +8,8 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.files import is_file, reinterpreted
-from workbench.tensor.operands.bits import bits_as
 from workbench.tensor.operands.broadcast import cast_to
-from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.literal import as_dtype, bits_as
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 

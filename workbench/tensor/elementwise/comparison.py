@@ -1,18 +1,25 @@
-"""Comparisons: bool tensors, with IEEE's rule that NaN differs from everything."""
+"""Comparisons: bool tensors, with IEEE's rule that NaN differs from everything.
+
+Equality of two tensors but for rounding.
+
+Chained operands and functions.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Self
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.arguments import flag, plain
+from workbench.tensor.operands.arguments import flag, listed, number, plain, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
+from workbench.tensor.operands.refuse import dtype_error
 
 
 class ComparisonMixin(Base):
@@ -98,3 +105,83 @@ class ComparisonMixin(Base):
     __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
     # The elements are compared, as in numpy, where Python expects a bool.
     __eq__, __ne__ = eq, ne  # type: ignore[assignment]
+
+
+class Closeness(Base):
+    """isclose, allclose."""
+
+    __slots__ = ()
+
+    def isclose(
+        self, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """Return where |self - other| is at most atol + rtol * |other|.
+
+        Infinities are close to themselves alone; NaN to NaN with `equal_nan`, else to nothing.
+        Dtypes: operands promote. Errors: DTypeError for a negative tolerance.
+        """
+        return self._close("isclose", other, rtol, atol, equal_nan)
+
+    def allclose(
+        self, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """Return, as a tensor without axes, whether all elements are close, as in `isclose`."""
+        return self._close("allclose", other, rtol, atol, equal_nan).all()
+
+    def _close(self, what: str, other: Operand, rtol: float, atol: float, equal_nan: bool) -> Self:
+        relative, absolute = (number(rtol, f"{what}: rtol"), number(atol, f"{what}: atol"))
+        nan_is_close = flag(equal_nan, f"{what}: equal_nan")
+        if not (relative >= 0 and absolute >= 0):
+            raise dtype_error(
+                f"{what}: rtol={rtol} and atol={atol} do not fit", "a tolerance is 0 or more"
+            )
+        a, b, theirs = self._meet(other, "compare")
+        mine, theirs = self._with(a, theirs), theirs._with(b, self)
+        if a.dtype.is_bool:
+            mine, theirs = mine.cast(dtypes.int32), theirs.cast(dtypes.int32)
+        # What is equal is close: so are infinities, whose difference is not a number.
+        close = mine.eq(theirs)
+        limit = theirs.abs() * relative + absolute
+        near = (mine - theirs).abs().le(limit)
+        if mine.dtype.is_float:
+            near = near & theirs.isfinite() & mine.isfinite()
+            if nan_is_close:
+                close = close | (mine.isnan() & theirs.isnan())
+        return close | near
+
+
+class Several(Base):
+    """usum, uprod, ufix, sequential."""
+
+    __slots__ = ()
+
+    def usum(self, *uops: Operand) -> Self:
+        """Return the sum of this tensor and `uops`."""
+        return reduce(lambda total, x: total + x, uops, self)
+
+    def uprod(self, *uops: Operand) -> Self:
+        """Return the product of this tensor and `uops`."""
+        return reduce(lambda total, x: total * x, uops, self)
+
+    def ufix(self, x: Operand) -> Self:
+        """Return `x` as a tensor; a number takes this one's dtype where it fits.
+
+        Errors: DTypeError if it is not a number, an array or a tensor.
+        """
+        return self._lift(x, "combine")
+
+    def sequential(self, ll: Sequence[Callable[[Any], Any]]) -> Self:
+        """Return the result of the functions `ll`, each of what the one before it returns.
+
+        Errors: DTypeError for one that cannot be called.
+        """
+        result: Any = self
+        for layer in listed(ll, "sequential: ll"):
+            if not callable(layer):
+                raise dtype_error(
+                    f"sequential: {short(layer)} cannot be called",
+                    "each layer is a function of a tensor",
+                    "x.sequential([f, g]), which is g(f(x))",
+                )
+            result = layer(result)
+        return result  # type: ignore[no-any-return]

@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions.rounding import floored
-from workbench.ir.functions.signs import absolute
-from workbench.ir.gradient.custom import independent
+from workbench.ir.functions.formulas import absolute, floored
+from workbench.ir.gradient.occurrences import independent
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, filled

@@ -1,4 +1,9 @@
-"""Functions of one tensor, element by element. The formulas are in ir/functions."""
+"""Functions of one tensor, element by element. The formulas are in ir/functions.
+
+Powers: products where the exponent is a whole number, else POW.
+
+Functions of two tensors, element by element, beside the operators.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,14 @@ from typing import Self
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.formulas import Formula as Function
-from workbench.ir.functions.rounding import ceiled, floored, rounded
-from workbench.ir.functions.signs import absolute
-from workbench.ir.gradient.custom import Formula, with_formula
+from workbench.ir.functions.formulas import absolute, ceiled, floored, has_no_root, rounded
+from workbench.ir.gradient.occurrences import Formula, depending, independent, with_formula
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.broadcast import cast_to, filled
+from workbench.tensor.elementwise.division import truncated_remainder
+from workbench.tensor.operands.arguments import plain
+from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
 from workbench.tensor.operands.refuse import shape_error
 
 
@@ -196,3 +202,152 @@ def _of_limited(g: UOp, op: Ops, limit: UOp, x: UOp) -> list[UOp]:
     low, high = (limit, x) if op is Ops.MAX else (x, limit)
     is_beyond, is_inside = high < low, (low < high) | x.eq(limit)
     return [is_beyond.where(g, g.like(0)), is_inside.where(g, g.like(0))]
+
+
+_LARGEST = 16
+"""Up to this exponent a product is at least as exact as the general formula."""
+
+
+def whole_power(x: UOp, exponent: float) -> UOp | None:
+    """Return the float `x` to a whole or half power of at most 16; None for others.
+
+    The power 0.5 is the square root, also where IEEE's pow differs from it: at -inf and -0.0.
+    Rewrite: x ** -2.5 -> 1 / (x * x * sqrt(x))
+    """
+    if not abs(exponent) <= _LARGEST or 2 * exponent != math.trunc(2 * exponent):
+        return None
+    whole, base = math.trunc(abs(exponent)), x
+    kind, x = x.dtype, cast_to(x, wide_dtype(x.dtype))
+    if whole == abs(exponent):
+        value = _product(x, whole)
+    elif exponent == 0.5:
+        value = x.sqrt()
+    else:
+        size = absolute(x)
+        root = size.sqrt()
+        value = has_no_root(x).where(x.like(math.nan), _product(size, whole) * root)
+    value = cast_to(1.0 / value if exponent < 0 else value, kind)
+    if whole == exponent or exponent == 0.5:
+        return value
+    # A quotient or a root has no number for a gradient where the power's is infinite or 0.
+    return with_formula(value, [base], Formula("power", exponent, _of_power))
+
+
+def power(x: UOp, y: UOp) -> UOp:
+    """Return x ** y of floats, by the op POW; a float below 32 bits is computed in 32."""
+    kind = x.dtype
+    x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
+    return cast_to(x.alu(Ops.POW, y), kind)
+
+
+def _of_power(g: UOp, exponent: float, x: UOp) -> list[UOp]:
+    """Return the gradient of x ** exponent: exponent * x ** (exponent - 1)."""
+    slope = whole_power(x, exponent - 1)
+    if slope is None:
+        slope = power(x, x.like(exponent - 1))
+    return [g * (slope * exponent)]
+
+
+def integer_power(x: UOp, y: UOp | int) -> UOp:
+    """Return x ** y of integers, which wraps as products do.
+
+    A negative power is the fraction truncated towards zero: of 1 and -1 as it is, else 0.
+    """
+    if isinstance(y, int):
+        # powers of a wrapping integer repeat after 2**64 at the latest
+        return _product(x, y if y < 1 << 64 else y % (1 << 64) + (1 << 64))
+    if y.is_const and y.arg >= 0:
+        return _product(x, y.arg)
+    x, y = filled(x, y)
+    product, square = x.like(1), x
+    for bit in range(int(y.dtype.max).bit_length()):
+        is_set = (y & (1 << bit)).ne(0)
+        product = is_set.where(product * square, product)
+        square = square * square
+    if y.vmin >= 0:
+        return product
+    one, minus = x.eq(1), x.eq(-1)
+    is_even = (y & 1).eq(0)
+    inverse = minus.where(is_even.where(x.like(1), x), one.where(x, x.like(0)))
+    return (y < 0).where(inverse, product)
+
+
+def _product(x: UOp, count: int) -> UOp:
+    """Return x multiplied with itself `count` times, by repeated squaring."""
+    if count == 0:
+        return independent(expanded(x.like(1), x.shape), x)
+    product: UOp | None = None
+    square = x
+    while count:
+        if count & 1:
+            product = square if product is None else product * square
+        count >>= 1
+        if count:
+            square = square * square
+    assert product is not None
+    return product
+
+
+class Pairs(Base):
+    """fmod, copysign, lerp, logaddexp. Operands promote and broadcast as those of `+`."""
+
+    __slots__ = ()
+
+    def fmod(self, x: Operand) -> Self:
+        """Return self - trunc(self / x) * x: the sign is that of self.
+
+        Dtypes: bools are taken as int32; an integer modulo zero is 0, a float NaN.
+        """
+        a, b, other = self._meet(x, "take the remainder of")
+        if a.dtype.is_bool:
+            a, b = (cast_to(v, dtypes.default_int) for v in (a, b))
+        return self._with(truncated_remainder(a, b), other)
+
+    def copysign(self, other: Operand) -> Self:
+        """Return |self| with the sign of `other`, whose zeros have a sign, too.
+
+        Dtypes: operands promote, and bools are taken as int32; integers stay.
+        """
+        a, b, sign = self._meet(other, "take the sign of")
+        if a.dtype.is_bool:
+            a, b = (cast_to(v, dtypes.default_int) for v in (a, b))
+        size, whole = self._with(a, sign).abs(), self._with(b, sign)
+        if b.dtype.is_float:
+            # The sign bit is that of the integer with the same bits, for -0.0 and NaN as well.
+            whole = whole.bitcast(f"int{b.dtype.bits}")
+        signed = whole.lt(0).where(size.neg(), size)
+        return signed._with(depending(signed.uop, b), sign)
+
+    def lerp(self, end: Operand, weight: Operand) -> Self:
+        """Return the point between self and `end`: self at `weight` 0, `end` at 1, both exactly.
+
+        Dtypes: all three promote.
+        """
+        stop, share = self._lift(end, "interpolate"), plain(weight)
+        difference = stop - self
+        if isinstance(share, bool | int | float):
+            is_near = share < 0.5
+            return self + difference * share if is_near else stop - difference * (1 - share)
+        part = self._lift(share, "interpolate")
+        from_end = stop - difference * (1 - part)
+        return part.lt(0.5).where(self + difference * part, from_end)
+
+    def logaddexp(self, other: Operand) -> Self:
+        """Return log(e ** self + e ** other), which overflows nowhere.
+
+        Dtypes: integers and bools are taken as float32.
+        """
+        a, b, operand = self._meet(other, "add the exponentials of")
+        kind = a.dtype if a.dtype.is_float else dtypes.default_float
+        a, b = (cast_to(v, wide_dtype(kind)) for v in filled(a, b))
+        return self._with(cast_to(added_exponentials(a, b), kind), operand)
+
+
+def added_exponentials(a: UOp, b: UOp) -> UOp:
+    """Return log(e ** a + e ** b) of floats of one shape.
+
+    Rewrite: -> max(a, b) + log(1 + e ** -|a - b|)
+    """
+    # Where both are the same infinity, their difference would be NaN.
+    difference = a.eq(b).where(a.like(0.0), a - b)
+    return a.max(b) + (-absolute(difference)).alu(Ops.SOFTPLUS)

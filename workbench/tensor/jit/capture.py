@@ -19,17 +19,32 @@ from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.containers import ObjectResults
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
-from workbench.tensor.jit.guard import Guard, Standing, Uses, has_gradients, is_at, roots_of
+from workbench.tensor.jit.guard import (
+    Guard,
+    NumberChanges,
+    Standing,
+    Uses,
+    has_gradients,
+    is_at,
+    roots_of,
+)
 from workbench.tensor.jit.holders import Reached, reached
-from workbench.tensor.jit.inputs import input_node, kind_of
-from workbench.tensor.jit.own_numbers import NumberChanges
-from workbench.tensor.jit.paths import LENGTH, Path, words_of
-from workbench.tensor.jit.rebinding import Places, is_whole, rebindings, two_names
-from workbench.tensor.jit.results import Computed, Outline, Results
+from workbench.tensor.jit.parts import LENGTH, Path, words_of
+from workbench.tensor.jit.results import (
+    Computed,
+    Outline,
+    Places,
+    Results,
+    is_whole,
+    rebindings,
+    two_names,
+)
 from workbench.tensor.jit.state import (
     CapturedState,
     captured_state,
     gradients_alive,
+    input_node,
+    kind_of,
     memory_by_buffer,
     tensor_of,
 )

@@ -15,8 +15,7 @@ from typing import Any
 
 from workbench.base.errors import JitError
 from workbench.tensor.jit.holders import Reached, reached
-from workbench.tensor.jit.parts import PLAIN, layout_of
-from workbench.tensor.jit.paths import Path, Step, part_at
+from workbench.tensor.jit.parts import PLAIN, Path, Step, layout_of, part_at
 from workbench.tensor.tensor import Tensor
 
 Tree = dict[Step, Any]

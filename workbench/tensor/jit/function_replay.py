@@ -6,23 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.backends.buffer import Buffer
-from workbench.backends.memory import Lease
+from workbench.backends.memory import Buffer, Lease
 from workbench.base.errors import JitError
-from workbench.execution.buffers import buffer_on, mark_lost, mark_overwritten, memory_of, share
-from workbench.execution.pieces import piece_of
+from workbench.execution.buffers import (
+    buffer_on,
+    mark_lost,
+    mark_overwritten,
+    memory_of,
+    piece_of,
+    share,
+)
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.autograd.origins import note_replay
 from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.guard import Guard, roots_of
-from workbench.tensor.jit.inputs import Kind, input_node, kind_of
-from workbench.tensor.jit.own_numbers import NumberChanges
-from workbench.tensor.jit.paths import Path
-from workbench.tensor.jit.rebinding import Places, identity, memory_at
-from workbench.tensor.jit.results import Computed, Results, tensor_on
-from workbench.tensor.jit.state import CapturedState, MemoryWritten, buffer_of
+from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
+from workbench.tensor.jit.parts import Path
+from workbench.tensor.jit.results import Computed, Places, Results, identity, memory_at, tensor_on
+from workbench.tensor.jit.state import (
+    CapturedState,
+    Kind,
+    MemoryWritten,
+    buffer_of,
+    input_node,
+    kind_of,
+)
 from workbench.tensor.nest import HOLE, same, tensors, without_tensors
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor

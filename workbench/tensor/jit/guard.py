@@ -5,21 +5,32 @@ A replay runs no Python, so whatever name leads to other memory now, by whicheve
 must be found before: then the function is captured anew. A look at all that is reached takes long
 for each call; so the parts of each holder are compared by identity, and looked at only where one
 differs.
+
+Numbers that a captured function itself changes.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from workbench.ir.node.constants import is_known
+from workbench.ir.node.construct import is_known
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.jit.holders import Reached, reached
-from workbench.tensor.jit.inputs import Kind, kind_of
-from workbench.tensor.jit.paths import ASPECTS, GRADIENT, Path, Step, gradient_of, tensor_at
+from workbench.tensor.jit.parts import (
+    ASPECTS,
+    GRADIENT,
+    Path,
+    Step,
+    gradient_of,
+    tensor_at,
+    words_of,
+)
+from workbench.tensor.jit.state import Kind, kind_of
 from workbench.tensor.nest import same
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, steps_to
@@ -232,3 +243,40 @@ def _movement(tensor: Tensor) -> tuple[Any, ...]:
     memory = tensor._memory
     assert memory is not None
     return tuple((step.op, step.arg) for step in steps_to(tensor.uop, memory.value))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberChanges:
+    """The numbers and texts at `paths` that the function `name` changed in its capture,
+    and what ran there: its `items`, the `data` of constants, and the result without its tensors.
+
+    A replay would not change them. One that only counts is never missed; one that goes into a
+    kernel would stand still there. Two captures in succession tell these apart: the numbers differ
+    between the two, so what ran differs where it depends on them. A list that has grown holds
+    notes.
+    """
+
+    name: str
+    paths: Sequence[Path]
+    items: Sequence[tuple[Any, Sequence[int]]]
+    data: Sequence[bytes]
+    result: Any
+
+    def runs_like(self, other: NumberChanges) -> bool:
+        """Whether the same ran in both captures."""
+        return (
+            self.items == other.items
+            and self.data == other.data
+            and same(self.result, other.result)
+        )
+
+    def warn(self) -> None:
+        """Say that the function is run at each call."""
+        names = ", ".join(dict.fromkeys(filter(None, map(words_of, self.paths))))
+        warnings.warn(
+            f"TinyJit: {self.name} changes {names or 'a number that it reaches'}, and its kernels "
+            "depend on that, so its Python code is run at each call: keep the number in a tensor, "
+            "or change it outside of the function",
+            RuntimeWarning,
+            stacklevel=4,
+        )

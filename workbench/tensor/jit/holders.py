@@ -14,19 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.base.dtypes import DType
-from workbench.base.unpicklable import Unpicklable
+from workbench.base.files import Unpicklable
 from workbench.tensor.jit.parts import (
     ABSENT,
     CODE,
     CONTAINERS,
+    GRADIENT,
+    LENGTH,
     PLAIN,
     STRUCTURE,
     Parts,
+    Path,
+    Step,
+    gradient_of,
     is_special,
     layout_of,
     names_in,
 )
-from workbench.tensor.jit.paths import GRADIENT, LENGTH, Path, Step, gradient_of
 from workbench.tensor.tensor import Tensor
 
 MOST_OBJECTS = 100_000

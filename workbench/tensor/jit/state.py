@@ -2,6 +2,8 @@
 
 A replay reads it as it is then, and writes what the function wrote. While a function is captured,
 all memory has new names (BUFFERs), so that no value that was computed before depends on it.
+
+The inputs of a captured function: the properties that must stay the same, and their memory.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
+from workbench.base.dtypes import DType
 from workbench.execution.buffers import (
     another,
     buffer_on,
@@ -24,12 +27,13 @@ from workbench.execution.buffers import (
     sharing,
 )
 from workbench.execution.capture import Capture
-from workbench.execution.readers import read_later
-from workbench.execution.realize import running
-from workbench.execution.values import to_numpy, value_in_memory
-from workbench.ir.node.constants import is_known
+from workbench.execution.realize import read_later, running
+from workbench.execution.values import to_numpy, value_in_memory, with_computed
+from workbench.ir.node.construct import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
+from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import Base, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
@@ -296,3 +300,22 @@ def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
     """Return those of `targets`, versions of the memory in `own`, that others read."""
     read = read_later(nodes_alive(own), ())
     return {node for node in targets if not read.isdisjoint(sharing(node))}
+
+
+Kind = tuple[Shape, DType, str]
+"""The properties of an input that must stay the same: shape, dtype, device."""
+
+
+def kind_of(tensor: Tensor) -> Kind:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+def input_node(tensor: Tensor) -> UOp:
+    """Return the BUFFER of a tensor, computed where necessary; a constant gets a new one."""
+    node = value_in_memory(tensor.uop)
+    if node.op is not Ops.BUFFER:
+        node = base(tensor._result())
+    if node.op is Ops.BUFFER:
+        return node
+    constant = Buffer.of(tensor.device, tensor.dtype, to_numpy(with_computed(tensor.uop)))
+    return buffer_on(constant, tensor.shape)

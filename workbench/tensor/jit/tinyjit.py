@@ -17,22 +17,22 @@ from weakref import finalize
 
 from workbench.base.context import BEAM, DEFAULT_FLOAT, DEFAULT_INT, DEV, JIT, NOOPT, TRAINING
 from workbench.base.errors import JitError
-from workbench.base.forking import free_rlock
-from workbench.base.unpicklable import Unpicklable
+from workbench.base.files import Unpicklable
+from workbench.base.interrupts import free_rlock
 from workbench.execution.capture import is_capturing, noting_roots
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.autograd.modes import gradients_flow
+from workbench.tensor.autograd.leaves import gradients_flow
 from workbench.tensor.autograd.origins import note_replay
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
+from workbench.tensor.jit.guard import NumberChanges
 from workbench.tensor.jit.holders import reached
-from workbench.tensor.jit.own_numbers import NumberChanges
-from workbench.tensor.jit.paths import Path
-from workbench.tensor.jit.rebinding import compute_at, rebindings
+from workbench.tensor.jit.parts import Path
+from workbench.tensor.jit.results import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
 from workbench.tensor.nest import tensors, without_tensors
 from workbench.tensor.versions import VersionedMemory, noting_writes

@@ -1,18 +1,32 @@
-"""Basic indexing: integers, slices with any step, None and Ellipsis, as movement."""
+"""Basic indexing: integers, slices with any step, None and Ellipsis, as movement.
+
+Indexing by tensors: a sum over positions, of which only the indexed element counts.
+
+Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so every
+device can do it; an index without such a position gives 0, and -0.0 may become 0.0.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from types import EllipsisType
-from typing import Any, Self, SupportsIndex
+from typing import Any, NamedTuple, Self, SupportsIndex
 
-from workbench.base.words import type_name
-from workbench.ir.node.shapes import Shape
+import numpy as np
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import type_name
+from workbench.execution.values import values_at_hand
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import Movement, flipped, padded, reshaped, shrunk
-from workbench.tensor.operands.arguments import short
+from workbench.tensor.operands.arguments import short, whole
+from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
+from workbench.tensor.operands.broadcast import BoundVariable, common_shape
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 Index = SupportsIndex | slice | EllipsisType | None
@@ -154,4 +168,268 @@ def _not_basic(entry: Any, hint: str) -> Exception:
         f"cannot index a tensor with {type_name(type(entry))}",
         "an index is an integer, a slice, None or Ellipsis",
         hint,
+    )
+
+
+TensorIndex = Index | Base | BoundVariable | np.ndarray[Any, Any] | list[Any]
+
+
+class Gather(Indexing):
+    """`t[tensor]`, gather, one_hot."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: TensorIndex | tuple[TensorIndex, ...]) -> Self:
+        """Return the elements that `index` names: basic indexing, tensors of integers, and masks.
+
+        Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1; index
+        tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
+        that they index; if a slice separates these, it comes first. An integer beside them
+        counts as basic, as in PyTorch and unlike numpy. A mask, of bools, is the positions where it
+        is true, one index for each of its axes; a mask in a tensor is computed for that.
+        Errors: AxisError if an integer, or one of a list, an array or a tensor that is in memory,
+        is out of range, or there are too many; DTypeError for an index of floats. An index in a
+        tensor that is not computed yet gives 0 where it is out of range.
+        """
+        view, places = self._located(index)
+        return view._at(places) if places else view
+
+    def _located(
+        self, index: TensorIndex | tuple[TensorIndex, ...]
+    ) -> tuple[Self, list[tuple[int, Self]]]:
+        """Return the view that the basic entries of `index` name, and the axes of it that its
+        tensors index, with these."""
+        indices = _without_masks(index if isinstance(index, tuple) else (index,))
+        if not any(map(_is_advanced, indices)):
+            return super().__getitem__(indices), []
+        entries = one_per_axis(indices, self.shape)
+        basic: list[Any] = []
+        places: list[tuple[int, Self]] = []
+        axis = place = 0  # before and after basic indexing
+        for entry in entries:
+            if _is_advanced(entry):
+                index = entry.index if isinstance(entry, MaskColumn) else entry
+                places.append((place, self._index(index)))
+                if not isinstance(entry, MaskColumn):
+                    refuse_outside(entry, axis, self.shape)
+                elif entry.size is not None and entry.size != self.shape[axis]:
+                    raise _another_shape(entry, axis, self.shape)
+            is_new = entry is None or getattr(entry, "is_new_axis", False)
+            basic.append(None if is_new else slice(None) if _is_advanced(entry) else entry)
+            axis += not is_new
+            place += is_new or isinstance(entry, slice) or _is_advanced(entry)
+        return super().__getitem__(tuple(basic)), places
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
+
+        Shapes: that of `index`, which has as many axes, and is not larger along the others.
+        Errors: ShapeError if it is; DTypeError unless it is of integers; AxisError for one out of
+        range, as in `t[index]`.
+        """
+        axis = one_axis(dim, self.ndim, "gather")
+        raw_index, index = index, self._index(index)
+        refuse_outside(raw_index, axis, self.shape or (1,))
+        if index.ndim != self.ndim or any(
+            i != axis and n > self.shape[i] for i, n in enumerate(index.shape)
+        ):
+            raise shape_error(
+                f"cannot gather from shape {self.shape} by an index of {index.shape}",
+                f"they have equally many axes, and only axis {axis} of the index may be longer",
+            )
+        if not self.ndim:
+            return self.reshape(1).gather(0, index.reshape(1)).reshape(())
+        box = tuple(None if i == axis else (0, n) for i, n in enumerate(index.shape))
+        wrapped = index._wrapped(self.shape[axis], axis, self.shape)
+        return self.shrink(box).unsqueeze(axis)._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
+
+    def one_hot(self, num_classes: int) -> Self:
+        """Return int32 1 where a new last axis of `num_classes` has the position self, else 0.
+
+        Errors: DTypeError unless self is of integers.
+        """
+        count = whole(num_classes, "one_hot: num_classes", 0)
+        index = self._index(self)._counting_to(count)
+        index = index.unsqueeze(-1) if self.ndim else index
+        positions = self._with(numbered(count, index.dtype))
+        return index.eq(positions).where(1, 0)
+
+    def _at(self, places: list[tuple[int, Self]]) -> Self:
+        """Return the elements of the axes that `places` name at the indexes beside them."""
+        axes, first, index = self._merged(places)
+        if len(places) == 1:
+            return self._elements_at(first, index)
+        rest = [axis for axis in range(self.ndim) if axis not in axes]
+        moved = self.permute(*rest[:first], *axes, *rest[first:])
+        merged = moved.flatten(first, first + len(axes) - 1)
+        return merged._elements_at(first, index)
+
+    def _merged(self, places: list[tuple[int, Self]]) -> tuple[list[int], int, Self]:
+        """Return the axes that `places` name, the place that the shape of their indexes takes, and
+        one index for them all."""
+        axes = [axis for axis, _ in places]
+        if len(places) == 1:
+            index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
+            return axes, axes[0], index
+        shapes = [index.shape for _, index in places]
+        common_shape("index", *shapes, refusal=axis_error)
+        beside = axes == list(range(axes[0], axes[-1] + 1))
+        return axes, axes[0] if beside else 0, self._flat_index(places)
+
+    def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
+        """Return one index, row-major over the axes named; -1 where one of them is outside."""
+        sizes = [self.shape[axis] for axis, _ in places]
+        dtype = position_dtype(math.prod(sizes))
+        offset, inside = None, None
+        for (axis, index), size in zip(places, sizes, strict=True):
+            at = index._wrapped(size, axis, self.shape)
+            fits = at.ge(0) & at.lt(size)
+            at = at.cast(dtype)
+            offset = at if offset is None else offset * size + at
+            inside = fits if inside is None else inside & fits
+        assert offset is not None and inside is not None
+        return inside.where(offset, -1)
+
+    def _elements_at(self, axis: int, index: Self) -> Self:
+        """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
+        before, size, after = (self.shape[:axis], self.shape[axis], self.shape[axis + 1 :])
+        ones = (1,) * index.ndim
+        source = self.reshape(*before, *ones, size, *after)
+        column = index.reshape(*index.shape, 1, *(1,) * len(after))
+        return source._where_equal(column, axis + index.ndim)
+
+    def _where_equal(self, index: Self, axis: int) -> Self:
+        """Return the sum over `axis` of the elements whose position there equals `index`."""
+        size = self.shape[axis]
+        column = (size,) + (1,) * (self.ndim - 1 - axis)
+        positions = self._with(reshaped(numbered(size, index.dtype), column))
+        nothing = self._with(self.uop.like(0))
+        masked = index.eq(positions).where(self, nothing)
+        return masked._combine(Ops.ADD, axis, False, "index", 0)
+
+    def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
+        """Return the index with negative ones counted from the end of an axis of `size`."""
+        if size == 0 and self.numel():
+            raise axis_error(f"cannot index axis {axis} of shape {shape}", "it has no elements")
+        index = self._counting_to(size)
+        if index.dtype.kind == "uint":
+            return index
+        return index.lt(0).where(index + size, index)
+
+    def _counting_to(self, count: int) -> Self:
+        """Return an index in a dtype that holds all positions among `count`."""
+        return self if count <= self.dtype.max else self.cast(position_dtype(count))
+
+    def _index(self, entry: Any) -> Self:
+        """Return an index as a tensor of at least 32 bits, on this tensor's device."""
+        index = entry
+        if not isinstance(entry, type(self)):
+            index = type(self)(entry, device=self._device)
+            if not index.numel():
+                index = index.cast(dtypes.int32)
+        if not index.dtype.is_int:
+            raise _no_index(index.dtype)
+        if index.dtype.bits < 32:
+            index = index.cast(dtypes.int32)
+        return index  # type: ignore[no-any-return]
+
+
+class MaskColumn(NamedTuple):
+    """Positions where a mask is true, along one of its axes, which has `size` elements; of a mask
+    without axes (size None) along a new axis of one."""
+
+    index: Any
+    size: int | None
+    shape: Shape
+
+    @property
+    def is_new_axis(self) -> bool:
+        """Whether it is of a mask without axes."""
+        return self.size is None
+
+
+def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return `indices` with the columns of each mask in its place.
+
+    How often a mask in a tensor is true must be known: it is computed.
+    """
+    entries: list[Any] = []
+    for entry in indices:
+        mask = _mask(entry)
+        if mask is None:
+            entries.append(entry)
+        elif not mask.shape:
+            flag = np.zeros(int(bool(mask.item())), np.int32)
+            entries.append(MaskColumn(flag, None, ()))
+        else:
+            columns = np.nonzero(mask) if isinstance(mask, np.ndarray) else mask.nonzero().T
+            entries += [
+                MaskColumn(column, size, mask.shape)
+                for column, size in zip(columns, mask.shape, strict=True)
+            ]
+    return tuple(entries)
+
+
+def _mask(entry: Any) -> Any:
+    """Return an index of bools as an array or a tensor; None for any other index."""
+    if isinstance(entry, Base):
+        return entry if entry.dtype.is_bool else None
+    if isinstance(entry, bool | np.bool_) or (
+        isinstance(entry, np.ndarray) and entry.dtype == bool
+    ):
+        return np.asarray(entry)
+    if isinstance(entry, list | tuple) and _first_leaf(entry) in (True, False):
+        array = np.asarray(entry)
+        return array if array.dtype == bool else None
+    return None
+
+
+def _first_leaf(entry: Any) -> Any:
+    while isinstance(entry, list | tuple):
+        if not entry:
+            return None
+        entry = entry[0]
+    return entry if isinstance(entry, bool | np.bool_) else None
+
+
+def _is_advanced(entry: object) -> bool:
+    if isinstance(entry, np.ndarray):
+        return entry.ndim > 0
+    return isinstance(entry, Base | BoundVariable | list | tuple | range)
+
+
+def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
+    """Raise AxisError for an index that the axis does not have, in a list, an array, a variable, or
+    a tensor whose values need no work."""
+    size = shape[axis]
+    if not size or isinstance(entry, Base) and not entry.numel():
+        return
+    values = _values_of(entry)
+    if values is None or values.dtype.kind not in "iu" or not values.size:
+        return
+    for at in (int(values.min()), int(values.max())):
+        if not -size <= at < size:
+            raise out_of_range(at, axis, shape)
+
+
+def _values_of(entry: Any) -> Any:
+    """Return the values of an index as an array; None where they must be computed."""
+    if isinstance(entry, Base):
+        return values_at_hand(entry.uop)
+    return np.asarray(entry.val if isinstance(entry, BoundVariable) else entry)
+
+
+def _no_index(dtype: DType) -> Exception:
+    return dtype_error(
+        f"cannot index a tensor with a tensor of {dtype}",
+        "an index is of integers, or a mask of bools",
+        ".int() on the index",
+    )
+
+
+def _another_shape(column: MaskColumn, axis: int, shape: Shape) -> Exception:
+    return shape_error(
+        f"cannot index shape {shape} with a mask of shape {column.shape}",
+        f"axis {axis} has {shape[axis]} elements, and the mask {column.size} there",
+        "a mask with the sizes of the axes that it is for",
     )

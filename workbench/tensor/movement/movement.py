@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from workbench.base.dtypes import Const, dtypes
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import listed, short, whole
 from workbench.tensor.operands.axes import (

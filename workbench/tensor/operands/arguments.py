@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import Const
-from workbench.base.words import cut, type_name
+from workbench.base.errors import cut, type_name
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 MOST_AXES = 64

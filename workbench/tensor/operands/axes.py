@@ -1,4 +1,9 @@
-"""Axes and shapes in all their notations: negative, missing, one or many."""
+"""Axes and shapes in all their notations: negative, missing, one or many.
+
+Counting: the node of the values 0, 1, 2, ...
+
+Opts in tensor code.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.node.shapes import Shape
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape, addressable
+from workbench.ir.opt.opt import Opt, OptKind
 from workbench.tensor.operands.arguments import listed, short
-from workbench.tensor.operands.refuse import axis_error, shape_error
+from workbench.tensor.operands.broadcast import cast_to, expanded
+from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 Axes = int | Sequence[int] | None
 
@@ -132,4 +142,39 @@ def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, product: int) ->
         f"{old} has {count} elements, and the sizes given make {short(product)}"
         + (", which does not divide it" if -1 in new else ""),
         "-1 for one size that is to be worked out, or shrink and pad to change the number",
+    )
+
+
+def numbered(count: int, dtype: DType | None = None) -> UOp:
+    """Return 0, 1, .. count - 1 as `dtype`, shape (count,); None: as `position_dtype`.
+
+    Errors: ShapeError for more than 64-bit integers can count.
+    """
+    addressable((count,))
+    own = position_dtype(count)
+    kind = own if dtype is None else dtype
+    if count == 0:
+        return expanded(UOp.const(kind, 0), (0,))
+    return cast_to(UOp(Ops.IOTA, own, (), count), kind)
+
+
+def position_dtype(count: int) -> DType:
+    """Return the dtype of positions among `count`, and of `count` itself: int32, or int64."""
+    return dtypes.int32 if count <= dtypes.int32.max else dtypes.int64
+
+
+def asked_opts(value: Any, name: str) -> tuple[Opt, ...]:
+    """Return a list of opts. Errors: DTypeError for anything else."""
+    opts = value if isinstance(value, list | tuple) else (None,)
+    for opt in opts:
+        if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
+            break
+        if not all(type(part) in (str, int, type(None)) for part in (opt.axis, opt.arg)):
+            break
+    else:
+        return tuple(opts)
+    raise dtype_error(
+        f"{name}: {short(value)} does not fit",
+        "it must be a list of opts, whose axes are names or places",
+        '[Opt(OptOps.UPCAST, "g0", 4)]',
     )

@@ -2,29 +2,39 @@
 
 A scalar is a constant without memory. Lists and arrays are copied once to private host memory
 and reach their device by a COPY, so that later changes of the user's array change nothing.
+
+Bits read as another dtype, wider or narrower: parts of a word, the lowest first.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import WorkbenchError
-from workbench.base.words import type_name
+from workbench.base.errors import WorkbenchError, type_name
 from workbench.execution.buffers import host_buffer
-from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.operands.arguments import MOST_AXES, short
-from workbench.tensor.operands.broadcast import cast_to, constant, scalar_dtype
+from workbench.tensor.operands.axes import numbered
+from workbench.tensor.operands.broadcast import (
+    BoundVariable,
+    Variable,
+    cast_to,
+    constant,
+    expanded,
+    scalar_dtype,
+)
 from workbench.tensor.operands.refuse import dtype_error, shape_error
-from workbench.tensor.operands.variable import BoundVariable, Variable
 
 _LISTS = (list, tuple, range)
 _KINDS = (
@@ -268,3 +278,57 @@ def _as_array(data: Any) -> np.ndarray[Any, Any]:
             f"it becomes no numpy array: {error}",
             "the numpy array of its values; of PyTorch's, .detach().cpu().float().numpy()",
         ) from error
+
+
+_WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+"""The unsigned type of a number of bytes."""
+_sources: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+"""The value whose bits a node has, which several operations take apart or join."""
+
+
+def bits_as(value: UOp, dtype: DType) -> UOp:
+    """Return the bits of `value` as `dtype`, along the last axis, whose bytes stay."""
+    own, size = value.dtype.itemsize, dtype.itemsize
+    if own == size:
+        return value.bitcast(dtype)
+    words = value.bitcast(_WORDS[own])
+    words = _joined(words, size) if own < size else _cut(words, size)
+    bits = words.bitcast(dtype)
+    _sources[bits] = value
+    return bits
+
+
+def source_of_bits(node: UOp) -> UOp | None:
+    """Return the value that `node` has the bits of; None if it is not what `bits_as` returns."""
+    source = _sources.get(node)
+    return node.src[0] if source is None and node.op is Ops.BITCAST else source
+
+
+def _cut(words: UOp, size: int) -> UOp:
+    """Return words of `size` bytes, several of each element."""
+    *lead, count = words.shape
+    parts = words.dtype.itemsize // size
+    shape = (*lead, count, parts)
+    place = numbered(parts, words.dtype) * (8 * size)
+    shifts = expanded(_reshaped(place, (1,) * len(words.shape) + (parts,)), shape)
+    wide = expanded(_reshaped(words, (*words.shape, 1)), shape)
+    return _reshaped((wide >> shifts).cast(_WORDS[size]), (*lead, count * parts))
+
+
+def _joined(words: UOp, size: int) -> UOp:
+    """Return words of `size` bytes, each of several elements."""
+    *lead, count = words.shape
+    own, wide = words.dtype.itemsize, _WORDS[size]
+    parts = size // own
+    shape = (*lead, count // parts)
+    rows = _reshaped(words, (*shape, parts)).cast(wide)
+    box = tuple((0, n) for n in shape)
+    lanes = [
+        _reshaped(UOp(Ops.SHRINK, wide, (rows,), (*box, (i, i + 1))), shape) << 8 * own * i
+        for i in range(parts)
+    ]
+    return reduce(lambda a, b: a | b, lanes)
+
+
+def _reshaped(value: UOp, shape: Shape) -> UOp:
+    return UOp(Ops.RESHAPE, value.dtype, (value,), shape)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Self
 
 from workbench.base.dtypes import DType
-from workbench.ir.gradient.custom import Formula, with_formula
+from workbench.ir.gradient.occurrences import Formula, with_formula
 from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.axes import one_axis
+from workbench.tensor.operands.axes import numbered, one_axis
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.reductions.reduce import sum_dtype, total_dtype
 from workbench.tensor.reductions.scans import (
     extremes_gradient,

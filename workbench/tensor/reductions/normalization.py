@@ -1,16 +1,28 @@
-"""Normalisation: values shifted and scaled to a fixed mean and variance."""
+"""Normalisation: values shifted and scaled to a fixed mean and variance.
+
+Reductions built on others: variance and softmax.
+
+Attention: an average of values, weighted by the match of their keys with a query.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeVar
 
-from workbench.ir.node.shapes import Shape
+from workbench.base.dtypes import DType, dtypes, promote
+from workbench.ir.gradient.occurrences import Formula, independent, with_formula
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import number
-from workbench.tensor.operands.axes import Axes, many_axes, one_axis
-from workbench.tensor.operands.refuse import shape_error
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.arguments import flag, number
+from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
+from workbench.tensor.operands.broadcast import expanded, wide_dtype
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.reductions.reduce import combined, reduced_shape
 
 
 class Normalization(Base):
@@ -92,3 +104,259 @@ class Normalization(Base):
 def _has_shape(shape: Shape, full: Shape) -> bool:
     """Whether a shape is the full one, of which leading axes of size 1 may lack."""
     return math.prod(shape) == math.prod(full) and full[len(full) - len(shape) :] == shape
+
+
+class Statistics(Base):
+    """var, std, their pairs with the mean, softmax, softmin, log_softmax, logsumexp.
+
+    Dtypes: integers and bools are taken as float32.
+    """
+
+    __slots__ = ()
+
+    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """Return the variance over `axis`: the sum of squared distances from the mean over count -
+        `correction`; NaN of too few elements.
+
+        Also known as: numpy var(ddof=correction).
+        """
+        return self._variance(axis, keepdim, correction, "var")
+
+    def _variance(self, axis: Axes, keepdim: bool, correction: int, what: str) -> Self:
+        """Return `var`; `what` names the method, for errors."""
+        axes = many_axes(axis, self.ndim, what)
+        count = math.prod(self.shape[a] for a in axes)
+        lost = number(correction, f"{what}: correction")
+        values, freedom = self._wide(), count - lost
+        centred = values - values.mean(axis, keepdim=True)
+        spread = centred.square().sum(axis, keepdim) / max(0, freedom)
+        is_all = axis is None or not self.ndim
+        formula = Formula("variance", (axes, freedom, is_all), _of_variance)
+        value = with_formula(spread.uop, [values.uop], formula)
+        return self._with(value).cast(self._fraction())
+
+    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """Return the standard deviation over `axis`: the square root of `var`."""
+        return _root(self._variance(axis, keepdim, correction, "std"))
+
+    def var_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """Return `var` and `mean` over `axis`."""
+        spread = self._variance(axis, keepdim, correction, "var_mean")
+        return spread, self.mean(axis, keepdim)
+
+    def std_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """Return `std` and `mean` over `axis`."""
+        spread = self._variance(axis, keepdim, correction, "std_mean")
+        return _root(spread), self.mean(axis, keepdim)
+
+    def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
+
+        The greatest value is subtracted first, so that nothing overflows.
+        """
+        value = self if dtype is None else self.cast(dtype)
+        powers = value._below_greatest(axis, "softmax").exp()
+        return (powers / powers.sum(axis, keepdim=True)).cast(value._fraction())
+
+    def softmin(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return `softmax` of -self. Dtypes: unsigned integers are taken as float32 first."""
+        many_axes(axis, self.ndim, "softmin")
+        value = self if self.dtype.kind == "int" else self.cast(self._fraction())
+        return value.neg().softmax(axis, dtype)
+
+    def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return the logarithm of `softmax`, without its loss of precision."""
+        value = self if dtype is None else self.cast(dtype)
+        shifted = value._below_greatest(axis, "log_softmax")
+        total = shifted.exp().sum(axis, keepdim=True)
+        return (shifted - total.log()).cast(value._fraction())
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return log(sum(e ** self)) over `axis`; minus infinity over no elements.
+
+        The greatest value is subtracted first and added last; an infinite one as it is.
+        """
+        axes, value = many_axes(axis, self.ndim, "logsumexp"), self._wide()
+        if any(self.shape[a] == 0 for a in axes):
+            nothing = value.uop.like(-math.inf)
+            shape = reduced_shape(self.shape, axes, keepdim)
+            constant = independent(expanded(nothing, shape), value.uop)
+            return self._with(constant).cast(self._fraction())
+        greatest = value.max(axis, keepdim=True).detach()
+        # Infinity minus infinity would be NaN.
+        finite = greatest.abs().lt(math.inf)
+        shift = finite.where(greatest, 0.0)
+        total = (value - shift).exp().sum(axis, keepdim=True).log() + shift
+        shape = reduced_shape(self.shape, axes, keepdim)
+        return total.reshape(shape).cast(self._fraction())
+
+    def _below_greatest(self, axis: int, what: str) -> Self:
+        value = self._wide()
+        if any(self.shape[a] == 0 for a in many_axes(axis, self.ndim, what)):
+            return value
+        # The results do not depend on what is subtracted, so neither do their gradients.
+        return value - value.max(axis, keepdim=True).detach()
+
+    def _fraction(self) -> DType:
+        """Return the dtype of results that are fractions."""
+        return self.dtype if self.dtype.is_float else dtypes.default_float
+
+    def _wide(self) -> Self:
+        """Return the values as a float of at least 32 bits, to compute with."""
+        return self.cast(wide_dtype(self._fraction()))
+
+
+T = TypeVar("T", bound=Statistics)
+
+
+def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp) -> list[UOp]:
+    """Return the gradient of a variance: 2 / (count - correction) times the distance from the mean.
+    Where the count is not above the correction, the variance is infinite or NaN; then its gradient
+    is torch's: that formula along axes, and of all elements infinity, or NaN at the mean."""
+    axes, freedom, is_all = parameter
+    count = math.prod(x.shape[a] for a in axes)
+    total = combined(Ops.ADD, x, axes)
+    centred = x - expanded(total / float(count), x.shape)
+    wide = expanded(reshaped(g, reduced_shape(x.shape, axes, True)), x.shape)
+    if freedom <= 0 and is_all:
+        return [wide * centred.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
+    return [wide * (centred * (2.0 / freedom if freedom else math.inf))]
+
+
+def _root(variance: T) -> T:
+    """Return the square root of a variance, whose gradient is 0 where it is: all values are equal,
+    and a change of one adds the square of a difference."""
+    root = variance.sqrt()
+    formula = Formula("standard-deviation", None, _of_root)
+    return root._with(with_formula(root.uop, [variance.uop], formula), variance)
+
+
+def _of_root(g: UOp, _: None, variance: UOp) -> list[UOp]:
+    # Not of a root of 0, whose own gradient is infinite.
+    is_zero = variance.eq(0.0)
+    root = is_zero.where(variance.like(1), variance).sqrt()
+    return [is_zero.where(g.like(0), g / (root * 2.0))]
+
+
+class Attention(Base):
+    """scaled_dot_product_attention."""
+
+    __slots__ = ()
+
+    def scaled_dot_product_attention(
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
+    ) -> Self:
+        """Return softmax(self @ key.T / sqrt(width)) @ value: self has the queries.
+
+        Shapes: queries (.., heads, L, width), keys (.., heads, S, width), values
+        (.., heads, S, depth) -> (.., heads, L, depth); leading axes broadcast. `attn_mask`
+        broadcasts to (.., L, S): where a bool is False a query does not see a key, and a float is
+        added to the product. With `is_causal` query i sees the keys up to i. With `enable_gqa`
+        there are fewer heads of keys and values, each for several neighbouring heads of queries.
+        A query that sees no key gets 0. `dropout_p` is the chance of a weight to be dropped, in
+        training.
+        Errors: ShapeError if the shapes do not fit, or `attn_mask` and `is_causal` are both given.
+        Source: Vaswani et al. 2017.
+        """
+        what = "scaled_dot_product_attention"
+        chance = number(dropout_p, f"{what}: dropout_p")
+        causal = flag(is_causal, f"{what}: is_causal")
+        keys, values = self._lift(key, "attend"), self._lift(value, "attend")
+        if flag(enable_gqa, f"{what}: enable_gqa"):
+            keys, values = self._for_heads(keys), self._for_heads(values)
+        _check(self.shape, keys.shape, values.shape)
+        if causal and attn_mask is not None:
+            raise shape_error(
+                f"{what}: attn_mask and is_causal=True",
+                "only one of them can say which keys a query sees",
+                "attn_mask alone, with .tril() for a causal one",
+            )
+        kind = promote(promote(self.dtype, keys.dtype), values.dtype)
+        wide = wide_dtype(kind if kind.is_float else self._fraction())
+        factor = 1 / math.sqrt(max(1, self.shape[-1]))
+        scores = self.cast(wide).matmul(keys.cast(wide).transpose(-1, -2)) * factor
+        if causal:
+            weights = scores._causal().where(scores, -math.inf).softmax(-1)
+        else:
+            weights = scores._attended(attn_mask)
+        if chance:
+            weights = weights.dropout(chance)
+        if kind.is_float:  # as exact as the values: a product of two narrow operands
+            weights = weights.cast(kind).cast(wide)
+        output = weights.matmul(values.cast(wide))
+        return output.cast(kind if kind.is_float else wide)
+
+    def _for_heads(self, keys: Self) -> Self:
+        """Return keys or values, of which each head stands beside those queries that share it."""
+        if min(self.ndim, keys.ndim) < 3 or self.shape[-3] % max(1, keys.shape[-3]):
+            raise shape_error(
+                f"scaled_dot_product_attention: queries of {self.shape} and keys of {keys.shape}",
+                "with enable_gqa heads of queries (axis -3) share those of keys, equally many each",
+                "a number of heads of queries that those of keys divide",
+            )
+        *lead, heads, length, width = keys.shape
+        times = self.shape[-3] // max(1, heads)
+        spread = keys.unsqueeze(-3).expand(*lead, heads, times, length, width)
+        return spread.reshape(*lead, heads * times, length, width)
+
+    def _causal(self) -> Self:
+        """Return a mask of the last two axes: which keys are not after their query."""
+        queries, keys = self.shape[-2:]
+        rows = self._with(reshaped(numbered(queries), (queries, 1)))
+        return rows.ge(self._with(numbered(keys)))
+
+    def _attended(self, mask: Self | None) -> Self:
+        """Return the softmax along the last axis of scores, of which those that `mask` hides are
+        0."""
+        if mask is None:
+            return self.softmax(-1)
+        visible = self._lift(mask, "mask")
+        if not (visible.dtype.is_bool or visible.dtype.is_float):
+            raise dtype_error(
+                f"scaled_dot_product_attention: a mask of {visible.dtype}",
+                "a mask is bool (True: is seen) or a float, which is added",
+                ".bool() first",
+            )
+        if visible.dtype.is_bool:
+            scores = visible.where(self, -math.inf)
+        else:
+            scores = self + visible.cast(self.dtype)
+        if scores.shape != self.shape:
+            raise shape_error(
+                f"scaled_dot_product_attention: a mask of shape {visible.shape}",
+                f"the products of queries and keys have the shape {self.shape}",
+                "a mask that broadcasts to it",
+            )
+        if not self.shape[-1]:
+            return scores
+        greatest = scores.max(-1, keepdim=True).detach()
+        # Where no key is seen the greatest is minus infinity, and the difference would be NaN.
+        powers = (scores - greatest.eq(-math.inf).where(0.0, greatest)).exp()
+        # Elsewhere the greatest power is 1, and the bound changes nothing.
+        return powers / powers.sum(-1, keepdim=True).maximum(0.5)
+
+
+def _check(query: Shape, key: Shape, value: Shape) -> None:
+    because = ""
+    if min(map(len, (query, key, value))) < 2:
+        because = "each has an axis of positions and one of features"
+    elif query[-1] != key[-1]:
+        because = f"a query has {query[-1]} features, and a key {key[-1]}"
+    elif key[-2] != value[-2]:
+        because = f"there are {key[-2]} keys, and {value[-2]} values"
+    if because:
+        raise shape_error(
+            f"scaled_dot_product_attention: shapes {query}, {key} and {value} do not fit",
+            because,
+            "queries (.., L, width), keys (.., S, width), values (.., S, depth)",
+        )

@@ -6,19 +6,18 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.ir.functions.signs import absolute
-from workbench.ir.gradient.custom import independent
+from workbench.ir.functions.formulas import absolute
+from workbench.ir.gradient.occurrences import independent
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag
-from workbench.tensor.operands.axes import Axes, many_axes, one_axis
+from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import shape_error
 
 

@@ -18,14 +18,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from workbench.base.dtypes import Const, DType
-from workbench.ir.gradient.custom import Formula, with_formula
+from workbench.ir.gradient.occurrences import Formula, with_formula
 from workbench.ir.node.ops import REDUCTIONS, Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.tensor.elementwise.pairs import added_exponentials
+from workbench.ir.node.views import Shape
+from workbench.tensor.elementwise.functions import added_exponentials
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
+from workbench.tensor.operands.axes import numbered
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
-from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.reductions.reduce import combined, exponential_total
 
 _DIRECT = 32

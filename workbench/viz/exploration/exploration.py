@@ -1,38 +1,99 @@
-"""Exploration: the kernels of some tensors and how they were scheduled, as a value to show."""
+"""Exploration: the kernels of some tensors and how they were scheduled, as a value to show.
+
+Selections in a notebook's workbench, checked before the page gets them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import inspect as types
 from msgspec import to_builtins
+from msgspec.structs import fields
 
-from workbench.base.arguments import require
 from workbench.base.display import Displayed
-from workbench.base.errors import WorkbenchError
-from workbench.base.files import write_whole
-from workbench.base.unpicklable import Unpicklable
+from workbench.base.errors import PlaceError, WorkbenchError, require
+from workbench.base.files import Unpicklable, write_whole
+from workbench.base.typed import typed
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
-from workbench.viz.exploration.expression import Expression
-from workbench.viz.exploration.forced_decisions import forced_by
-from workbench.viz.exploration.planned import planned
+from workbench.viz.exploration.planned import Expression, forced_by, planned
 from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable, Variant, Variants
-from workbench.viz.exploration.view import checked_view
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, Viewer
 from workbench.viz.model.words import plural
+from workbench.viz.page.document import modes
 from workbench.viz.page.panel import kernel_table, pane_of
 from workbench.viz.pane import Pane
+from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import kernel_row, where
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.text.kernels import kernel_heading, work_text
+from workbench.viz.text import kernel_heading, work_text
+
+FIELDS = {field.name: field for field in fields(ViewState) if field.name != "only"}
+"""The fields that can be set; the one pane that is shown has a property of the exploration."""
+
+
+def checked_view(
+    ex: ScheduledTensors, view: Mapping[str, object], unnamed: Sequence[object] = ()
+) -> ViewState:
+    """Return the selection for a page; a Kernel becomes its number.
+
+    Errors: WorkbenchError for a name or a value that a page does not know; PlaceError for a value
+    without a name.
+    """
+    choices = {"mode": modes(), "language": tuple(r.name for r in language_rows())}
+    if unnamed:
+        raise _without_name(unnamed[0], choices)
+    plain = dict(view)
+    for name, value in view.items():
+        if name not in FIELDS:
+            raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
+        if name == "kernel":
+            plain[name] = ex.kernel_at(value)[0]  # type: ignore[arg-type]  # it says what is wrong
+        if name in choices and not _is_one_of(choices[name], value):
+            because = f"there are {', '.join(choices[name])}"
+            raise _refused(name, value, because, f'{name}="{choices[name][0]}"')
+        try:
+            typed(plain[name], FIELDS[name].type)
+        except ValueError:
+            raise _refused(name, value, *_words(name)) from None
+    return typed(plain, ViewState)
+
+
+def _without_name(value: object, choices: Mapping[str, tuple[str, ...]]) -> WorkbenchError:
+    """Return the error for a value that does not say what it is of."""
+    hints = {name: f'"{values[0]}"' for name, values in choices.items()}
+    fits = [name for name in choices if _is_one_of(choices[name], value)]
+    name = (*fits, "mode")[0]
+    hint = f"{name}={value!r}" if fits else f"{name}={hints[name]}"
+    because = f"a value needs its name: {', '.join(FIELDS)}"
+    hint = f"kernel={value}" if type(value) is int else hint
+    return PlaceError(f"cannot select {value!r:.40}", because, f"ex.select({hint})")
+
+
+def _is_one_of(choices: tuple[str, ...], value: object) -> bool:
+    return isinstance(value, str) and value in choices
+
+
+def _words(name: str) -> tuple[str, str]:
+    """Return what the value of a field must be, in words, and an example of one."""
+    info = types.type_info(FIELDS[name].type)
+    assert isinstance(info, types.Metadata)
+    schema = info.extra_json_schema or {}
+    return str(schema["title"]), str(schema["examples"][0])
+
+
+def _refused(name: str, value: object, because: str, hint: str) -> WorkbenchError:
+    what = f"cannot select {name}={value!r:.40}"
+    return WorkbenchError(what, because, f"ex.select({hint})")
 
 
 class Verdict(str):

@@ -9,12 +9,10 @@ from types import NoneType
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.arguments import require
 from workbench.base.display import register
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, kind_of, require
 from workbench.base.source import calls
 from workbench.base.target import Target
-from workbench.base.words import kind_of
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.jit.tinyjit import TinyJit
@@ -24,13 +22,11 @@ from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
 from workbench.viz.model.lines import Viewer
-from workbench.viz.names.modules import module_paths
-from workbench.viz.names.names import Names, names_of
-from workbench.viz.names.variables import variables
+from workbench.viz.names import Names, module_paths, names_of, variables
 from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
-from workbench.viz.session.show import LivePage
+from workbench.viz.session.widget import LivePage
 
 
 def explore(

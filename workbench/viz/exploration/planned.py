@@ -1,24 +1,39 @@
-"""Scheduling tensors under observation: the kernels, the decisions and the passes."""
+"""Scheduling tensors under observation: the kernels, the decisions and the passes.
+
+The expression of tensors at the time of `explore`, whatever is computed or written later.
+
+Forced decisions: checking the argument of `Exploration.replan`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
-from workbench.base.source import ModuleCall, SourceLine
+from workbench.base.source import Derivation, ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.check.meanings import Meanings
 from workbench.execution import realize
-from workbench.execution.values import without_detach
+from workbench.execution.realize import read_by
+from workbench.execution.values import (
+    computed_below,
+    results_of,
+    value_in_memory,
+    with_computed,
+    without_detach,
+)
 from workbench.ir.functions.expand import FUNCTIONS
+from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import MOVEMENT, Ops
-from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.ir.rewriting.rewrite import check_names, rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
-from workbench.ir.schedule.item import Decision, Schedule, ScheduleItem
+from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
@@ -27,10 +42,68 @@ from workbench.pipeline import SCHEDULE_PASSES, compile_switches, rules_of
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
-from workbench.viz.exploration.expression import Expression
+from workbench.viz.model.graph import label_of
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.title import title_of
 from workbench.viz.model.training.phases import BACKWARD, FORWARD, OPTIMISER, in_order
+from workbench.viz.model.words import shape_text
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Expression:
+    """The nodes of some tensors, their devices (None: any), and the lines that made them.
+
+    `computed` has the memory of the values that had been computed: a plan reads those, and computes
+    all others, also where they have been computed since. `written` are the derivations of those
+    that were written.
+    """
+
+    nodes: tuple[UOp, ...]
+    devices: tuple[str | None, ...]
+    derivations: tuple[Derivation | None, ...]
+    written: tuple[Derivation, ...]
+    computed: Mapping[UOp, UOp]
+
+    def __post_init__(self) -> None:
+        read_by(self)
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor]) -> Expression:
+        """Return the present expression of tensors."""
+        nodes = without_aliases([t.uop for t in tensors])
+        written = (t.derivation for t in tensors if t._memory and t._memory.is_written)
+        return cls(
+            nodes,
+            tuple([t._device for t in tensors]),
+            tuple([t.derivation for t in tensors]),
+            tuple([derivation for derivation in written if derivation is not None]),
+            computed_below(nodes),
+        )
+
+    def buffers_read(self) -> Iterator[UOp]:
+        """Return the BUFFERs that it is computed from: none of them is written over."""
+        graph = with_computed(UOp.sink(*self.nodes), self.computed).toposort()
+        return (node for node in graph if node.op is Ops.BUFFER)
+
+    def places_by_device(self) -> dict[str, list[int]]:
+        """Return the places of the tensors on each device."""
+        places: dict[str, list[int]] = {}
+        for place, device in enumerate(self.devices):
+            places.setdefault(device or Device.DEFAULT, []).append(place)
+        return places
+
+    def node_of(self, tensor: Tensor) -> UOp:
+        """Return the node of this expression that a tensor stood for; its present one, if it is
+        none of this."""
+        graph = UOp.sink(*self.nodes).toposort()
+        (node,) = without_aliases([tensor.uop])
+        memory = value_in_memory(node)
+        if node in graph or memory.op is not Ops.BUFFER:
+            return node
+        results = zip(graph, results_of(list(graph)), strict=True)
+        same = [n for n, result in results if result and base(result) is memory]
+        same.sort(key=lambda n: n.shape != tensor.shape)
+        return same[0] if same else node
 
 
 @dataclass(slots=True)
@@ -231,3 +304,44 @@ def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
     if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
         return kernel
     return rewrite(as_built, KERNEL_RULES)
+
+
+def forced_by(
+    changes: object, before: Mapping[UOp, bool], outputs: Sequence[UOp], expression: Expression
+) -> dict[UOp, bool]:
+    """Return the forced decisions `before`, changed by `changes` (a dict from nodes or tensors to
+    True: store, False: fuse, None: leave it to the scheduler).
+
+    Errors: WorkbenchError for a value that is not such a dict, and for a value that no kernel
+    computes.
+    """
+    named = {_node_of(value, expression): store for value, store in _changes(changes)}
+    nodes = UOp.sink(*outputs).toposort()
+    for node in named:
+        if node not in nodes:
+            what = f"there is no value {label_of(node)} {shape_text(node.shape)} here"
+            hint = "a node of .decisions, or a tensor of the expression"
+            raise WorkbenchError(what, "none of the kernels computes it", hint)
+    merged = {**before, **named}
+    return {node: store for node, store in merged.items() if store is not None}
+
+
+def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
+    hint = "ex.replan({ex.decisions[0].node: True})"
+    if not isinstance(changes, Mapping):
+        because = f"{type(changes).__name__} is not a dict from values to True, False or None"
+        raise WorkbenchError("cannot read these decisions", because, hint)
+    for value, store in changes.items():
+        if store is not None and not isinstance(store, bool):
+            because = f"{store!r:.40} is not True (store), False (fuse) or None"
+            raise WorkbenchError("this is not a decision", because, hint)
+        yield value, store
+
+
+def _node_of(value: UOp | Tensor, expression: Expression) -> UOp:
+    if isinstance(value, Tensor):
+        return value_of(expression, value)
+    if isinstance(value, UOp):
+        return value
+    because = f"{type(value).__name__} is neither a node nor a Tensor"
+    raise WorkbenchError("this is not a value", because, "a node of .decisions")

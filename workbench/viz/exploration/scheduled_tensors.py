@@ -16,19 +16,18 @@ from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.explain import Explanation
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
-from workbench.viz.exploration.bisect import bisected
-from workbench.viz.exploration.checks import Checks, checks_of
 from workbench.viz.exploration.display import Display
-from workbench.viz.exploration.expression import Expression
+from workbench.viz.exploration.planned import Expression
+from workbench.viz.exploration.questions import Checks, bisected, checks_of
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
 from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
-from workbench.viz.model.why import why_not
+from workbench.viz.model.passes import why_not
 from workbench.viz.model.words import error_text, plural
 
 if TYPE_CHECKING:

@@ -8,18 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar, overload
 
-from workbench.base.arguments import require
 from workbench.base.display import Printed
-from workbench.base.errors import PlaceError, WorkbenchError
+from workbench.base.errors import PlaceError, WorkbenchError, require
 from workbench.base.trace import PassRecord
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
+from workbench.viz.decision_text import decisions_text, passes_text
 from workbench.viz.exploration.display import Display
 from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.passes import outcomes
 from workbench.viz.model.words import kernel_number
-from workbench.viz.text.decisions import decisions_text
-from workbench.viz.text.passes import passes_text
 
 Row = TypeVar("Row")
 

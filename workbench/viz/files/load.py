@@ -19,10 +19,9 @@ from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.base.context import LIVE
-from workbench.base.errors import MissingFileError, VerifyError, WorkbenchError
+from workbench.base.errors import MissingFileError, VerifyError, WorkbenchError, cut
 from workbench.base.source import SourceLine
 from workbench.base.typed import json_value, typed
-from workbench.base.words import cut
 from workbench.execution.buffers import absent_buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -34,8 +33,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import registered_page
-from workbench.viz.files.gradients import gradient_record
-from workbench.viz.files.save import plan_hash
+from workbench.viz.files.files import gradient_record, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.training.phases import PHASES
 from workbench.viz.page.panel import pane_of

@@ -1,13 +1,30 @@
-"""The meaning of an instruction of this machine in plain words, by its mnemonic."""
+"""The meaning of an instruction of this machine in plain words, by its mnemonic.
+
+The statement of a piece of code. A statement is a line of the language that all kernels are read
+in, by its number: programs in two languages are of the same statements.
+
+The cost of each instruction on this machine's processor, if LLVM's llvm-mca is installed.
+"""
 
 from __future__ import annotations
 
+import json
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
+from os.path import commonprefix
+from typing import Any, NamedTuple
 
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Compiled
 from workbench.viz.listing import aarch64, x86_64
+from workbench.viz.model.provenance import Links
+from workbench.viz.schema.variant import InstructionCost
 
 Row = tuple[str, str]
 """A pattern that a whole mnemonic matches, and words; {name} in them stands for the part of the
@@ -46,3 +63,121 @@ def words_of(mnemonic: str, machine: str) -> str:
                 **{name: parts.get(name, {}).get(part, part) for name, part in named.items()}
             )
     return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Statements:
+    """The statement of each node of a program."""
+
+    by_node: Mapping[UOp, int]
+
+    def of(self, nodes: Sequence[UOp]) -> int | None:
+        """Return the statement of the nodes of a line of code, in program order: that of the last
+        one that has one, because a line computes the others for its last."""
+        return next((s for n in reversed(nodes) if (s := self.by_node.get(n))), None)
+
+    def of_tree(self, links: Links, tree: Set[UOp]) -> dict[UOp, int]:
+        """Return the statement of each loop and statement of a statement tree, which `links` say
+        the origins of: of several the one in most loops."""
+        loops = {n.src[0].axis_name: n for n in tree if n.op is Ops.LOOP}
+        depths: dict[UOp, int] = {}
+        numbers: dict[UOp, int] = {}
+        for node, around in zip(links.linear, links.loops, strict=True):
+            number = self.by_node.get(node)
+            if number is None:
+                continue
+            origins = links.ancestry.of(node).keys() & tree
+            if node.op is Ops.LOOP and node.src[0].axis_name in loops:
+                origins = {loops[node.src[0].axis_name]}
+            for origin in origins:
+                if len(around) > depths.get(origin, -1):
+                    depths[origin], numbers[origin] = len(around), number
+        return numbers
+
+
+def statements_of(readable: Compiled) -> Statements:
+    """Return the statements of a kernel in the language that all kernels are read in. A node that
+    several lines compute is of the line that computes the others for it, else of the first; the
+    end of a loop is of the line that begins it."""
+    linear, source = readable.built.linear, readable.built.source
+    lines = [(n, places) for n, places in enumerate(source.lines, 1) if places]
+    by_node: dict[UOp, int] = {}
+    for number, places in lines:
+        by_node.setdefault(linear[max(places)], number)
+    for number, places in lines:
+        for place in places:
+            by_node.setdefault(linear[place], number)
+    begun: list[UOp] = []
+    for node in linear:
+        if node.op is Ops.LOOP:
+            begun.append(node)
+        elif node.op is Ops.ENDLOOP:
+            begin = begun.pop()
+            if begin in by_node:
+                by_node[node] = by_node[begin]
+    return Statements(by_node)
+
+
+PROGRAM = "llvm-mca"
+LIMIT_S = 30.0
+_NUMBER = re.compile(r"\.([\x00-\x1f])")
+"""The number of a port among several of one name, which llvm-mca writes as a byte."""
+
+
+class Costs(NamedTuple):
+    """The cost of each line of some assembly, None for a label; `source` says whose figures they
+    are."""
+
+    lines: list[InstructionCost | None]
+    source: str
+
+
+def instruction_costs(lines: Sequence[str]) -> Costs | None:
+    """Return the costs of the lines of some assembly; None where llvm-mca is not installed, or does
+    not know an instruction."""
+    program = shutil.which(PROGRAM)
+    if program is None:
+        return None
+    try:
+        process = subprocess.run(
+            [program, "-json", "-instruction-tables", "-"],
+            input="\n".join([*lines, ""]),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=LIMIT_S,
+            check=True,
+        )
+        report = json.loads(process.stdout)
+        [region] = report["CodeRegions"]
+        rows = region["InstructionInfoView"]["InstructionList"]
+        ports = _ports(report["TargetInfo"].get("Resources", []), region, len(rows))
+        costs = [
+            InstructionCost(row["Latency"], row["RThroughput"], own)
+            for row, own in zip(rows, ports, strict=True)
+        ]
+        processor = report["TargetInfo"]["CPUName"]
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
+        return None  # a version with other options, or an older one than the processor
+    count = sum(bool(mnemonic_of(line)) for line in lines)
+    if count != len(costs):
+        return None
+    following = iter(costs)
+    by_line = [next(following) if mnemonic_of(line) else None for line in lines]
+    return Costs(by_line, f"{PROGRAM}, {processor}")
+
+
+def _ports(resources: list[str], region: dict[str, Any], count: int) -> list[dict[str, float]]:
+    """Return for each instruction the cycles that it occupies each port, by the port's name without
+    the processor's; nothing where llvm-mca does not say it."""
+    prefix = commonprefix(resources)
+    names = [_NUMBER.sub(_number, name[len(prefix) :]) for name in resources]
+    ports: list[dict[str, float]] = [{} for _ in range(count)]
+    for row in region.get("ResourcePressureView", {}).get("ResourcePressureInfo", ()):
+        place = row["InstructionIndex"]
+        if place < count:  # the last is the sum of all
+            ports[place][names[row["ResourceIndex"]]] = round(row["ResourceUsage"], 3)
+    return ports
+
+
+def _number(match: re.Match[str]) -> str:
+    return f".{ord(match[1])}"

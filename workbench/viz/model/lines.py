@@ -32,8 +32,7 @@ from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.tensor.autograd.lines import GradientDerivation
 from workbench.viz.model.ancestry import Ancestry
 from workbench.viz.model.training.phases import in_order, phases_of
-from workbench.viz.names.modules import ModulePaths, module_call
-from workbench.viz.names.names import Names
+from workbench.viz.names import ModulePaths, Names, module_call
 
 
 class Viewer(NamedTuple):

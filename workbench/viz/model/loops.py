@@ -4,10 +4,14 @@ memory.
 A row is a loop, a lane axis (computed together, no loop) or a statement. Loops and lanes say,
 for each buffer, how far one step moves in it (in elements) and how many bytes one whole run
 of the loop touches: the figure to hold against the sizes of the caches.
+
+Parts of an exploration as Python: a variant, a pass, a step of one, a decision. They follow the
+lines that bind `ex` (record/recipe.py); the page joins them, and copies the whole.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from textwrap import indent
 
@@ -17,7 +21,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.machine import caches, level_of
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
-from workbench.base.trace import unobserved
+from workbench.base.trace import Match, PassRecord, unobserved
 from workbench.ir.nest.accesses import (
     MemoryAccess,
     accesses,
@@ -27,15 +31,18 @@ from workbench.ir.nest.accesses import (
     size_of,
     vector_of,
 )
-from workbench.ir.nest.footprint import strides, touched
+from workbench.ir.nest.estimates import strides, touched
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import without
+from workbench.ir.rewriting.rewrite import Rule, without
+from workbench.ir.schedule.plan import Decision
 from workbench.ir.text.readable import to_expr
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.pasted import device_call
 from workbench.pipeline import stages
 from workbench.viz.model.words import brief_bytes, bytes_text, short
+from workbench.viz.schema.record import PassRecipe
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
 
 INDENT = "  "
@@ -204,3 +211,55 @@ def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:
     if buffer.op is Ops.DEFINE:
         role = "scratch"
     return BufferRow(name_of(buffer), "", str(buffer.dtype), size_of(buffer), role)
+
+
+REQUESTED = "store-asked"
+"""The decision about what the user asked for: it has no other way."""
+
+
+def kernel_recipe(number: int, kernel: Kernel) -> str:
+    """Return code that binds `kernel` to a variant of kernel `number`, where `ex` is bound."""
+    off = ", ".join(map(json.dumps, kernel.rules_off))
+    call = f"kernel = ex.kernels[{number}]{device_call(kernel)}"
+    call += f".without({off})" if off else ""
+    if not kernel.applied_opts:
+        return f"{call}\n"
+    opts = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
+    return f"from workbench import Opt, OptOps\n\n{call}.apply(\n{opts})\n"
+
+
+def compiled_passes(device: str, failed: bool = False) -> str:
+    """Return an expression for the passes of compiling `kernel`, which may not end."""
+    name = json.dumps(device)
+    return f"kernel.observed({name})" if failed else f"kernel.compile({name}).passes"
+
+
+def pass_recipe(passes: str, place: int, record: PassRecord) -> PassRecipe:
+    """Return the code for a pass, `place` of the expression `passes`, and at its matches."""
+    binding = f"found = {passes}[{place}]  # {record.name}\n"
+    outcome = "after" if record.error is None else "error"
+    return PassRecipe(
+        outcome=f"{binding}print(found.{outcome})\n",
+        match=[f"{binding}match = found.matches[", f"]\n{_match(record.matches)}"],
+    )
+
+
+def _match(matches: Sequence[Match]) -> str:
+    """Return code that prints `match`, one of some; of a rule also why it fired there."""
+    rules = [match.rule for match in matches]
+    if any(isinstance(rule, Decision) for rule in rules):
+        return "print(match.rule)\n"
+    both = 'print(match.rule, match.before, match.after, sep="\\n")\n'
+    if not all(isinstance(rule, Rule) for rule in rules):
+        return both
+    return f"{both}print(ex.why_not(match.rule, match.before, found.name))\n"
+
+
+def decision_recipe(place: int, decision: Decision) -> str:
+    """Return code that prints a decision, `place` of all, and in a comment how to turn it round."""
+    other = None if decision.forced else not decision.stored
+    turn = f"# the other way: ex = ex.replan({{decision.node: {other}}})\n"
+    return (
+        f"decision = ex.decisions[{place}]\nprint(decision)\n"
+        f"{'' if decision.name == REQUESTED else turn}"
+    )

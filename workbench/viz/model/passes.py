@@ -1,15 +1,32 @@
-"""Passes as rows: the name, the rules that fired, the time."""
+"""Passes as rows: the name, the rules that fired, the time.
+
+The rewrites of one pass, replayed: the state after any match, and each match as text.
+
+Records have only references; text is written here, for the match that is shown.
+
+Explanations of a rule that did not fire in a pass, by the rule's name and a node.
+"""
 
 from __future__ import annotations
 
+import difflib
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import asdict
 
+from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord, PassStep
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt
-from workbench.ir.schedule.item import Decision
+from workbench.ir.rewriting.explain import Explanation, explain
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules, replay, with_added
+from workbench.ir.schedule.plan import Decision
+from workbench.ir.text.readable import to_expr
 from workbench.viz.schema.record import PassOutcome, PassRow
 from workbench.viz.schema.variant import NamedNumber
 
@@ -67,3 +84,125 @@ def _error_text(record: PassRecord) -> str | None:
     if record.error is None:
         return None
     return f"{type(record.error).__name__}: {record.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteStep:
+    """One match. `number` counts from 1: `state(record, number)` has it applied. `rule_text` is the
+    rule with both its sides; `difference` is the diff of `before` and `after`."""
+
+    number: int
+    rule: str
+    rule_text: str
+    doc: str
+    before: str
+    after: str
+    difference: str
+
+
+def state(record: PassRecord, count: int) -> Any:
+    """Return the pass's IR after its first `count` matches: 0 is its input, all its result.
+
+    Errors: WorkbenchError for a number beyond the last match.
+    """
+    if not 0 <= count <= len(record.matches):
+        raise WorkbenchError(
+            f"pass {record.name} has no state {count}",
+            f"it recorded {len(record.matches)} matches",
+            f"a number from 0 to {len(record.matches)}",
+        )
+    if not is_replayable(record):
+        return record.before if count == 0 else record.after
+    return replay(record.before, record.matches, count)
+
+
+def is_replayable(record: PassRecord) -> bool:
+    """Whether the matches are rewrites of nodes, and not decisions about them."""
+    return isinstance(record.before, UOp) and any(m.before is not m.after for m in record.matches)
+
+
+def step(record: PassRecord, number: int) -> RewriteStep:
+    """Return match `number` (from 1) of a pass as text.
+
+    Errors: WorkbenchError where there is no such match.
+    """
+    if not 1 <= number <= len(record.matches):
+        raise WorkbenchError(
+            f"pass {record.name} has no match {number}",
+            f"it recorded {len(record.matches)} matches, counted from 1",
+        )
+    match = record.matches[number - 1]
+    before, after = text(match.before), text(match.after)
+    docs = (getattr(match.rule, name, "") for name in ("doc", "reason", "why"))
+    doc = next((str(doc) for doc in docs if doc), "")
+    return RewriteStep(
+        number, repr(match.rule), str(match.rule), doc, before, after, difference(before, after)
+    )
+
+
+def pass_difference(record: PassRecord) -> str:
+    """Return the unified diff of a pass's two states as text."""
+    return difference(text(record.before), text(record.after))
+
+
+def difference(before: str, after: str) -> str:
+    """Return a unified diff; "" where nothing changed."""
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2
+    )
+    return "\n".join(lines)
+
+
+def text(value: Any) -> str:
+    """Return any state as text: readable IR, sources and opts as they print."""
+    if isinstance(value, UOp):
+        return to_expr(value)
+    if isinstance(value, tuple) and value and all(isinstance(v, UOp) for v in value):
+        return to_expr(value)
+    return str(getattr(value, "text", value))
+
+
+def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
+    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of a pass: an
+    earlier rule of it may fire first, and it may refuse the result. In a pass without the rule, the
+    rule is compared with the node by itself.
+
+    Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node or a
+    name.
+    """
+    if not isinstance(node, UOp):
+        because = f"{type(node).__name__} is not a node"
+        hint = "the .before of a match, or one of kernel.ast.toposort()"
+        raise WorkbenchError("cannot hold a rule against this", because, hint)
+    if not isinstance(of_pass, str):
+        because = f"{type(of_pass).__name__} is not the name of a pass"
+        raise WorkbenchError("cannot look at that pass", because, "ex.passes names them")
+    named = rule.name if isinstance(rule, Rule) else str(rule)
+    tables = _tables()
+    named_rule = next((r for s in tables.values() for r in s.rules if r.name == named), None)
+    matched_rule = rule if isinstance(rule, Rule) else named_rule
+    if matched_rule is None:
+        rule_names = [r.name for s in tables.values() for r in s.rules]
+        near = difflib.get_close_matches(named, rule_names, 3, 0.4)
+        because = f"the {len(dict.fromkeys(rule_names))} rules of the passes have other names"
+        hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
+        raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
+    table = tables.get(of_pass)
+    belongs = table is not None and matched_rule in table.rules
+    return explain(matched_rule, node, table if belongs else None)
+
+
+def _tables() -> dict[str, RuleSet]:
+    """Return every table of rules in a module of the package, by its name and by that of its
+    pass."""
+    tables: dict[str, RuleSet] = {}
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("workbench."):
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, Pass) and value.table is not None:
+                tables[value.name] = value.table
+            elif isinstance(value, RuleSet):
+                tables.setdefault(value.name, value)
+    tables = {name: with_added(rules, name) for name, rules in tables.items()}
+    return tables | {each.rules.name: each.rules for each in added_rules()}

@@ -16,8 +16,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workbench.backends.native.assembly import AsmLine, code_loops
-from workbench.base.forking import once
+from workbench.backends.native.program import AsmLine, code_loops
+from workbench.base.interrupts import once
 from workbench.base.sequences import common_prefix
 from workbench.base.source import SourceLine
 from workbench.base.trace import PassRecord, ProvenanceEdge

@@ -2,9 +2,21 @@
 
 `panels/` has a folder for each panel, with its script and its style; beside it stand the folders
 that panels share. The scripts are joined in the order of their imports
-(`workbench/viz/page/bundle.py`), so neither making nor installing a page needs another program.
+(`workbench/viz/page/document.py`), so neither making nor installing a page needs another program.
 Every widget and file contains them, so they are compressed, as the record is; the browser unpacks
 and runs the source, without its comments.
+
+The page in the outputs of a saved notebook: a record for each output, the script and style once.
+
+A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook has
+a second frame, the carrier, which gives script and style to every frame that asks by its name. The
+frames find each other through the window around them, which says no more than that they are there.
+
+ES modules joined into one script: each becomes a function, in the order of imports.
+
+Modules use a part of the language that can be joined without a parser: an import is
+`import { a, b as c } from "./other.js";`, an export stands before a function, a class or a
+constant. A name without export is local to its module.
 """
 
 from __future__ import annotations
@@ -13,16 +25,95 @@ import base64
 import json
 import re
 import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from msgspec import to_builtins
 
-from workbench.viz.model.kinds import style_rules
-from workbench.viz.page.bundle import Module, joined, modules_of, variable
+from workbench.base.cache import key_of
+from workbench.viz.model.graph import style_rules
 from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+)\b)", re.MULTILINE)
+_OTHERS = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file: `body` has neither imports nor exports; `imports` are [names, path]."""
+
+    path: Path
+    imports: tuple[tuple[str, Path], ...]
+    exports: tuple[str, ...]
+    body: str
+
+
+def modules_of(entries: Sequence[Path]) -> list[Module]:
+    """Return `entries` and the modules that they import, each after those that it imports.
+
+    Errors: ValueError for a cycle of imports, and for an import that is written in another way.
+    """
+    listed: dict[Path, Module] = {}
+
+    def visit(path: Path, readers: tuple[Path, ...]) -> None:
+        if path in readers:
+            circle = [*readers[readers.index(path) :], path]
+            raise ValueError(" -> ".join(p.name for p in circle) + " is a cycle")
+        if path not in listed:
+            module = _read(path)
+            for _, target in module.imports:
+                visit(target, (*readers, path))
+            listed[path] = module
+
+    for entry in entries:
+        visit(entry.resolve(), ())
+    return list(listed.values())
+
+
+def joined(modules: Sequence[Module]) -> str:
+    """Return the modules as one script; `variable(path)` has the exports of a module.
+
+    Errors: ValueError for two modules of one name.
+    """
+    names = Counter(variable(module.path) for module in modules)
+    if double := [name for name, number in names.items() if number > 1]:
+        raise ValueError(f"two modules are {' and '.join(double)}")
+    return "\n".join(_as_function(module) for module in modules)
+
+
+def variable(path: Path) -> str:
+    """Return the name under which a joined script has the exports of a module: with its two
+    folders, since each panel may have a `node/node.js`."""
+    return "$" + "$".join([*path.parts[-3:-1], path.stem])
+
+
+def _read(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    imports = [(names, (path.parent / target).resolve()) for names, target in _IMPORT.findall(text)]
+    exports = _EXPORT.findall(text)
+    body = _EXPORT.sub("", _IMPORT.sub("", text))
+    if rest := _OTHERS.search(body):
+        raise ValueError(f"{path.name}: cannot join {rest[0]!r}")
+    return Module(path, tuple(imports), tuple(exports), body)
+
+
+def _as_function(module: Module) -> str:
+    head = "".join(
+        f"const {{{names.replace(' as ', ': ')}}} = {variable(target)};\n"
+        for names, target in module.imports
+    )
+    return (
+        f"const {variable(module.path)} = (() => {{\n{head}{module.body}"
+        f"return {{ {', '.join(module.exports)} }};\n}})();\n"
+    )
+
 
 FOLDER = Path(__file__).parent
 _COMMENTS = re.compile(
@@ -173,3 +264,98 @@ def _unpack() -> str:
 def compressed(text: str, level: int = 6) -> str:
     """Return a text as base64 of zlib's deflate."""
     return base64.b64encode(zlib.compress(text.encode(), level)).decode("ascii")
+
+
+_CARRIER = """<!doctype html><title>script and style of the workbench</title><script>
+const parts = "<@parts>";
+addEventListener("message", ({ data, source }) => {
+  if (data === "<@name>") source?.postMessage({ name: data, parts }, "*");
+});
+</script>"""
+_SAVED_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title><@title> - workbench</title>
+<style>
+:root { color-scheme: light dark; }
+body { margin: 8px; background: Canvas; color: CanvasText; font: 13px system-ui, sans-serif; }
+.wb { --wb-height: calc(100vh - 18px); }
+</style></head>
+<body><main id="workbench"></main>
+<script type="text/plain" id="record"><@record></script>
+<script type="module">
+const el = document.getElementById("workbench");
+function* framesOf(around) {
+  for (let i = 0; i < around.length; i++) {
+    yield around[i];
+    yield* framesOf(around[i]);
+  }
+}
+const packed = await new Promise((settle) => {
+  const ask = () => [...framesOf(top)].forEach((frame) => frame.postMessage("<@name>", "*"));
+  const again = setInterval(ask, 500);
+  const late = setTimeout(() => { el.textContent = "<@waits>"; }, 3000);
+  addEventListener("message", ({ data }) => {
+    if (data?.name !== "<@name>") return;
+    clearInterval(again);
+    clearTimeout(late);
+    settle(data.parts);
+  });
+  ask();
+});
+const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const { script, css, shell } = await new Response(plain).json();
+const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+const { default: page } = await import(url);
+const style = document.createElement("style");
+style.textContent = css;
+document.head.append(style);
+el.textContent = "";
+const traits = {
+  record: document.getElementById("record").textContent,
+  view: <@view>, live: false, shell: shell, _css: css, _esm: script,
+};
+const model = {
+  get: (name) => traits[name],
+  set: (name, value) => { traits[name] = value; },
+  save_changes() {}, send() {}, on() {}, off() {},
+};
+page.render({ model, el });
+</script></body></html>
+"""
+_WAITS = (
+    "The script of this page stands once in a notebook, with another workbench: it is not there. "
+    "Scroll to the first workbench of the notebook, or run a cell that shows one."
+)
+
+
+def page_frame(title: str, record: str, view: Mapping[str, Any]) -> str:
+    """Return the document of a frame that shows a packed record, and opens with `view`."""
+    slots = {
+        "title": escape(title[:80]), "record": record, "waits": _WAITS, "name": name(),
+        "view": json.dumps(view).replace("</", "<\\/"),
+    }  # fmt: skip
+    return _filled(_SAVED_PAGE, slots)
+
+
+@cache
+def carrier() -> str:
+    """Return the document of the frame that has script and style."""
+    return _filled(_CARRIER, {"parts": _parts(), "name": name()})
+
+
+@cache
+def name() -> str:
+    """Return the name by which frames ask for script and style: another version has another."""
+    return f"workbench-page-{key_of(_parts())[:16]}"
+
+
+@cache
+def _parts() -> str:
+    parts = {"script": esm(), "css": css(), "shell": shell()}
+    return compressed(json.dumps(parts))
+
+
+def _filled(text: str, slots: Mapping[str, str]) -> str:
+    """Return a document with its slots filled; the text of one is not searched for others."""
+    parts = re.split(r"<@(\w+)>", text)
+    return "".join(slots[p] if i % 2 else p for i, p in enumerate(parts))

@@ -23,13 +23,11 @@ from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
-from workbench.viz.record.kernels.folds import fold_rows
-from workbench.viz.record.kernels.runs import run_rows
+from workbench.viz.record.kernels import fold_rows, run_rows
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.record.variants import error_row, kernel_row, where
 from workbench.viz.schema.record import PanelSection
-from workbench.viz.text.kernel_table import KernelTable
-from workbench.viz.text.kernels import kernel_heading
+from workbench.viz.text import KernelTable, kernel_heading
 
 TextForm = Callable[[ScheduledTensors, Sequence[tuple[int, Kernel]]], str]
 """Prints a pane, of some kernels with their places."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native import machine as system
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.cost.gpu.gpu_cost import peaks

@@ -11,17 +11,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.listing.statements import Statements, statements_of
-from workbench.viz.model.loops import named
+from workbench.viz.listing.instructions import Statements, statements_of
+from workbench.viz.model.loops import compiled_passes, named
 from workbench.viz.model.provenance import ScheduledKernels, links_of
-from workbench.viz.model.recipes import compiled_passes
 from workbench.viz.record import variants as rows
 from workbench.viz.record.changes import Changes
 from workbench.viz.record.links import Linker, loaded, readable, to_read

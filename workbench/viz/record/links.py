@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 from workbench.backends.device import Device
-from workbench.backends.native.assembly import AsmLine
-from workbench.backends.program.language import Language
+from workbench.backends.native.program import AsmLine
+from workbench.backends.program.text import Language
 from workbench.base.source import SourceLine
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -22,7 +22,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.compiled import compiled as compiled_from
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import FIRST_OF_LOWERING, Recorded, recorded, require_core
-from workbench.viz.listing.statements import Statements
+from workbench.viz.listing.instructions import Statements
 from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.plan import Decision, ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import GraphNode, TensorGraph, folded, graph_nodes, is_cut
-from workbench.viz.model.recipes import decision_recipe
+from workbench.viz.model.loops import decision_recipe
 from workbench.viz.model.training.activations import activations, stored_reads
 from workbench.viz.model.training.phases import PHASES, phase_colour
 from workbench.viz.model.words import short
@@ -31,8 +31,8 @@ from workbench.viz.schema.plan import (
     PlanRegion,
     RoutePoint,
 )
-from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Point, picture
+from workbench.viz.still.svg import kernel_colour
 
 LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000

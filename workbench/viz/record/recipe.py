@@ -1,5 +1,8 @@
 """The expression of a page as Python code that binds `ex` to the same exploration (model/recipes.py
 has the code of a pass or a decision).
+
+The opening record of a page: all facts of an exploration that need no computation, and tables
+that only grow.
 """
 
 from __future__ import annotations
@@ -7,12 +10,22 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.schema.recipe import PageRecipes
+from workbench.viz.glossary import glossary_rows
+from workbench.viz.model.graph import family_rows, kind_rows
+from workbench.viz.model.words import opt_kind_rows, plural
+from workbench.viz.page.panel import sections
+from workbench.viz.record.about import device_rows, expression_key, language_rows, machine
+from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
+from workbench.viz.record.passes import PassRows, RuleRows
+from workbench.viz.record.plan import empty_plan
+from workbench.viz.schema.record import ExpressionRow, PageRecipes, PageRecord, WithoutRow
 
 MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
@@ -121,3 +134,60 @@ def _named(ex: Exploration, node: UOp) -> str:
             if candidate is node:
                 return f"list(ex.outputs[{place}].toposort())[{number}]"
     return "y"  # it was not forced in this expression
+
+
+VERSION = 1
+
+
+class Tables(NamedTuple):
+    """What rows refer to by its place: each thing once."""
+
+    lines: Lines
+    texts: Texts
+    rules: RuleRows
+    nodes: Nodes
+    passes: PassRows
+
+    @staticmethod
+    def of(ex: Exploration) -> Tables:
+        """Return the empty tables of an exploration."""
+        lines, texts, rules = Lines(), Texts(), RuleRows()
+        nodes = Nodes(lines, ex.lines, ex.items)
+        return Tables(lines, texts, rules, nodes, PassRows(nodes, texts, rules))
+
+
+def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> PageRecord:
+    """Return the record with its tables, no plan and no kernels."""
+    named = ex.line.text if ex.line else f"explore of {plural(len(ex.tensors), 'tensor')}"
+    return PageRecord(
+        v=VERSION,
+        key=expression_key(ex.outputs),
+        expr=ExpressionRow(bounded(named), tables.lines.add(ex.line), recipe(ex)),
+        device=ex.device,
+        elsewhere=bounded(ex.elsewhere),
+        devices=device_rows(),
+        languages=language_rows(),
+        headline=ex.kernel_counts,
+        nothing=bounded(ex.nothing_to_do),
+        without=WithoutRow(list(ex.rules_off), ""),
+        recipes=page_recipes(ex),
+        machine=machine(machine_speeds, ex.device),
+        kinds=kind_rows(),
+        opt_kinds=opt_kind_rows(),
+        glossary=list(glossary_rows()),
+        lines=tables.lines.listed,
+        nodes=tables.nodes.columns,
+        readings=tables.nodes.readings.listed,
+        families=family_rows(),
+        texts=tables.texts.listed,
+        rules=tables.rules.listed,
+        passes=tables.passes.listed,
+        plan=empty_plan(),
+        kernels=[],
+        variants=[],
+        pinned=None,
+        saved=0,
+        baselines=[],
+        panels=dict.fromkeys(sections()),
+        origin=bounded(ex.origin.words),
+    )

@@ -22,20 +22,18 @@ from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
+from workbench.viz.model.decisions import random_hint
 from workbench.viz.model.graph import graph_nodes
-from workbench.viz.model.random_kernels import random_hint
 from workbench.viz.page.panel import panes, section_row, sections
+from workbench.viz.record import kernels as unasked_runs
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import MachineSpeeds
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
-from workbench.viz.record.kernels import unasked_runs
-from workbench.viz.record.kernels.folds import fold_rows
-from workbench.viz.record.kernels.gpu import gpu_trace
-from workbench.viz.record.kernels.page_run import page_data
-from workbench.viz.record.kernels.runs import KernelRuns, run_rows
+from workbench.viz.record.gpu import gpu_trace
+from workbench.viz.record.kernels import KernelRuns, fold_rows, run_rows
 from workbench.viz.record.offers import OfferLists
-from workbench.viz.record.opening import Tables, opening
+from workbench.viz.record.page_run import page_data
 from workbench.viz.record.passes import kernel_numbers
 from workbench.viz.record.plan import (
     activation_rows,
@@ -45,6 +43,7 @@ from workbench.viz.record.plan import (
     read_rows,
     region_rows,
 )
+from workbench.viz.record.recipe import Tables, opening
 from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import PageRecord
 

@@ -8,16 +8,16 @@ from itertools import starmap
 
 from msgspec.structs import replace
 
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.native.assembly import AsmLine
-from workbench.backends.program.language import Language
+from workbench.backends.native.program import AsmLine
+from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.cost.predicted_cost import bottleneck_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
+from workbench.ir.opt.opt import families
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import tree_lines
 from workbench.kernel.kernel import Compiled, Kernel
@@ -25,16 +25,14 @@ from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
 from workbench.viz.listing.instructions import help_of
-from workbench.viz.model.loops import kernel_nest
-from workbench.viz.model.opts import opt_row
-from workbench.viz.model.random_kernels import draws_numbers
-from workbench.viz.model.recipes import kernel_recipe
+from workbench.viz.model.decisions import draws_numbers
+from workbench.viz.model.loops import kernel_nest, kernel_recipe
 from workbench.viz.model.title import decoded
-from workbench.viz.model.words import named_count
+from workbench.viz.model.words import named_count, opt_row
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
-from workbench.viz.record.kernels.page_run import page_launch
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
+from workbench.viz.record.page_run import page_launch
 from workbench.viz.schema.record import KernelRow
 from workbench.viz.schema.variant import (
     AxisRow,

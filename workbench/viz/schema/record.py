@@ -2,6 +2,15 @@
 
 Rows name each other by place: a node, a line, a text, a rule or a pass by its place in the
 table of that name.
+
+Readings: the text of a record's nodes, and their box in a graph, which is all that the page
+knows of ops.
+
+Recipes: parts of the Python code for a view of the page, which the page joins and copies.
+
+The glossary of the page: words in groups, each with its meaning.
+
+A question of a record, and the parts of it that are hidden until the reader guesses.
 """
 
 from __future__ import annotations
@@ -10,13 +19,131 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from workbench.viz.schema.ask import QuestionRow
-from workbench.viz.schema.glossary import TermGroup
+from workbench.ir.text.phrases import OwnLine
 from workbench.viz.schema.page_run import PageData
 from workbench.viz.schema.plan import PlanPicture
-from workbench.viz.schema.reading import FamilyRow, Reading
-from workbench.viz.schema.recipe import PageRecipes, PassRecipe
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
+
+
+class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):
+    """What stands at a path into the record until the reader guesses: `value`; or of a table the
+    rows that have the fields `only`. A step of a path is a field, or "*" for every row.
+    """
+
+    path: list[str]
+    value: Any = None
+    only: dict[str, Any] | None = None
+
+
+class QuestionRow(Struct, forbid_unknown_fields=True):
+    """A question. The first of `answers`, paths into the record, that leads to a value is its
+    answer; a step there may be fields that a row must have, and a list counts. `judgement` says how
+    a guess is judged: by how far off it is, within a `factor`, whether it is the same, which parts
+    are. An answer is shown in `unit`s, of which each is `scale`. `choices` are what one may guess
+    ([]: a number)."""
+
+    name: str
+    text: str
+    judgement: Literal["number", "factor", "choice", "set"]
+    answers: list[list[Any]]
+    hides: list[HiddenPart]
+    unit: str
+    scale: float
+    factor: float
+    choices: list[str]
+
+
+class TermRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A word, letter or sign, and what it means in a sentence or two, as a list."""
+
+    word: str
+    meaning: str
+
+
+class TermGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """Words that are met together."""
+
+    name: str
+    terms: list[TermRow]
+
+
+Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
+ValuesOf = Literal["", "lowered", "none"]
+Role = Literal["", "constant", "join", "loop", "axis", "access", "place", "due"]
+
+
+class FamilyRow(Struct, forbid_unknown_fields=True):
+    """A family of ops: its name, and the shape of its boxes."""
+
+    name: str
+    shape: Shape
+
+
+class SlotRow(Struct, array_like=True, forbid_unknown_fields=True):
+    """Room for the words of a source, as a list; a Slot of workbench/ir/text/phrases.py."""
+
+    source: int
+    tight: int
+    signed: bool
+
+
+class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What nodes have in common that differ in their sources only.
+
+    Words, as in workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own
+    ("": it gets one of `letter`); `typed` is its dtype and shape, for graphs with a node that
+    `is_tensor`; leaves have their names first, by `rank`; `box` are the parts in a box of a graph,
+    where they are others.
+
+    In a graph: `family` is a letter in the record's `families`. `is_index`: arithmetic of indexes,
+    which may stand in the words of its readers. The role: a "constant" always does; a "join" has
+    nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
+    writes at its first source; a "place" is memory and then indexes; what is "due" stands for what
+    a rule will make of its sources, and is explained by their names.
+
+    `values`: "" where Python can compute the node's values; "lowered" where they are in registers
+    of the lowered program; "none" where it has none.
+    """
+
+    family: str
+    parts: list[str | SlotRow]
+    binds: int
+    line: OwnLine
+    negated: list[str | SlotRow] = []
+    root: list[str | SlotRow] = []
+    statement: list[str | SlotRow] = []
+    box: list[str | SlotRow] = []
+    body: int | None = None
+    is_leaf: bool = False
+    rank: int = 0
+    name: str = ""
+    letter: str = "v"
+    typed: str = ""
+    is_tensor: bool = False
+    is_index: bool = False
+    values: ValuesOf = ""
+    role: Role = ""
+    size: int | None = None
+
+
+class PageRecipes(Struct, forbid_unknown_fields=True):
+    """Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
+    what can be pasted, `baseline` how to compare with something else, `add` how a cell shows a
+    variant; `without` is the text around the name of a rule, to do without it."""
+
+    plan: str
+    opts: str
+    baseline: str
+    add: str
+    without: list[str]
+
+
+class PassRecipe(Struct, forbid_unknown_fields=True):
+    """Python code for a pass: `outcome` prints what it made, `match` is the text around the
+    place of one of its matches. It follows the lines of the expression and of the variant."""
+
+    outcome: str
+    match: list[str]
 
 
 class ExpressionRow(Struct, forbid_unknown_fields=True):

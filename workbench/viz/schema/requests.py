@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct, field
 
-from workbench.viz.schema.replies import (
+from workbench.viz.schema.messages import (
     BisectReply,
     EditedCode,
     NodeValue,

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from msgspec.structs import replace
 
-from workbench.base.forking import free_rlock
+from workbench.base.interrupts import free_rlock
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
@@ -36,7 +36,7 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedVariant
 from workbench.viz.schema.variant import CheckRow, TimingRow, VariantRow
 from workbench.viz.session import persistence
-from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
+from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 GIVE_WAY_S = 2.0
 """Most seconds for which work in the background waits for requests."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
-from workbench.base.forking import free_lock
+from workbench.base.interrupts import free_lock
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.viz.session.session import Session

@@ -4,18 +4,41 @@ It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, sever
 commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
 `.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`,
 or `upcast:g1:4`.
+
+Edited source as rows of a record: the text, and its machine code.
+
+The candidates of a search, for a record and a file: a row each, below its parent.
+
+A timing as a row of a record, from samples to speeds, and as text, as on the page
+(page/app/timing.js). The record adds the share of the peak, which may rise.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from uuid import uuid4
 
-from workbench.base.errors import ParseError
-from workbench.base.words import cut
+from msgspec.structs import replace
+
+from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.device import Device
+from workbench.backends.native.program import AsmLine
+from workbench.base.errors import ParseError, cut
+from workbench.base.sequences import common_prefix
+from workbench.ir.nest.estimates import Estimates
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
-from workbench.viz.model.opts import WHOLE
+from workbench.kernel.kernel import Kernel
+from workbench.measure.kernel_time import doubts, over_calls, seconds_text
+from workbench.measure.speeds import Speeds
+from workbench.measure.timing import Samples, number_text, percent_text
+from workbench.search.moves import Candidate
+from workbench.search.result import SearchResult
+from workbench.viz.model.words import WHOLE
+from workbench.viz.record.about import share_row
+from workbench.viz.record.variants import assembly_row, code_row, machine_code_row
+from workbench.viz.schema.variant import CandidateRow, CodeLink, CodeRow, SearchRow, TimingRow
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
@@ -153,3 +176,176 @@ def _not_an_opt(node: ast.AST) -> ParseError:
     return ParseError(
         f"{cut(ast.unparse(node), MOST_TEXT)} is not an opt", f"there are {names}", EXAMPLE
     )
+
+
+def edited_code(
+    device: str,
+    text: str,
+    original: CodeRow | None,
+    assembly: Sequence[AsmLine],
+    elsewhere: MachineCode | None,
+) -> list[CodeRow]:
+    """Return the rows of edited source, and of its machine code where that is known, which may be
+    that of a machine `elsewhere`. Lines before the first change, and after the last one, have the
+    links of the `original`."""
+    info, lines = Device[device], text.split("\n")
+    originals = [None] * len(lines) if original is None else _links(original, lines)
+    computed = {line.source_line for line in assembly}
+    links = [
+        replace(link or CodeLink([], [], [], [], None), statement=number)
+        if link is not None or number in computed
+        else None
+        for number, link in enumerate(originals, 1)
+    ]
+    rows = [code_row(info, lines, links)]
+    of_lines = [_of_line(links, line.source_line) for line in assembly]
+    if elsewhere is not None:
+        rows.append(machine_code_row(info, elsewhere, of_lines))
+    elif assembly:
+        rows.append(assembly_row(info, assembly, of_lines))
+    return rows
+
+
+def _links(original: CodeRow, lines: Sequence[str]) -> list[CodeLink | None]:
+    """Return the links of lines that stand in the original: what begins and what ends alike."""
+    before = len(common_prefix(tuple(original.lines), tuple(lines)))
+    rest = tuple(original.lines[before:][::-1]), tuple(lines[before:][::-1])
+    after = len(common_prefix(*rest))
+    changed: list[CodeLink | None] = [None] * (len(lines) - before - after)
+    tail = original.links[len(original.links) - after :] if after else []
+    return [*original.links[:before], *changed, *tail]
+
+
+def _of_line(links: Sequence[CodeLink | None], number: int | None) -> CodeLink | None:
+    link = links[number - 1] if number and number <= len(links) else None
+    return None if link is None else replace(link, source=[number or 0])
+
+
+MOST_CANDIDATES = 1000
+"""Most rows of one search: the first ones, and the best with its ancestors."""
+MOST_SEARCH_TEXT = 300
+
+
+def search_row(search: SearchResult[Kernel]) -> SearchRow:
+    """Return the row of a search, parents before their children."""
+    way = _way(search)
+    candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way]
+    return SearchRow(
+        len(search.tried),
+        len(search.ranked()),
+        search.best,
+        search.speedup,
+        search.seconds,
+        search.ended,
+        search.device,
+        [_candidate_row(t) for t in candidates],
+        search.is_predicted,
+    )
+
+
+def _way(search: SearchResult[Kernel]) -> set[int]:
+    """Return the numbers of the best candidate and of its ancestors."""
+    way, at = set[int](), search.best
+    while at not in way:
+        way.add(at)
+        parent = search.tried[at].parent
+        at = at if parent is None else parent
+    return way
+
+
+def _candidate_row(candidate: Candidate) -> CandidateRow:
+    how, note = candidate.how[:MOST_SEARCH_TEXT], candidate.note[:MOST_SEARCH_TEXT]
+    return CandidateRow(
+        candidate.number, candidate.parent, how, candidate.seconds, note, candidate.spread
+    )
+
+
+MOST_SAMPLES = 40
+"""Most samples of one timing in a record."""
+
+
+def timing_row(
+    samples_s: Sequence[float],
+    work: Estimates,
+    device: str,
+    kind: str | None = None,
+    threads: int = 1,
+    cold_s: Sequence[float] = (),
+    run: str = "",
+    random_inputs: bool = False,
+    busy: float | None = None,
+) -> TimingRow:
+    """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
+    on `threads` threads. `run` names the measurement: times of one measurement were taken in turns,
+    and only their ratios are meaningful, because a machine may be slower an hour later."""
+    samples = Samples(tuple(samples_s))
+    cold = Samples(tuple(cold_s)) if cold_s else None
+    median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
+    info = Device[device] if device in Device.names() else None  # a baseline's name
+    is_emulator = info is not None and info.is_emulator
+    is_compared = info is None or info.is_processor or is_emulator
+    return TimingRow(
+        median_s=median,
+        min_s=samples.min_s,
+        spread=samples.spread_s / median,
+        samples=[float(f"{s:.4g}") for s in samples_s[:MOST_SAMPLES]],
+        cold_s=cold.median_s if cold else None,
+        cold_spread=cold.spread_s / cold.median_s if cold else None,
+        gflops=gflops,
+        gbytes=work.bytes / median / 1e9,
+        kind=kind if is_compared else None,  # there is no peak to compare with
+        threads=threads,
+        device=device,
+        emulator=is_emulator,
+        run=run,
+        earlier=False,
+        random_inputs=random_inputs,
+        busy=busy,
+        doubts=doubts(busy, samples_s),
+    )
+
+
+def run_name() -> str:
+    """Return a name that no other measurement has, in this session or an earlier one."""
+    return uuid4().hex[:12]
+
+
+def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
+    """Return a timing with its spread, its speed, and its share of the peak of `speeds` where it
+    has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
+    parts = [f"{seconds_text(row.median_s)} {spread_text(row)}"]
+    if row.cold_s is not None:
+        spread = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
+        parts.append(f"cold {seconds_text(row.cold_s)}{spread}")
+    if row.emulator:
+        parts.append(f"EMULATOR ({row.device})")
+    else:
+        share = share_row(row, speeds)
+        parts += [f"{percent_text(share.fraction)} of {share.of}"] if share else []
+        parts += [f"{number_text(row.gflops)} GFLOP/s", f"{number_text(row.gbytes)} GB/s"]
+    parts += row.doubts
+    parts += over_calls(row.median_s, row.medians)
+    if row.random_inputs:
+        parts.append("on random inputs")
+    if row.earlier:
+        parts.append("measured earlier")
+    if row.machine:
+        parts.append(f"on {row.machine}")
+    return ", ".join(parts)
+
+
+def spread_text(row: TimingRow) -> str:
+    """Return the spread of a median as text, within its samples or over several measurements,
+    whichever is greater: of a single run nothing is known."""
+    if row.medians:
+        medians = row.median_s, *row.medians
+        half_range = (max(medians) - min(medians)) / 2 / row.median_s
+        return within_text(max(row.spread, half_range))
+    return "once" if len(row.samples) < 2 else within_text(row.spread)
+
+
+def within_text(spread: float) -> str:
+    """Return a spread as text; one of more than all says nothing."""
+    if spread < 0.001:
+        return "± <0.1%"
+    return "± >100%" if spread >= 1 else f"± {percent_text(spread)}"

@@ -11,14 +11,14 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
 from workbench.measure.side_by_side import FEWEST, ratio
 from workbench.measure.timing import Samples
-from workbench.viz.model.opts import opt_kind_rows
+from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import OfferRow
 from workbench.viz.session.handlers import baselines, kernel_times, measurement, plan_comparison
-from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.requests import PREFETCH
 
 BUDGET_S = 0.25
 """Seconds for timing one group of offers."""

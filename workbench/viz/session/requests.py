@@ -1,18 +1,35 @@
-"""Validation of a page's requests: the types of the schema, and positions that the record has."""
+"""Validation of a page's requests: the types of the schema, and positions that the record has.
+
+Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
+
+A thread takes jobs from a queue: requests come before prefetched work, which is interrupted after
+each of its steps. One worker process serves all jobs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import atexit
+import itertools
+import logging
+import os
+import queue
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Event, Thread
 from typing import Any, get_args
 
 from msgspec import inspect as types
 from msgspec.structs import FieldInfo, fields
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, cut
+from workbench.base.interrupts import free_lock
 from workbench.base.typed import typed
-from workbench.base.words import cut
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.requests import AnyRequest, Request
+from workbench.worker.client import NICE, Worker
+from workbench.worker.workers import worker_for
 
 KINDS: Mapping[str, type[Request]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyRequest)
@@ -84,20 +101,20 @@ def _refusal(request: object, because: str) -> WorkbenchError:
     if do not in KINDS:
         return WorkbenchError(f"cannot do {do[:40]!r}", f"the requests are {', '.join(KINDS)}")
     kind = KINDS[do]
-    fields_by_name = {field.encode_name: field for field in fields(kind)}
+    fields_by_name = {row.encode_name: row for row in fields(kind)}
     unknown = sorted(str(name) for name in request if name not in {"do", *fields_by_name})
     if unknown:
         what = f"{do} does not take {', '.join(unknown)[:80]}"
         names = ", ".join(name for name in fields_by_name if name != "id")
         return WorkbenchError(what, f"it takes {names or 'nothing'}", _example(kind))
-    for name, field in fields_by_name.items():
-        if name not in request and field.required:
+    for name, row in fields_by_name.items():
+        if name not in request and row.required:
             what = f"{do} needs {name}"
             return WorkbenchError(what, "the request has none", _example(kind))
         try:
-            typed(request.get(name), field.type)
+            typed(request.get(name), row.type)
         except ValueError:
-            return _misfit(kind, field, request.get(name))
+            return _misfit(kind, row, request.get(name))
     return WorkbenchError(f"{do} cannot be read", because, _example(kind))
 
 
@@ -131,3 +148,161 @@ def _short(value: Any) -> str:
     except RecursionError:
         text = f"a {type(value).__name__} of very many levels"
     return cut(text, 60)
+
+
+# the order of jobs
+REQUESTED = 0
+CHOICE = 1
+"""Jobs for the reader's selection, such as another device; requests interrupt them, as they do
+prefetched work.
+"""
+PREFETCH = 2
+IDLE_S = 300.0
+"""Seconds after which a worker process without work is ended."""
+_LOG = logging.getLogger("workbench")
+
+
+@dataclass(order=True)
+class _Job:
+    """Steps of work for an owner. Ordered by priority, then by age."""
+
+    priority: int
+    number: int
+    owner: object = field(compare=False)
+    steps: Iterator[object] = field(compare=False)
+    is_dropped: bool = field(default=False, compare=False)
+    finished: Event = field(default_factory=Event, compare=False)
+
+    def close(self) -> None:
+        """Mark it as over; an unfinished one is closed."""
+        try:
+            if isinstance(self.steps, Generator):
+                self.steps.close()
+        except Exception:
+            _LOG.exception("a job of the workbench failed")
+        self.finished.set()
+
+
+class Jobs:
+    """The queue, its thread, and the worker process; each begins when it is first needed."""
+
+    def __init__(self) -> None:
+        self._queue: queue.PriorityQueue[_Job] = queue.PriorityQueue()
+        self._numbers = itertools.count()
+        self._lock, self._turn = free_lock(), free_lock()
+        self._thread: Thread | None = None
+        self._pending: dict[int, _Job] = {}
+        self._running: _Job | None = None
+        self._busy: Worker | None = None
+        self.worker = Worker()
+
+    def submit(self, owner: object, steps: Iterator[object], priority: int) -> Event:
+        """Do the steps of a job when it is their turn; the Event is set when they are done or
+        dropped."""
+        job = _Job(priority, next(self._numbers), owner, steps)
+        with self._lock:
+            self._pending[job.number] = job
+            self._queue.put(job)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._work, daemon=True)
+                self._thread.start()
+        return job.finished
+
+    def stop(self, owner: object) -> int:
+        """Drop the jobs of an owner, and stop the one that runs; return how many there were."""
+        return self._drop(lambda job: job.owner is owner)
+
+    def stop_background(self, owners: Collection[object]) -> int:
+        """Drop the jobs of some owners without a request; return how many there were."""
+        return self._drop(
+            lambda job: job.priority is not REQUESTED and any(job.owner is each for each in owners)
+        )
+
+    def is_stopped(self) -> bool:
+        """Whether the job that calls this was stopped."""
+        running = self._running
+        return running is not None and running.is_dropped
+
+    @contextmanager
+    def use_worker(self, device: str, exclusive: bool = False) -> Iterator[Worker]:
+        """Yield a worker for a device: the shared process, or with `exclusive` a new one that is
+        ended afterwards, for programs that may damage it. No other job measures meanwhile, and a
+        stop reaches it.
+        """
+        with self._turn:
+            worker = self.worker
+            if exclusive or not worker.serves(device):
+                exclusive, worker = True, worker_for(device, NICE)
+            self._busy = worker
+            try:
+                yield worker
+            finally:
+                self._busy = None
+                if exclusive:
+                    worker.close()
+
+    def close(self) -> None:
+        """Drop all jobs, and end the worker process."""
+        self._drop(lambda job: True)
+        self.worker.close()
+
+    def _drop(self, is_target: Callable[[_Job], bool]) -> int:
+        """Close the jobs that wait, and stop the one that runs; return how many there were."""
+        with self._lock:
+            targets = list(filter(is_target, self._pending.values()))
+            waiting = [job for job in targets if job is not self._running]
+            for job in targets:
+                job.is_dropped = True
+            for job in waiting:
+                del self._pending[job.number]
+            # While the lock is held no job begins, so that this stops no task of another one.
+            if len(waiting) < len(targets) and self._busy is not None:
+                self._busy.stop()
+        for job in waiting:
+            job.close()
+        return len(targets)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._queue.get(timeout=IDLE_S)
+            except queue.Empty:
+                self.worker.close()
+                job = self._queue.get()
+            with self._lock:
+                if job.is_dropped:  # it is closed already
+                    continue
+                self._running = job
+            is_over = self._is_over(job)
+            with self._lock:
+                self._running = None
+                is_over = is_over or job.is_dropped
+                if is_over:
+                    del self._pending[job.number]
+                else:
+                    self._queue.put(job)
+            if is_over:
+                job.close()
+            del job
+
+    def _is_over(self, job: _Job) -> bool:
+        """Run a job's next step, or all steps of a request."""
+        try:
+            for _ in job.steps:
+                if job.priority is not REQUESTED:
+                    return False
+        except Exception:  # a job reports its own errors; the queue must go on
+            _LOG.exception("a job of the workbench failed")
+        return True
+
+
+@lru_cache(maxsize=1)
+def jobs() -> Jobs:
+    """Return the queue of this Python session; a forked child has one of its own."""
+    job_queue = Jobs()
+    atexit.register(job_queue.close)
+    return job_queue
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=jobs.cache_clear)

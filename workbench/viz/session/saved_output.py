@@ -20,14 +20,13 @@ from msgspec import to_builtins
 
 from workbench.measure.speeds import Speeds
 from workbench.viz.model.words import kernel_number
-from workbench.viz.page import saved_page
+from workbench.viz.page import document as saved_page
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import VariantRow
-from workbench.viz.session.messages import sending
-from workbench.viz.session.session import Session
-from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.session.opt_text import timing_text
+from workbench.viz.session.session import Session, sending
 from workbench.viz.still.cards import TriedRow, left_out_part, variants_part
 
 MOST_BYTES = 150_000

@@ -2,26 +2,44 @@
 
 `handle(request)` answers every request of a page with a ReplyMessage and raises nothing. A session
 does not depend on Jupyter: a widget is a Listener.
+
+Whole messages to pages, even while Python ends. A message that is cut off garbles those after
+it, which JupyterLab, if it is only restarting the session, reads as messages of the new one.
+
+There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
+when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread has
+ended, every thread sends on the shared socket itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import atexit
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import cache
 from threading import Timer
 from typing import Any
 from weakref import ref
 
+from IPython.core.getipython import get_ipython
 from msgspec import Struct
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.interrupts import Uninterrupted
+from workbench.base.interrupts import Uninterrupted, free_rlock, scope
 from workbench.ir.node.uop import UOp
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
-from workbench.viz.schema.messages import Message, RenewedMessage, ReplyMessage
-from workbench.viz.schema.replies import PatchCount, RuleReply, StoppedJobs, WholeRecord
+from workbench.viz.schema.messages import (
+    Message,
+    PatchCount,
+    RenewedMessage,
+    ReplyMessage,
+    RuleReply,
+    StoppedJobs,
+    WholeRecord,
+)
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
@@ -42,9 +60,8 @@ from workbench.viz.session.handlers import (
     variant_transfer,
 )
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import PREFETCH, Jobs
 from workbench.viz.session.live_record import Listener, LiveRecord
-from workbench.viz.session.requests import arguments, checked
+from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped
 
 QUICK: dict[str, Callable[..., Any]] = {
@@ -309,3 +326,31 @@ def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -
     number = request.get("id") if isinstance(request, dict) else None
     reply_id = number if type(number) is int else None
     return ReplyMessage(reply_id, error is None, error, result)
+
+
+_LOCK = free_rlock()
+"""The lock of sending a message, which is reentrant: sending may collect widgets, which send,
+too."""
+_is_over = False
+
+
+@scope
+def sending() -> Generator[bool, None, None]:
+    """Yield whether messages may still be sent; Python does not end within the block."""
+    _prepare()
+    with _LOCK:
+        yield not _is_over
+
+
+@cache
+def _prepare() -> None:
+    session = getattr(getattr(get_ipython(), "kernel", None), "session", None)
+    if session is not None:
+        session.copy_threshold = sys.maxsize  # a copy of a record takes microseconds
+    atexit.register(_end)  # runs before the hooks of Jupyter, which registered earlier
+
+
+def _end() -> None:
+    global _is_over
+    with _LOCK:
+        _is_over = True

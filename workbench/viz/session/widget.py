@@ -2,28 +2,60 @@
 
 Requests arrive on the main thread. Quick ones are answered there; those that run kernels become
 jobs, so that cells can run.
+
+The workbenches in the outputs of a notebook, each as long as its output exists.
+
+Jupyter keeps a widget whose output it has replaced: it is saved with the notebook, and its session
+goes on. So a cell that is run again closes the widgets of its earlier runs, and `clear_output`
+those that it clears; the next ones open as these were left. One output carries the script and style
+for all that are saved: another one takes over where it is replaced, or its cell deleted.
+
+Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
+
+A session is created when an exploration first needs one, and lives as long as the exploration, or
+as long as it is in the LRU cache.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
+import time
 import weakref
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import anywidget
+import ipywidgets  # type: ignore[import-untyped]
 import traitlets
-from ipywidgets import widget_serialization  # type: ignore[import-untyped]
-from msgspec import to_builtins
+from IPython.core.getipython import get_ipython
+from ipywidgets import widget_serialization
+from msgspec import convert, to_builtins
 
-from workbench.base.interrupts import Uninterrupted
-from workbench.viz.page import saved_page
-from workbench.viz.schema.messages import Message, ViewState
+from workbench.base.context import LIVE
+from workbench.base.display import Bundle
+from workbench.base.errors import WorkbenchError
+from workbench.base.interrupts import Uninterrupted, free_lock
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.tables import Variant, Variants, variants_of
+from workbench.viz.files.files import file_text
+from workbench.viz.formatters import exploration_bundle, pane_bundle
+from workbench.viz.page import document as page
+from workbench.viz.page import document as saved_page
+from workbench.viz.pane import Pane
+from workbench.viz.record.recipe import baseline_recipe
+from workbench.viz.record.record import build
+from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import ErrorWords
-from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.messages import sending
-from workbench.viz.session.page_parts import LOADER, PageParts, page_parts
+from workbench.viz.session.opt_text import timing_text
+from workbench.viz.session.persistence import LOADER, PageParts, page_parts
+from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.saved_output import SavedOutput
-from workbench.viz.session.session import Session, reply_to
+from workbench.viz.session.session import Session, reply_to, sending
 
 DISCONNECTED = ErrorWords(
     "this workbench is no longer connected",
@@ -126,3 +158,360 @@ class Workbench(anywidget.AnyWidget):
             session.handle(content, self)
         else:
             session.jobs.submit(session, session.job(content, self), REQUESTED)
+
+
+LASTING_VIEW = ("mode", "kernel", "language")
+"""What a workbench takes over from the one that it replaces: variants have other places there."""
+MOST_CELLS = 64
+"""Cells whose views are kept, those that ran last."""
+MOST_OUTPUTS = 256
+"""Output widgets of which it is known in which cell they were filled, the latest."""
+MOST_VIEWS = 16
+"""Views of one cell that are kept, of the workbenches that it showed first."""
+SETTLES_S = 5.0
+"""Seconds that a new carrier has to be shown before a page that cannot find it is believed."""
+
+
+class DisplayPlace(NamedTuple):
+    """Where something is displayed: a cell, the message that Python is at work for, whether that
+    runs the cell, and the Output widget that captures it; "" for none."""
+
+    cell: str
+    run: str
+    is_run: bool
+    output: str
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether a notebook is saved with what is displayed."""
+        return self.is_run and not self.output
+
+
+@dataclass(eq=False, slots=True)
+class _WidgetOutput:
+    """A workbench that a place shows, with what is saved of it."""
+
+    place: DisplayPlace
+    widget: Workbench
+    saved: SavedOutput
+
+
+class CellOutputs:
+    """The outputs of one Python session."""
+
+    def __init__(self) -> None:
+        self._outputs: list[_WidgetOutput] = []
+        self._views: dict[str, list[Mapping[str, Any]]] = {}
+        """Of each cell the lasting views of its last run, the cell that ran last at the end."""
+        self._cells: dict[str, str] = {}
+        """Of each Output widget the cell that first displayed a workbench in it."""
+        self._carrier_since = 0.0
+        self._shell: Any = None
+
+    def opening_view(self, kernels: int) -> ViewState:
+        """Close what the place of this display showed in earlier runs; return the view with which
+        a workbench of that many kernels opens there."""
+        self._listen()
+        place = self._place()
+        self._outputs = [e for e in self._outputs if e.widget.comm is not None]
+        self._close_earlier(place)
+        views = self._views.get(place.cell, [])
+        number = sum(each.place == place for each in self._outputs)
+        lasting = dict(views[number]) if number < len(views) else {}
+        if lasting.get("kernel", 0) >= kernels:
+            lasting.pop("kernel")
+        return convert(lasting, ViewState) if lasting else NO_VIEW
+
+    def prepare(self, saved: SavedOutput) -> None:
+        """Have an output carry the script and style, if no other one does."""
+        if self._place().is_saved and self._carrier() is None:
+            self._carry(saved)
+
+    def add(self, widget: Workbench, saved: SavedOutput) -> None:
+        """Add a workbench that is displayed now."""
+        self._outputs.append(_WidgetOutput(self._place(), widget, saved))
+        widget.observe(lambda _: self._lacks_parts(widget), "lacks_parts")
+
+    # what happens to outputs
+
+    def _listen(self) -> None:
+        shell = get_ipython()
+        if shell is None or shell is self._shell:
+            return
+        self._shell = shell
+        shell.events.register("pre_run_cell", self._before)
+        shell.events.register("post_run_cell", self._after)
+        if hasattr(shell.display_pub, "register_hook"):
+            shell.display_pub.register_hook(self._on_message)
+
+    def _before(self, _: object) -> None:
+        self._close_earlier(self._place())
+        deleted = set(_parent().get("metadata", {}).get("deletedCells", []))
+        for cell in deleted:
+            self._views.pop(cell, None)
+        for each in self._outputs:
+            if each.place.cell in deleted:
+                each.saved.carries = False
+                each.place = each.place._replace(is_run=False)  # it is not saved
+
+    def _after(self, _: object) -> None:
+        """Save the workbenches that code has changed, or that no page shows: in a notebook that is
+        executed without a browser only what is sent while a cell runs reaches the outputs.
+        """
+        for each in self._outputs:
+            each.widget.renew_where_unheard()
+        if self._carrier() is None:
+            for each in [e for e in self._outputs if e.place.is_saved][-1:]:
+                self._carry(each.saved)
+                each.saved.publish_again()
+
+    def _on_message(self, message: Any) -> Any:
+        if message["header"]["msg_type"] == "clear_output":
+            place = self._place()
+            self._close([each for each in self._outputs if _is_cleared(each.place, place)])
+        return message
+
+    def _close_earlier(self, place: DisplayPlace) -> None:
+        if place.cell and place.is_run:
+            earlier = [
+                each
+                for each in self._outputs
+                if each.place.cell == place.cell and each.place.run != place.run
+            ]
+            if earlier:
+                self._keep_views(place.cell, earlier)
+            self._close(earlier)
+
+    def _keep_views(self, cell: str, outputs: list[_WidgetOutput]) -> None:
+        self._views.pop(cell, None)
+        self._views[cell] = [
+            {name: view[name] for name in LASTING_VIEW if name in view}
+            for view in (each.widget.view for each in outputs[:MOST_VIEWS])
+        ]
+        _drop_first(self._views, MOST_CELLS)
+
+    def _close(self, closed: list[_WidgetOutput]) -> None:
+        self._outputs = [each for each in self._outputs if each not in closed]
+        for each in closed:
+            each.widget.close()
+
+    # the carrier of script and style
+
+    def _carrier(self) -> _WidgetOutput | None:
+        return next((each for each in self._outputs if each.saved.carries), None)
+
+    def _carry(self, saved: SavedOutput) -> None:
+        saved.carries, self._carrier_since = True, time.monotonic()
+
+    def _lacks_parts(self, widget: Workbench) -> None:
+        """Have the output of a page carry script and style: it did not find those of another one,
+        whose output was cleared."""
+        mine = next((each for each in self._outputs if each.widget is widget), None)
+        if mine is None or not widget.lacks_parts or not mine.place.is_saved:
+            return
+        carrier = self._carrier()
+        if carrier is not None:
+            if time.monotonic() - self._carrier_since < SETTLES_S:
+                return
+            carrier.saved.carries = False
+        self._carry(mine.saved)
+        mine.saved.publish_again()
+
+    def _place(self) -> DisplayPlace:
+        """Return where something is displayed now."""
+        parent = _parent()
+        header, run = (parent.get("header", {}), parent.get("header", {}).get("msg_id", ""))
+        is_run = header.get("msg_type") == "execute_request"
+        cell = parent.get("metadata", {}).get("cellId", "")
+        output = next((o.model_id for o in _output_widgets() if o.msg_id == run), "")
+        if output and is_run:
+            self._cells.setdefault(output, cell)
+            _drop_first(self._cells, MOST_OUTPUTS)
+        elif output:
+            cell = self._cells.get(output, "")
+        return DisplayPlace(cell, run, is_run, output)
+
+
+def _drop_first(entries: dict[str, Any], most: int) -> None:
+    """Drop the entries that were added first, so that `most` are left."""
+    for key in [*entries][: max(0, len(entries) - most)]:
+        del entries[key]
+
+
+def _is_cleared(output: DisplayPlace, place: DisplayPlace) -> bool:
+    """Whether clearing the output of a place takes away what is shown."""
+    if place.output:
+        return output.output == place.output
+    return output == place
+
+
+def _output_widgets() -> list[Any]:
+    """Return the Output widgets; one that captures has the message that it does so for."""
+    every = list(getattr(ipywidgets.widgets.widget, "_instances", {}).values())
+    return [each for each in every if isinstance(each, ipywidgets.Output) and each.msg_id]
+
+
+def _parent() -> Mapping[str, Any]:
+    """Return the message that Python is at work for."""
+    get_parent = getattr(get_ipython(), "get_parent", None)
+    return (get_parent and get_parent()) or {}
+
+
+CELL_OUTPUTS = CellOutputs()
+"""The outputs of this Python session."""
+
+
+PAGE_S = 1.0
+"""Seconds for a page to open before work in the background begins."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_LOG = logging.getLogger("workbench")
+_lock = free_lock()
+
+
+class LivePage:
+    """Shows explorations; see `viz.exploration.Page`."""
+
+    def bundle(self, ex: Exploration) -> Bundle:
+        """Return the mimebundle for Jupyter: the widget in a live notebook, else a static picture;
+        and always text."""
+        return self._live(ex, NO_VIEW, lambda: exploration_bundle(ex, 0.0)) or (
+            exploration_bundle(ex)
+        )
+
+    def pane_bundle(self, pane: Pane) -> Bundle:
+        """Return the mimebundle of one pane: the widget with that pane alone, and always text."""
+        ex = pane.exploration
+        assert isinstance(ex, Exploration)
+        picture = pane_bundle(pane)
+        return self._live(ex, pane.view, lambda: picture) or picture
+
+    def _live(self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]) -> Bundle:
+        """Return the mimebundle of the widget in a live notebook, after showing the output that
+        stays where the notebook is saved; elsewhere nothing."""
+        if not is_live():
+            return {}
+        still = picture()
+        try:
+            from workbench.viz.session.saved_output import SavedOutput
+            from workbench.viz.session.widget import CELL_OUTPUTS
+
+            title = "workbench" if ex.line is None else ex.line.text
+            before = CELL_OUTPUTS.opening_view(len(ex.kernels))
+            opens = before.then(ex.display.view).then(_one_pane(ex)).then(view)
+            saved = SavedOutput(still["text/html"], title, opens)
+            CELL_OUTPUTS.prepare(saved)
+            widget = self.to_widget(ex, opens, saved)
+            CELL_OUTPUTS.add(widget, saved)
+            bundle = widget._repr_mimebundle_()
+        except Exception:  # the picture does not need it
+            _LOG.exception("the workbench cannot be shown; this is its picture")
+            return still
+        reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
+        # the picture is an output of its own: where widgets are unknown, this one is empty
+        return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
+
+    def to_widget(self, ex: Exploration, view: ViewState | None = None, saved: Any = None) -> Any:
+        """Return a widget of the exploration's session, which opens with `view`; `saved` is the
+        output that is saved in its place."""
+        from workbench.viz.session.widget import Workbench
+
+        opens = ex.display.view.then(_one_pane(ex)) if view is None else view
+        return Workbench(session_of(ex), opens, saved)
+
+    def to_html(self, ex: Exploration) -> str:
+        """Return the page as one file, with the session's variants, if there is a session."""
+        session: Session | None = ex.display.session
+        record = self.record(ex)
+        with nullcontext() if session is None else session.lock:
+            return page.export_html(record, _one_pane(ex))
+
+    def record(self, ex: Exploration) -> PageRecord:
+        """Return the complete record: the session's, if there is a session."""
+        session: Session | None = ex.display.session
+        if session is None:
+            return build(ex)
+        session.complete()
+        return session.record
+
+    def to_file(self, ex: Exploration) -> str:
+        """Return the text of the exploration's file."""
+        return file_text(ex)
+
+    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
+        """Add a baseline; it is timed where the exploration is shown.
+
+        Errors: WorkbenchError for a value that cannot be called, and for one that is not a name.
+        """
+        hint = baseline_recipe(ex)
+        if not isinstance(name, str) or not name:
+            because = f"{name!r:.40} is not a text"
+            raise WorkbenchError("a baseline must have a name", because, hint)
+        if not callable(run):
+            because = f"{type(run).__name__} cannot be called"
+            raise WorkbenchError(f"the baseline {name:.40} is not a function", because, hint)
+        ex.display.baselines[name] = run
+        session: Session | None = ex.display.session
+        if session is not None:
+            session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
+
+    def variants(self, ex: Exploration) -> Variants:
+        """Return the variants of an exploration; the plain ones where it was not shown."""
+        session: Session | None = ex.display.session
+        if session is None:
+            return variants_of(ex.kernels, ex.display)
+        with session.lock:
+            speeds = session.recorder.speeds
+            rows = (
+                Variant(
+                    place, row.kernel, row.name, session.kernels[place],
+                    timing_text(row.timing, speeds) if row.timing else "",
+                )
+                for place, row in enumerate(session.record.variants) if not row.deleted
+            )  # fmt: skip
+            return Variants(rows, ex.display)
+
+    def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
+        """Return the reply to a request of the page of an exploration.
+
+        Errors: WorkbenchError, as the page would show it.
+        """
+        session = session_of(ex)
+        with Uninterrupted():  # half a change of the record is wrong for good
+            reply = session.handle({"do": do, **fields})
+            session.is_asked_by_code = True
+        if reply.error is not None:
+            error = reply.error
+            raise WorkbenchError(error.what, error.because, error.hint)
+        return reply.result
+
+    def select(self, ex: Exploration, view: ViewState) -> None:
+        """Change what the widgets of an exploration show."""
+        ex.display.view = ex.display.view.then(view)
+        session: Session | None = ex.display.session
+        for listener in [] if session is None else session.listeners():
+            listener.look(view)
+
+
+def _one_pane(ex: Exploration) -> ViewState:
+    """Return the view of the one pane of an exploration, if it has one."""
+    return Pane(ex, ex.show).view if ex.show else NO_VIEW
+
+
+def session_of(ex: Exploration) -> Session:
+    """Return the session of an exploration, created if necessary."""
+    with _lock:
+        session: Session | None = ex.display.session
+        if session is None:
+            session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
+            session.begin_after(PAGE_S)
+    SESSIONS.use(session)
+    return session
+
+
+def is_live() -> bool:
+    """Whether this is a live notebook, with which a widget could communicate."""
+    if LIVE.value < 1:
+        return False
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

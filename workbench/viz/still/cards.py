@@ -1,26 +1,93 @@
-"""HTML cards of a kernel, a program, a pass and a plan, with tables and folds."""
+"""HTML cards of a kernel, a program, a pass and a plan, with tables and folds.
+
+HTML elements: escaped text, folds, tables of passes and opts. Strings in, strings out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
 from workbench.measure.kernel_time import seconds_text
-from workbench.viz.model.graph import TensorGraph
-from workbench.viz.model.kinds import KIND_LOOKS
-from workbench.viz.model.rewrites import RewriteStep
+from workbench.viz.decision_text import decision_cells, outcome
+from workbench.viz.model.graph import KIND_LOOKS, TensorGraph
+from workbench.viz.model.passes import RewriteStep
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
 from workbench.viz.schema.plan import DecisionRow, MemoryChart
 from workbench.viz.schema.record import KernelRow, LineRow, PassRow
 from workbench.viz.schema.variant import BufferRow, CodeRow, Nest, NestRow, OfferRow, StepRow
-from workbench.viz.still.html import bars, chip, code, fold, muted, source, table, tag
-from workbench.viz.still.palette import kernel_colour
-from workbench.viz.still.svg import graph_picture, graph_rows
-from workbench.viz.text.decisions import decision_cells
-from workbench.viz.text.kernels import work_text
-from workbench.viz.text.memory import memory_text
-from workbench.viz.text.passes import outcome
+from workbench.viz.still.svg import STYLE, graph_picture, graph_rows, kernel_colour
+from workbench.viz.text import memory_text, work_text
+
+MOST_LINES = 1000
+"""Most lines of code in one block."""
+
+
+def page(*parts: str) -> str:
+    """Return parts as one self-contained fragment with its own style sheet."""
+    return f'<div class="wb-ex"><style>\n{STYLE}\n</style>{"".join(parts)}</div>'
+
+
+def tag(name: str, content: str, kind: str = "", **more: str) -> str:
+    """Return an element around `content`, which is HTML already; attributes are escaped."""
+    pairs = ({"class": kind} if kind else {}) | more
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in pairs.items())
+    return f"<{name}{attributes}>{content}</{name}>"
+
+
+def code(words: str) -> str:
+    """Return text as inline code."""
+    return tag("code", escape(words))
+
+
+def source(words: str) -> str:
+    """Return text of several lines as a block of code, cut where it is very long."""
+    lines = words.split("\n")
+    if len(lines) > MOST_LINES:
+        more = f"... and {len(lines) - MOST_LINES:,} more lines"
+        words = "\n".join([*lines[:MOST_LINES], more])
+    return tag("pre", escape(words), "src")
+
+
+def fold(summary: str, body: str, is_open: bool = False) -> str:
+    """Return `body` under a line that shows and hides it; both are HTML."""
+    state = " open" if is_open else ""
+    return f"<details{state}><summary>{summary}</summary>{tag('div', body, 'body')}</details>"
+
+
+def muted(words: str) -> str:
+    """Return text in a muted colour."""
+    return tag("span", escape(words), "mu")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
+    """Return a table of cells that are HTML already; `kinds` are the columns' classes."""
+    kinds = kinds or [""] * len(heads)
+    head = "".join(tag("th", h, k) for h, k in zip(heads, kinds, strict=True))
+    body = "".join(
+        tag("tr", "".join(tag("td", c, k) for c, k in zip(row, kinds, strict=True))) for row in rows
+    )
+    markup = f"<table><thead>{tag('tr', head)}</thead><tbody>{body}</tbody></table>"
+    return tag("div", markup, "scroll")
+
+
+def chip(kind: str) -> str:
+    """Return the letter of an axis kind on its colour."""
+    look = KIND_LOOKS[kind]
+    paint = f"color:{look.ink};background-color:{look.colour}"
+    return tag("span", look.letter, "chip", style=paint, title=look.name)
+
+
+def bars(around: Sequence[str], step: int = 16) -> str:
+    """Return the style of a cell inside loops: a bar per loop, in its colour and pattern."""
+    layers = [
+        f"{KIND_LOOKS[kind].pattern} {8 + step * depth}px 0/5px 100% no-repeat"
+        for depth, kind in enumerate(around)
+    ]
+    paint = f"background:{','.join(layers)};" if layers else ""
+    return f"{paint}padding-left:{8 + step * len(around)}px"
+
 
 NAMED = "the function's name in the source"
 COUNTS = {

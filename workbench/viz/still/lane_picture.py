@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from workbench.viz.still.html import page, tag
-from workbench.viz.still.style import DARK, LIGHT
+from workbench.viz.still.cards import page, tag
+from workbench.viz.still.svg import DARK, LIGHT
 
 CELL = 36, 24
 """Width and height of an element, in pixels."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from workbench.viz.layout import layered
 from workbench.viz.model.graph import GraphNode, TensorGraph
 from workbench.viz.model.words import shape_text
-from workbench.viz.schema.reading import Shape
+from workbench.viz.schema.record import Shape
 
 # sizes in pixels
 NODE = 36

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import stages

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.analysis import analyse
-from workbench.backends.program.source import signature
+from workbench.backends.program.text import signature
 from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
-from workbench.ir.lower.launch.barriers import barriers
-from workbench.ir.lower.launch.tree_reduction import halvings
+from workbench.ir.lower.launch import barriers, halvings
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import stages
 

@@ -13,12 +13,12 @@ import pytest
 from tests.support import LONG, count
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import SHUFFLE_ALL, Target
 from workbench.emulator.trace import Trace
-from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.lower.launch import barriers
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.pipeline import stages

@@ -11,8 +11,7 @@ import pytest
 from workbench import Context, Tensor
 from workbench.base.target import Target
 from workbench.bench.suite import ENTRIES, Array, Entry
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.heuristic import default_opts as module

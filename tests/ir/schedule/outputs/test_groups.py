@@ -23,7 +23,7 @@ from workbench.execution.buffers import memory_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.schedule.build import in_order
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.verify.verify import verify
 from workbench.pipeline import build
 from workbench.search.realization import tuned

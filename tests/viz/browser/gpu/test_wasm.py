@@ -15,11 +15,11 @@ from tests.viz.browser.gpu.support import data, ran
 from tests.viz.record.support import exported, plain
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
-from workbench.backends.wasm.render import render
+from workbench.backends.wasm.wasm_module import render
 from workbench.base.target import Target
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
-from workbench.viz.record.kernels.page_run import page_launch
+from workbench.viz.record.page_run import page_launch
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import code_row
 

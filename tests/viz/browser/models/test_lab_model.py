@@ -131,7 +131,7 @@ def gradient_steps_say_what_they_did(wb: Any) -> None:
     tanh = steps.filter(has_text="gradient-tanh").first
     tanh.click()
     rule = wb.locator(".wb-rw-rule")
-    expect(rule).to_contain_text("workbench/ir/gradient/functions.py")
+    expect(rule).to_contain_text("workbench/ir/gradient/rules.py")
     expect(rule).to_contain_text("g * (1.0 - n * n)")
     change = wb.locator(".wb-rw-change")
     expect(change).to_contain_text("GRADIENT(of ")

@@ -19,7 +19,7 @@ from tests.viz.browser.page.support import (
     with_share,
 )
 from tests.viz.record.support import exported
-from workbench.measure.calibration import doubts
+from workbench.measure.kernel_time import doubts
 
 
 @pytest.mark.parametrize("width", [800, 1400])

@@ -7,9 +7,9 @@ import pytest
 from tests.viz.browser.page.support import SPEEDS, timing, with_share
 from tests.viz.layouts import Functions
 from workbench.base.typed import typed
-from workbench.measure.calibration import doubts
+from workbench.measure.kernel_time import doubts
 from workbench.viz.schema.variant import TimingRow
-from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.session.opt_text import timing_text
 
 SAYS = {
     "13.5 ms ± 12%, cold 14.5 ms ± 3.0%, 10% of peak, 40.5 GFLOP/s, 2.25 GB/s": {

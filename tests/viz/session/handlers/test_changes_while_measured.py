@@ -13,7 +13,7 @@ from tests.viz.session.support import Page, done, finish_jobs, session_of
 from tests.viz.support import matmul
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
-from workbench.viz.session.timing_rows import spread_text, timing_text
+from workbench.viz.session.opt_text import spread_text, timing_text
 from workbench.worker.client import TaskStopped
 
 pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")

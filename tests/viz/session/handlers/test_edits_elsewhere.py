@@ -12,7 +12,7 @@ from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array, matmul
-from workbench.backends.compilers.clang import clang_for
+from workbench.backends.compilers.compilers import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import Elsewhere

@@ -10,7 +10,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import ask, session_of
 from workbench import Tensor, explore
 from workbench.backends.cuda import nvrtc
-from workbench.backends.cuda.device import DEVICE
+from workbench.backends.cuda.cuda_device import DEVICE
 from workbench.base.errors import CompileError
 from workbench.base.installation import install_command
 from workbench.viz.session.handlers import machine_code

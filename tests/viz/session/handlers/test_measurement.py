@@ -24,8 +24,8 @@ from workbench import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, searches
+from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session
-from workbench.viz.session.timing_rows import timing_text
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
 

@@ -13,7 +13,7 @@ from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.base.errors import DeviceError
-from workbench.emulator.checks import duration
+from workbench.emulator import checks as duration
 from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
 from workbench.emulator.steps import HistoryStep
 from workbench.emulator.trace import Trace

@@ -36,23 +36,19 @@ from dataclasses import replace
 
 from workbench.base.target import Target
 from workbench.base.trace import Match, recording, unobserved
-from workbench.ir.nest.footprint import touched
+from workbench.ir.nest.estimates import touched
 from workbench.ir.nest.loops import Statement, statements
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal
-from workbench.ir.opt.heuristic.dot_tile import dot_tile
-from workbench.ir.opt.heuristic.pieces import pieces
 from workbench.ir.opt.heuristic.reductions import (
+    dot_tile,
     known_masks,
     reduce_outside,
     reduction_lanes,
     short_sums,
 )
-from workbench.ir.opt.heuristic.register_tile import register_tile
-from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep, HeuristicSteps, choose_lanes
-from workbench.ir.opt.heuristic.strides import (
+from workbench.ir.opt.heuristic.register_tile import (
     GATHERED_REUSE,
     REUSE,
     gathers,
@@ -60,13 +56,16 @@ from workbench.ir.opt.heuristic.strides import (
     lanes_are_neighbours,
     loads,
     loops_of,
+    pieces,
     reduces,
+    register_tile,
     strides,
     unit_axis,
     vector_axis,
 )
-from workbench.ir.opt.heuristic.work_groups.steps import GROUP_STEPS
-from workbench.ir.opt.heuristic.work_groups.work_items import work_items
+from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep, HeuristicSteps, choose_lanes
+from workbench.ir.opt.heuristic.work_group_steps import GROUP_STEPS
+from workbench.ir.opt.heuristic.work_groups import work_items
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 

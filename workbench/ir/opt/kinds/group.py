@@ -44,8 +44,7 @@ from itertools import count
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.kinds.nolocals import refuse_no_groups

@@ -16,7 +16,7 @@ LOCAL("g0", 4):
 from __future__ import annotations
 
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
 from workbench.ir.opt.kinds.nolocals import refuse_no_groups

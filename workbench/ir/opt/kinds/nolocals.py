@@ -14,7 +14,7 @@ NOLOCALS():
 from __future__ import annotations
 
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 

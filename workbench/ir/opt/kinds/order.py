@@ -26,7 +26,7 @@ from itertools import pairwise
 from workbench.base.target import Target
 from workbench.ir.nest.storage import Excess
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges

@@ -26,9 +26,8 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.node import construct
-from workbench.ir.node.affine import terms
-from workbench.ir.node.constants import identity
-from workbench.ir.node.exact_range import exact_range
+from workbench.ir.node.construct import identity
+from workbench.ir.node.exact_range import exact_range, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.opt.divide import settled

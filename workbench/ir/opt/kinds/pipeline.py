@@ -24,11 +24,10 @@ After STAGE("r0", 1), PIPELINE("r0", 3) on a device with work-groups:
 from __future__ import annotations
 
 from workbench.base.target import Target
+from workbench.ir.nest.accesses import shared_tiles
 from workbench.ir.nest.fragments import lane_kernel
-from workbench.ir.nest.loops import statements
+from workbench.ir.nest.loops import place_statements, statements
 from workbench.ir.nest.pipelines import fill_loop, pipelines
-from workbench.ir.nest.placement import place_statements
-from workbench.ir.nest.shared_tiles import shared_tiles
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

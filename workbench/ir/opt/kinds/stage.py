@@ -22,11 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.node import construct
-from workbench.ir.node.affine import terms
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.memo import memoised
-from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.exact_range import terms
+from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.node.uop import UOp, memoised, split_gate
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges, store_strides
 

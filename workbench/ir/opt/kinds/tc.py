@@ -21,13 +21,12 @@ from collections.abc import Iterator
 from itertools import product
 
 from workbench.base.target import Target
-from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.tensor_cores import TensorCore
 from workbench.base.trace import derived_from
 from workbench.ir.nest.fragments import Factors, factors, fits, zero_outside
 from workbench.ir.nest.loops import statements
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import divide, settled
 from workbench.ir.opt.kinds import padto

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from workbench.base.target import Target
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges

@@ -14,7 +14,7 @@ UPCAST("g0", 4):
 from __future__ import annotations
 
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount, refuse_lanes
 from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, OptKind, Refusal

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.base.source import SourceLine
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import ScheduleItem
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.title import value_name
 from workbench.viz.model.training.phases import BACKWARD, FORWARD

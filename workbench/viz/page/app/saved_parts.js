@@ -1,5 +1,5 @@
 // Script and style in a saved notebook: once, in a frame of one of its outputs
-// (viz/page/saved_page.py). If that output was cleared, the page reports it to Python, which puts
+// (viz/page/document.py). If that output was cleared, the page reports it to Python, which puts
 // them into the output of this page.
 
 /** @import { Model } from "../types.d.ts" */

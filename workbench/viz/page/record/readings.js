@@ -1,4 +1,4 @@
-// Readings of nodes: their text, and their box in a graph (viz/schema/reading.py).
+// Readings of nodes: their text, and their box in a graph (viz/schema/record.py).
 
 /** @import { NodeColumns, PageRecord, Reading } from "../record.d.ts" */
 

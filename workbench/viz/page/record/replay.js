@@ -1,6 +1,6 @@
 // States that a record leaves out to save space, computed in the page: a rewrite replaces one node,
 // and its users are made anew. New nodes go into a table of the page's own, behind those of the
-// record; `workbench/viz/record/states.py` computes the same states in Python.
+// record; `workbench/viz/record/nodes.py` computes the same states in Python.
 
 import { readAs } from "./readings.js";
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.viz.model.words import plural
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord

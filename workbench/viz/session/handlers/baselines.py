@@ -17,17 +17,17 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.ir.nest.estimates import Estimates
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.lazy_result import computing
-from workbench.measure.calibration import calibration
+from workbench.kernel.run import computing
+from workbench.measure.kernel_time import calibration
 from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.record import BaselineRow
-from workbench.viz.schema.replies import NoResult
 from workbench.viz.schema.variant import ErrorWords, TimingRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.viz.session.opt_text import run_name, timing_row
 from workbench.worker.client import TaskStopped
 
 BUDGET_S = 0.6

@@ -4,20 +4,20 @@ in the worker process.
 
 from __future__ import annotations
 
-from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
-from workbench.backends.native.assembly import AsmLine
-from workbench.backends.program.source import require_readable
+from workbench.backends.native.program import AsmLine
+from workbench.backends.program.text import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import typed
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
-from workbench.viz.schema.replies import EditedCode, VariantReply
+from workbench.viz.schema.messages import EditedCode, VariantReply
 from workbench.viz.schema.variant import CodeRow
-from workbench.viz.session.edited_rows import edited_code
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited, LiveRecord
+from workbench.viz.session.opt_text import edited_code
 from workbench.worker.client import TaskStopped, Worker
 
 

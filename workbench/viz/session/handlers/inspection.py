@@ -12,10 +12,10 @@ from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.viz.exploration.bisect import bisected
-from workbench.viz.model import why
+from workbench.viz.exploration.questions import bisected
+from workbench.viz.model import passes as why
+from workbench.viz.schema.messages import BisectReply, NodeValue, WhyNotReply
 from workbench.viz.schema.record import RecordedPass
-from workbench.viz.schema.replies import BisectReply, NodeValue, WhyNotReply
 from workbench.viz.session.live_record import LiveRecord
 
 MAX_VALUES = 16

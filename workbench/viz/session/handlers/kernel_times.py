@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.measure.timing import Samples
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
 from workbench.worker.client import TaskStopped, Worker

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.viz.listing.mca import instruction_costs
+from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.record.about import ASSEMBLY
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import CodeRow, CompilerPass, CompilerPasses
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord

@@ -8,22 +8,22 @@ from contextlib import AbstractContextManager
 import numpy as np
 from msgspec import Struct
 
-from workbench.backends.buffer import Buffer
 from workbench.backends.contract import require_room
 from workbench.backends.device import Device
+from workbench.backends.memory import Buffer
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
-from workbench.kernel.check_run import CheckRun
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
-from workbench.viz.schema.replies import NoResult, TimedVariants
+from workbench.kernel.run import CheckRun
+from workbench.viz.schema.messages import NoResult, TimedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.viz.session.opt_text import run_name, timing_row
 from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker

@@ -14,8 +14,8 @@ from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
-from workbench.viz.model.opts import opt_row
-from workbench.viz.schema.replies import OptsReply, OptVerdict, VariantReply
+from workbench.viz.model.words import opt_row
+from workbench.viz.schema.messages import OptsReply, OptVerdict, VariantReply
 from workbench.viz.session.handlers import variant_names
 from workbench.viz.session.handlers.variants import variant_of
 from workbench.viz.session.live_record import LiveRecord

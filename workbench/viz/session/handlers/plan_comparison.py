@@ -17,8 +17,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import Ratio, ratio
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.plan import ComparedPlans
-from workbench.viz.schema.replies import NoResult
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Before, LiveRecord
 from workbench.worker.client import DATA_BYTES, TaskStopped

@@ -13,8 +13,8 @@ from workbench.ir.rewriting.rewrite import Rule
 from workbench.pipeline import compile_switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
+from workbench.viz.schema.messages import RuleReply
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.schema.replies import RuleReply
 from workbench.viz.session.handlers import inspection
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import LiveRecord

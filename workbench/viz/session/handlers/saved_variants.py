@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.base.errors import WorkbenchError
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.saved import SavedEdit, SavedVariant
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variant_names import RESERVED

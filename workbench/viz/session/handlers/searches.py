@@ -11,9 +11,9 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
 from workbench.search import search as searching
-from workbench.search.candidate import Candidate
+from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
-from workbench.viz.schema.replies import VariantReply
+from workbench.viz.schema.messages import VariantReply
 from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.handlers import variants as tuning
@@ -27,8 +27,7 @@ from workbench.viz.session.handlers.measurement import (
 )
 from workbench.viz.session.handlers.variant_names import free_name
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.search_rows import search_row
-from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.viz.session.opt_text import run_name, search_row, timing_row
 from workbench.worker.client import TaskStopped
 
 MOST_STARTS = 2

@@ -15,7 +15,7 @@ from workbench.emulator.emulate import (
     seconds_for_steps,
 )
 from workbench.emulator.trace import Trace
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped

@@ -4,11 +4,10 @@ opts: those beyond its parent's after the name of the parent.
 
 from __future__ import annotations
 
-from workbench.base.errors import WorkbenchError
-from workbench.base.words import cut
+from workbench.base.errors import WorkbenchError, cut
 from workbench.kernel.kernel import Kernel
-from workbench.viz.model.opts import opts_words
-from workbench.viz.schema.replies import NoResult
+from workbench.viz.model.words import opts_words
+from workbench.viz.schema.messages import NoResult
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import LiveRecord
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.record.kernels.runs import structure_of
+from workbench.viz.record.kernels import structure_of
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.variant import CheckRow, TimingRow
 from workbench.viz.session.handlers.variants import edited_variant, show_elsewhere, variant_of

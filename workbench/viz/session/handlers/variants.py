@@ -13,20 +13,20 @@ from typing import Any
 from msgspec.structs import replace as replace_row
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.program.language import Language
+from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.record.record import MOST_KERNELS
 from workbench.viz.record.variants import code_row, is_of_one_device, step_rows, without_device
-from workbench.viz.schema.replies import NoResult, VariantReply
+from workbench.viz.schema.messages import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variant_names import default_name, free_name
-from workbench.viz.session.jobs import CHOICE
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.requests import CHOICE
 
 MOST_VARIANTS = 500
 """Most variants of one session."""

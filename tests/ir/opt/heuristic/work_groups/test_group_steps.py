@@ -16,19 +16,18 @@ from tests.ir.opt.heuristic.work_groups.kernels import KERNELS, Build
 from tests.support import count
 from workbench import Tensor, explore
 from workbench.backends.device import Device
-from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.launch import launch_shape
 from workbench.base.target import Target
 from workbench.emulator.trace import Trace
 from workbench.ir.nest.estimates import executed
-from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_shape
+from workbench.ir.nest.loops import GROUP_DIMENSIONS, group_shape
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import apply_opt
-from workbench.ir.opt.budget import refuse_bytes
+from workbench.ir.opt.apply import apply_opt, refuse_bytes
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.opt.heuristic.work_groups.plan import item_count, width_along
-from workbench.ir.opt.heuristic.work_groups.steps import GROUP_STEPS
+from workbench.ir.opt.heuristic.work_group_steps import GROUP_STEPS
+from workbench.ir.opt.heuristic.work_groups import item_count, width_along
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.pipeline import stages
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.backends.program.launch import launch_shape
-from workbench.base.words import plural
+from workbench.base.errors import plural
 from workbench.emulator.emulate import seconds_for_steps, target_of
 from workbench.ir.text.program import program_lines
 from workbench.kernel.kernel import Kernel
@@ -15,7 +15,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.page.panels.gpu.run_text import run_text
-from workbench.viz.record.kernels.unasked_runs import MOST_KERNELS, unasked_run
+from workbench.viz.record.kernels import MOST_KERNELS, unasked_run
 
 
 def gpu_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from workbench.base.words import plural
+from workbench.base.errors import plural
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.trace import Trace
 from workbench.ir.nest.accesses import name_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.base.words import plural
+from workbench.base.errors import plural
 from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
-from workbench.measure.units import bytes_text
+from workbench.measure.timing import bytes_text
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import kernel_number, shape_text

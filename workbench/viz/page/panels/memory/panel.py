@@ -10,7 +10,7 @@ from workbench.viz.page.panel import Panel
 from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.schema.plan import MemoryChart
-from workbench.viz.text.memory import memory_text
+from workbench.viz.text import memory_text
 
 
 def memory_rows(ex: ScheduledTensors, nodes: Nodes) -> MemoryChart:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
+from workbench.viz.decision_text import decisions_text, explained_text
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.decisions import printed_decisions
-from workbench.viz.model.random_kernels import random_hint
+from workbench.viz.model.decisions import printed_decisions, random_hint
 from workbench.viz.model.training.activations import activations
 from workbench.viz.page.panel import Panel, heading, kernel_table
-from workbench.viz.text.activations import activations_text
-from workbench.viz.text.decisions import decisions_text, explained_text
+from workbench.viz.text import activations_text
 
 
 def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

@@ -12,7 +12,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.variants import variant_row
 from workbench.viz.schema.variant import ErrorWords, VariantRow
-from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.session.opt_text import timing_text
 
 
 def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

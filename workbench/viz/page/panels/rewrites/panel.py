@@ -8,12 +8,12 @@ from typing import Any
 from workbench.base.trace import Match, PassRecord
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
+from workbench.viz.decision_text import outcome
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model import rewrites
+from workbench.viz.model import passes as rewrites
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.page.panel import Panel, kernels_text
-from workbench.viz.text.passes import outcome
 
 MOST_STEPS = 200
 """Rewrites of one pass that are printed."""

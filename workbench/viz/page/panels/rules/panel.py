@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from workbench.ir.functions import examples as functions
+from workbench.ir.functions import expand as functions
 from workbench.ir.lower import examples as lower
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, with_added
@@ -21,7 +21,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import paragraphs
 from workbench.viz.page.panel import Panel
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.rules import rule_row
+from workbench.viz.record.passes import rule_row
 
 EXAMPLES: Mapping[str, Sequence[tuple[UOp, UOp | str]]] = {
     **movement.EXAMPLES,

@@ -9,7 +9,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
-from workbench.viz.text.nest import nest_text
+from workbench.viz.text import nest_text
 
 
 def loops_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

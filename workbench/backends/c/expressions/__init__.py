@@ -1,1 +1,0 @@
-"""Values as C expressions."""

@@ -1,0 +1,97 @@
+"""The CUDA device: an NVIDIA GPU.
+
+Memory of an NVIDIA GPU.
+
+Graphs of launches on an NVIDIA GPU (CUDA C++ Programming Guide, "CUDA Graphs").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.contract import Launch
+from workbench.backends.cuda.compile import compile_source
+from workbench.backends.cuda.cuda_machines import MACHINES
+from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
+from workbench.backends.cuda.driver import CudaDriver, CudaLaunch, CudaProgram, call
+from workbench.backends.gpu.memory import AddressMemory, LaunchGraph
+from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.llvm_ir.gpu_targets import PTX
+from workbench.backends.memory import Memory
+from workbench.backends.program.text import Source
+from workbench.base.target import Target
+
+
+class CudaGraph(LaunchGraph[CudaLaunch]):
+    """A graph that a builder of cuda-core records."""
+
+    def build(self) -> Any:
+        return CudaDriver.current().explain("CUDA cannot build a graph", self._built)
+
+    def launch(self, graph: Any) -> None:
+        driver = CudaDriver.current()
+        driver.explain("CUDA cannot launch a graph", lambda: graph.launch(driver.stream))
+
+    def _built(self) -> Any:
+        driver = CudaDriver.current()
+        driver.gpu.set_current()
+        builder = driver.gpu.create_graph_builder()
+        builder.begin_building()
+        for launch in self.launches:
+            launch.enqueue(driver, builder)
+        return builder.end_building().complete()
+
+
+class CudaMemory(AddressMemory):
+    """Memory that kernels of the CUDA device read and write."""
+
+    spare_limit_bytes = 4 << 30
+    driver = CudaDriver
+    prefix = "cu"
+    allocation = "MemAlloc"
+    release = "MemFree"
+
+    @property
+    def stream(self) -> Any:
+        return CudaDriver.current().stream.handle
+
+    def apply(self, name: str, arguments: Sequence[Any]) -> Any:
+        CudaDriver.current().gpu.set_current()  # a thread has no context of its own
+        return call(name, *arguments)
+
+
+class CudaDevice(WorkGroupDevice):
+    """CUDA C++ on an NVIDIA GPU."""
+
+    name = "CUDA"
+    about = "an NVIDIA GPU"
+    extra = "cuda"
+    needs = "on a machine with an NVIDIA GPU and its driver"
+    aliases = ("NV",)
+    rank = 96
+    queues = True
+    memory: Memory = CudaMemory()
+    driver = CudaDriver
+    program = CudaProgram
+    language = CUDA_CPP
+    gpu_target = PTX
+    compiles_text = True
+
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
+
+    def dialect(self) -> CudaCpp:
+        return CudaCpp()
+
+    def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
+        plain = [each for each in launches if isinstance(each, CudaLaunch)]
+        return CudaGraph(plain) if len(plain) == len(launches) else None
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        return compile_source(source, target)
+
+
+DEVICE = CudaDevice()

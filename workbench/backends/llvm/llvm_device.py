@@ -1,0 +1,122 @@
+"""The LLVM device. A fork waits for an import: in a child, a module that is half imported would
+stay so.
+
+The LLVM runtime: LLVM IR to a Program that runs in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+
+from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.contract import Program
+from workbench.backends.llvm.llvm_machines import MACHINES
+from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
+from workbench.backends.llvm_ir import render as render_llvm
+from workbench.backends.llvm_ir.loops import with_locations
+from workbench.backends.native import jit
+from workbench.backends.native.objects import object_of
+from workbench.backends.native.processor import Processor, compiled_target
+from workbench.backends.native.program import KEPT_PROGRAMS, AsmLine, NativeProgram, readable
+from workbench.backends.program.text import Language, Source
+from workbench.base.interrupts import no_fork, once
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class LLVMDevice(Processor):
+    """The processor, through llvmlite's LLVM."""
+
+    name = "LLVM"
+    about = "this machine's processor, through the LLVM of llvmlite"
+    how_to_get = "pip install 'llvmlite>=0.50'"
+    aliases = ("CPU",)
+    rank = 10
+    language = Language(
+        "LLVM",
+        "LLVM IR",
+        comment=";.*$",
+        word=r"\b(?:define|br|label|load|store|fmul|fadd|phi|ret|icmp|getelementptr|call"
+        r"|declare|attributes|select)\b",
+        head="^define ",
+    )
+    compiles_text = True
+
+    _is_installed = False
+
+    @property
+    def is_available(self) -> bool:
+        # asked for each new tensor; llvmlite may be installed meanwhile
+        self._is_installed = self._is_installed or find_spec("llvmlite") is not None
+        return self._is_installed
+
+    def _target(self) -> Target:
+        return compiled_target(self.name)
+
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
+
+    def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
+        return render_llvm.render(linear, self.target)
+
+    def render_for(
+        self, target: Target, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        return render_llvm.render(linear, target)
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        hardware = target.hardware
+        if hardware is None or not hardware.triple:
+            return None
+        with no_fork:
+            from workbench.backends.compilers.compilers import Isa
+            from workbench.backends.llvm_ir.processor_code import processor_machine_code
+        isa = Isa(hardware.triple, hardware.arch, hardware.features)
+        return processor_machine_code(source.text, isa, target.vector_bytes)
+
+    def load(self, source: Source) -> Program:
+        with no_fork:
+            from workbench.backends.llvm.llvm_device import load
+        return load(source)
+
+
+DEVICE = LLVMDevice()
+
+
+@lru_cache(maxsize=KEPT_PROGRAMS)
+def load(source: Source) -> LLVMProgram:
+    """Return the Program of a Source: the same one for the same text."""
+    return LLVMProgram(source)
+
+
+class LLVMProgram(NativeProgram):
+    """A kernel in LLVM's machine code, compiled (or read from the cache) at construction.
+
+    Errors: CompileError if LLVM refuses the text; DeviceError for buffers that do not fit.
+    """
+
+    device = "LLVM"
+
+    def __init__(self, source: Source):
+        super().__init__(source)
+        _ = self._kernel
+
+    @once
+    def assembly(self) -> str:
+        """The machine's instructions, as text."""
+        return jit.compile_assembly(self.source.text)
+
+    @once
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source."""
+        return readable(jit.compile_assembly(with_locations(self.source.text)))
+
+    def passes(self) -> list[MachinePass]:
+        """Return the passes of LLVM's code generator that change it, in a process of its own."""
+        return machine_passes(self.source.text)
+
+    def _load(self) -> jit.Code:
+        return jit.load_object(object_of(self.source.text), self.source.name)

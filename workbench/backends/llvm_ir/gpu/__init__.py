@@ -1,1 +1,0 @@
-"""LLVM IR of a work-item, and PTX, AMDGCN and SPIR-V from it."""

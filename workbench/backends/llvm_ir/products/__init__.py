@@ -1,1 +1,0 @@
-"""Products of tiles in LLVM IR, by instructions of matrices."""

@@ -1,0 +1,451 @@
+"""Comments in generated code: the part of the expression that the lines below compute.
+
+A linear program has the statements of its statement tree, in the same order. `Follower` walks the
+tree beside the program: from each loop and each write it knows to which statement of the tree a
+write belongs. Where the two do not agree (a program written by hand has no tree), it returns no
+comments.
+
+Unique names of generated code.
+
+A language of kernels: its label, and the patterns that highlight its text.
+
+Source: the text of a kernel, and the facts that a runtime needs to load it.
+
+The growing text of a function in a C-like language: lines, indentation, unique names.
+
+The base of the writers of C-like languages: the values that get names, and a comment for each
+statement of several lines.
+
+C expressions: text with its precedence, so that only needed parentheses are written.
+
+Source text that a user wrote: the parameters of its function, and its kernel (an EXTERN) as a
+Source.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
+
+from workbench.backends.program.inlining import InliningPlan
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import CompileError
+from workbench.ir.nest.accesses import name_of
+from workbench.ir.nest.loops import tree_statements
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp, leaves
+from workbench.ir.text.readable import statement_lines
+
+_NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
+_LONGEST_COMMENT = 88
+_LONG_COST = 20
+"""What an op costs, in additions, that takes many lines as a polynomial."""
+_SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
+
+
+class Follower:
+    """Walks a statement tree in step with its linear program."""
+
+    def __init__(self, block: UOp, tree: UOp | None = None):
+        """`tree` has the same statements with the ops that comments should show."""
+        written = tree_statements(block)
+        originals = written if tree is None else tree_statements(tree)
+        if len(originals) != len(written):
+            tree, originals = block, written
+        self._words = statement_lines(tree or block)
+        self._originals = dict(zip(written, originals, strict=True))
+        self._levels: list[Iterator[UOp]] = [iter(block.src)]
+        self._leaf: UOp | None = None
+        self._elements_left = 0
+
+    def open(self, axis: UOp) -> None:
+        """A loop over `axis` begins."""
+        node = self._next()
+        if node is None or node.op is not Ops.LOOP or node.src[0] is not axis:
+            self._stop()
+            return
+        self._levels.append(iter(node.body))
+
+    def open_if(self) -> None:
+        """An IF begins."""
+        node = self._next()
+        if node is None or node.op is not Ops.IF:
+            self._stop()
+            return
+        self._levels.append(iter(node.body))
+
+    def close(self) -> None:
+        """The innermost loop or IF ends."""
+        if self._levels:
+            self._levels.pop()
+
+    def write(self, node: UOp) -> UOp | None:
+        """Read a SET or STORE; return its statement if that is complete now."""
+        if self._elements_left == 0:
+            self._leaf = leaf = self._next()
+            if leaf is None or leaf.op not in (Ops.STORE, Ops.ACCUMULATE):
+                self._stop()
+                return None
+            lanes = [r for r in leaf.src[0].ranges if r.axis_kind.is_lane]
+            self._elements_left = math.prod(r.extent for r in lanes)
+        leaf = self._leaf
+        if leaf is None or not _is_part_of(node, leaf):
+            self._stop()
+            return None
+        self._elements_left -= node.src[1].dtype.count
+        return leaf if self._elements_left == 0 else None
+
+    def comment(self, leaf: UOp) -> str:
+        """Return the readable text of a statement, or the buffers that it reads, if the text is
+        long."""
+        leaf = self._originals[leaf]
+        lines = self._words[leaf]
+        if len(lines) == 1 and len(lines[0]) <= _LONGEST_COMMENT:
+            return lines[0]
+        target = _SIGN.split(lines[-1], maxsplit=1)[0]
+        nodes = leaf.src[1].toposort()
+        places = dict.fromkeys(n.place.param for n in nodes if n.op is Ops.LOAD)
+        names = ", ".join(name_of(place) for place in places)
+        long = [n.op for n in nodes if OPS[n.op].cost >= _LONG_COST]
+        functions = dict.fromkeys(op.name.lower() for op in long)
+        by = f", with {' and '.join(functions)}" if functions else ""
+        return f"{target} from {names}{by}" if names else target + by
+
+    def _next(self) -> UOp | None:
+        if self._elements_left or not self._levels:
+            return None
+        statements = (n for n in self._levels[-1] if n.op not in _NOT_FOLLOWED)
+        return next(statements, None)
+
+    def _stop(self) -> None:
+        self._levels, self._leaf, self._elements_left = [], None, -1
+
+
+def deserves_comment(leaf: UOp, n_lines: int) -> bool:
+    """Whether `n_lines` lines of code need a comment that says which statement they compute."""
+    has_lanes = any(r.axis_kind.is_lane for r in leaf.src[1].ranges)
+    return not leaf.src[1].is_const and (n_lines >= 2 or has_lanes)
+
+
+def _is_part_of(node: UOp, leaf: UOp) -> bool:
+    place = leaf.place.memory
+    if node.op is Ops.SET:
+        return place.op is Ops.DEFINE and place.name == node.src[0].name
+    return node.place.param is place.param
+
+
+class Names:
+    """Returns unique names. `spell` turns a text into an identifier of the language; `joint` stands
+    between a name and the number that its second use gets."""
+
+    def __init__(self, reserved: set[str], spell: Callable[[str], str], joint: str):
+        self._used, self._spell, self._joint = reserved, spell, joint
+        self._counts: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        """Return `name` as an identifier of the language, with a number after it from its second
+        use on."""
+        name = self._spell(name)
+        unique_name, number = name, 1
+        while unique_name in self._used:
+            number += 1
+            unique_name = f"{name}{self._joint}{number}"
+        self._used.add(unique_name)
+        return unique_name
+
+    def numbered(self, name: str) -> str:
+        """Return `name0`, `name1`, ... in turn."""
+        number = self._counts.get(name, 0)
+        self._counts[name] = number + 1
+        return self.unique(f"{name}{number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """`name` is the tab's label, `title` its description. The others are regular expressions that
+    Python and JavaScript read alike: `head` matches the line where the kernel begins ("" where it
+    is the first line), `comment` a comment, `word` a word in bold."""
+
+    name: str
+    title: str
+    comment: str
+    word: str
+    head: str = ""
+
+
+MOST_CHARACTERS = 1 << 22
+"""A compiler takes minutes for a longer text, and no kernel of a person has one."""
+_UNREADABLE = re.compile("\\A\ufeff|[\0\ud800-\udfff]")
+"""Characters that not every compiler reads: a NUL ends the text for many, which say nothing of the
+rest, UTF-8 has no half of a pair, and NVRTC refuses a byte order mark, which is invisible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kernel as text in the `language` of a device.
+
+    `params` has the dtype and the number of elements of each argument, by slot (dtype void
+    for a slot that the kernel never touches); `launch` has the loops of which a launch runs a
+    part; `aligned` are the slots whose memory must begin where a block of it may
+    (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
+    has, for each line of the text, the positions in the linear program of the nodes whose code it
+    is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
+    program, is where a user wrote the text. `original` is the Source whose text was edited, None
+    for one that was not; `is_handwritten` says that a user wrote the kernel.
+
+    Errors: CompileError for a text that no compiler reads as it is shown.
+    Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
+    their sizes in the text; scratch_bytes is the scratch memory that a launch passes; 0 where it
+    is on the kernel's stack.
+    """
+
+    name: str
+    language: str
+    text: str
+    params: tuple[tuple[DType, int], ...]
+    scratch_bytes: int = 0
+    launch: LaunchShape = LaunchShape()
+    aligned: tuple[int, ...] = ()
+    block: UOp | None = None
+    lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    linear: tuple[UOp, ...] = field(default=(), compare=False, repr=False)
+    shared_bytes: int = 0
+    original: Source | None = field(default=None, compare=False, repr=False)
+    is_handwritten: bool = False
+
+    def __post_init__(self) -> None:
+        require_readable(self.text)
+
+    def edited(self, text: str) -> Source:
+        """Return it with an edited text."""
+        return replace(self, text=text, lines=(), linear=(), original=self)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def slots(self) -> list[int]:
+        """The slots that the kernel uses, in the order of the parameters of its text."""
+        return [slot for slot, (dtype, _) in enumerate(self.params) if dtype.bits]
+
+
+def require_readable(text: str) -> None:
+    """Errors: CompileError for a text with a character that no compiler reads, and a long one."""
+    fault = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
+    if fault is not None:
+        line = text.count("\n", 0, fault.start()) + 1
+        half = f"has half a character, U+{ord(fault[0]):X}"
+        names = {"\0": "has a NUL", "\ufeff": "begins with a byte order mark"}
+        name = names.get(fault[0], half)
+        because = f"line {line} {name}: what is read is not what is shown"
+        hint = f"line {line} without it"
+        raise CompileError("read", because, hint=hint, line=line)
+    if len(text) > MOST_CHARACTERS:
+        because = f"the text has {len(text):,} characters, and a compiler gets {MOST_CHARACTERS:,}"
+        raise CompileError("read", because, hint="a shorter text, or other opts")
+
+
+def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
+    """Return (dtype, elements) by slot from PARAMs; a slot without a PARAM is void and empty."""
+    by_slot = {p.slot: (p.dtype.scalar, p.length) for p in params}
+    slots = range(max(by_slot, default=-1) + 1)
+    return tuple(by_slot.get(slot, (dtypes.void, 0)) for slot in slots)
+
+
+_WIDTH = 96
+"""Most characters of a line of a comment."""
+_LONGEST_LINE = 110
+"""Most characters of a line of code."""
+
+
+class CodeWriter(Names):
+    """Lines of code, the body of a function. `depth` is the number of open loops.
+
+    `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
+    has those of the nodes that are being written.
+    """
+
+    def __init__(self, reserved: Iterable[str]):
+        self.words = frozenset(reserved)
+        super().__init__({*self.words}, self.identifier, "_")
+        self.lines: list[str] = []
+        self.positions: list[tuple[int, ...]] = []
+        self.at: tuple[int, ...] = ()
+        self.depth = 0
+
+    def put(self, text: str) -> None:
+        """Add a statement; a long one takes several lines."""
+        pad = "  " * (self.depth + 1)
+        lines = [pad + text]
+        if len(lines[0]) > _WIDTH:
+            code, mark, note = text.partition("  // ")
+            lines = textwrap.wrap(
+                code,
+                _WIDTH,
+                initial_indent=pad,
+                subsequent_indent=pad + "    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            lines[-1] += mark + note
+        self.lines += lines
+        self.positions += [self.at] * len(lines)
+
+    def comment(self, words: str, at: int) -> None:
+        """Put a comment before line `at`: one line, cut where it would be too long."""
+        line = "  " * (self.depth + 1) + "// " + words.replace("\n", " ")
+        self.lines.insert(at, line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " ..")
+        self.positions.insert(at, ())
+
+    def identifier(self, name: str) -> str:
+        """Return `name` as an identifier of the language."""
+        return identifier(name, self.words)
+
+
+def identifier(name: str, reserved: Container[str]) -> str:
+    """Return `name` as an identifier of a language with these reserved words."""
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not name or name[0].isdigit():
+        name = "k" + name
+    return name + "_" if name in reserved else name
+
+
+_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
+_SHORT_VALUE = 72
+
+
+class StatementWriter:
+    """The state of a writer: its `text`, which values may stand where they are used, and the
+    statement of the tree that is being written."""
+
+    def __init__(self, text: CodeWriter, inlining: InliningPlan, follower: Follower):
+        self.text, self.inlining, self.follower = text, inlining, follower
+        self._inline: dict[UOp, tuple[int, ...]] = {}  # inlined positions
+        self._statement_at = 0  # the line where the statement being written begins
+
+    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
+        """Return the positions of a node and of all nodes inlined in its expression."""
+        inside = [self._inline[s] for s in node.src if s in self._inline]
+        return tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
+
+    def _is_short(self, position: int, words: str) -> bool:
+        """Whether the value at a position may, and should, stand where it is used."""
+        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
+            return True
+        return position in self.inlining.once and len(words) <= _SHORT_VALUE
+
+    def _stem(self, node: UOp, memories: Mapping[UOp, str]) -> str:
+        """Return the first part of a value's name, by its op."""
+        if node.op is Ops.LOAD:
+            return f"{memories[node.place.param]}_v"
+        if node.dtype is dtypes.index:
+            return "at"
+        return "is" if node.dtype.is_bool else "v"
+
+    def _open(self) -> None:
+        """What follows is inside of the line that was written last."""
+        self.text.depth += 1
+        self._statement_at = len(self.text.lines)
+
+    def _close(self) -> None:
+        """Write the end of the innermost loop or IF."""
+        self.text.depth -= 1
+        self.text.put("}")
+        self.follower.close()
+        self._statement_at = len(self.text.lines)
+
+    def _finish_statement(self, node: UOp) -> None:
+        """Write a comment above the lines of a statement of the tree, if this SET or STORE
+        completes it and it took several lines, or a vector."""
+        leaf = self.follower.write(node)
+        if leaf is None:
+            return
+        at, self._statement_at = self._statement_at, len(self.text.lines)
+        if deserves_comment(leaf, len(self.text.lines) - at):
+            self.text.comment(self.follower.comment(leaf), at)
+            self._statement_at = len(self.text.lines)
+
+
+Expression = tuple[str, int]
+"""An expression and how tightly it binds."""
+
+# C's precedences: a greater number binds tighter
+ATOM = 15  # a name
+UNARY = 14  # -a
+MUL = 13  # a * b
+ADD = 12  # a + b
+SHIFT = 11  # a << b
+LESS = 10  # a < b
+EQUAL = 9  # a == b
+AND = 8  # a & b
+XOR = 7  # a ^ b
+OR = 6  # a | b
+BOTH = 5  # a && b
+EITHER = 4  # a || b
+CHOICE = 3  # a ? b : c
+LOOSE = 2  # what takes anything
+
+
+def paren(text: Expression, tight: int) -> str:
+    """Return the text of an expression, in parentheses if it binds less than `tight`."""
+    words, binds = text
+    return words if binds >= tight else f"({words})"
+
+
+def signed(words: str) -> Expression:
+    """Return a constant as an expression: a minus binds less than a name."""
+    return words, UNARY if words.startswith("-") else ATOM
+
+
+def call(name: str, *arguments: str) -> Expression:
+    """Return the call of a function or builtin."""
+    return f"{name}({', '.join(arguments)})", ATOM
+
+
+class DeclaredArgument(NamedTuple):
+    """An argument of a function: memory of a dtype, which it writes, or only reads."""
+
+    name: str
+    dtype: DType
+    is_written: bool
+
+
+class Declaration(NamedTuple):
+    """What the text of a function says of it."""
+
+    name: str
+    arguments: tuple[DeclaredArgument, ...]
+
+
+class CopiedArgument(NamedTuple):
+    """An argument, by its slot, that begins with the contents of another slot."""
+
+    slot: int
+    begins_as: int
+    size_bytes: int
+
+
+def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
+    """Return the slots that the function of a kernel takes, in order, and those that begin with the
+    contents of others."""
+    (code, *_) = leaves([kernel], Ops.EXTERN)
+    starts = code.arg.starts
+    count = len(code.src) - len(starts)
+    arguments, others = code.src[:count], code.src[count:]
+    copies = [
+        CopiedArgument(arguments[place].slot, other.slot, other.length * other.dtype.itemsize)
+        for place, other in zip(starts, others, strict=True)
+    ]
+    return [argument.slot for argument in arguments], copies
+
+
+def source_of(kernel: UOp, name: str, language: str, text: str) -> Source:
+    """Return the Source of a kernel whose whole text is here: a launch runs it once."""
+    params = signature(leaves([kernel], Ops.PARAM))
+    return Source(name, language, text, params, is_handwritten=True)

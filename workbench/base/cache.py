@@ -1,0 +1,148 @@
+"""The user's cache folder, which must be private: machine code in it is run unchecked.
+
+JSON files in the user's cache folder: private, written atomically, validated when read.
+
+A caller that reads a file names its type. A file that is damaged, too large, or of another type is
+a warning; reading deletes nothing. A folder that others may write to is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.base.files import replace_file
+from workbench.base.typed import to_json, typed_json
+
+
+def cache_folder() -> Path:
+    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent.
+
+    A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from the
+    current folder.
+    """
+    xdg_cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if xdg_cache.is_absolute():
+        return xdg_cache / "workbench"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "workbench"
+    return home / ".cache" / "workbench"
+
+
+def key_of(*parts: str) -> str:
+    """Return the key of a file that `parts` determine."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(b"%d " % len(data))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def private_folder(name: str) -> Path | None:
+    """Return the folder `name` of the cache, created if necessary; None where it cannot be, and,
+    with a warning, where another user may write to it."""
+    folder = cache_folder() / name
+    if not folder.is_absolute():  # a relative $HOME
+        return None
+    try:
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_private(path.stat()):
+                text = f"the cache folder {path} is not yours alone; not using it"
+                warnings.warn(text, RuntimeWarning, stacklevel=4)
+                return None
+    except OSError:
+        return None
+    return folder
+
+
+def is_private(about: os.stat_result) -> bool:
+    """Whether this user owns a file and no other user may write to it."""
+    if not hasattr(os, "geteuid"):  # Windows keeps a user's folders by access lists
+        return True
+    shared = stat.S_IWGRP | stat.S_IWOTH
+    return about.st_uid == os.geteuid() and not about.st_mode & shared
+
+
+MOST_BYTES = 4 << 20
+"""Most bytes of a file; a larger one is not ours."""
+T = TypeVar("T")
+
+
+def read_json(folder: str, name: str, kind: type[T]) -> T | None:
+    """Return the content of the file `name` in a cache folder as a value of type `kind`; None where
+    there is none, and, with a warning, where it cannot be read."""
+    path = private_folder(folder)
+    if path is None:
+        return None
+    try:
+        return _read(path / name, kind)
+    except (OSError, ValueError) as error:
+        warn(f"{path / name} cannot be read ({error}); going on without")
+        return None
+
+
+def update_json(folder: str, name: str, kind: type[T], change: Callable[[T | None], T]) -> None:
+    """Write the value that `change` returns for a file's content (None: there is no file, or it is
+    damaged). A file that cannot be read at present is left as it is, with a warning."""
+    path = private_folder(folder)
+    if path is None:
+        return
+    current = None
+    try:
+        current = _read(path / name, kind)
+    except ValueError:
+        pass  # a damaged file may be overwritten
+    except OSError as error:
+        warn(f"{path / name} cannot be read ({error}); it stays as it is")
+        return
+    write_json(folder, name, change(current))
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError("it is too large")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return typed_json(text, kind)
+
+
+def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
+    """Write `data`; of more than `most_files` files the oldest are deleted. Without a cache folder
+    it does nothing."""
+    path = private_folder(folder)
+    if path is None:
+        return
+    try:
+        replace_file(path / name, to_json(data).encode())
+        _keep_newest(path, most_files)
+    except OSError as error:
+        warn(f"{path / name} cannot be written ({error.strerror}); going on without")
+
+
+def _keep_newest(folder: Path, most_files: int) -> None:
+    aged: list[tuple[float, Path]] = []
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            aged.append((path.stat().st_mtime, path))
+    for _, old in sorted(aged)[: max(0, len(aged) - most_files)]:
+        old.unlink(missing_ok=True)
+
+
+def warn(message: str) -> None:
+    """Warn the user of a fault of a cache."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

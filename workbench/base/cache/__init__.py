@@ -1,1 +1,0 @@
-"""Files in the user's cache folder."""

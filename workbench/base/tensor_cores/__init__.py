@@ -1,1 +1,0 @@
-"""Tensor cores: what an instruction multiplies, and which lane holds which element."""

@@ -1,1 +1,0 @@
-"""Steps of training: models written once for all libraries, a process for each library."""

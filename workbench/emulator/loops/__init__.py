@@ -1,1 +1,0 @@
-"""Iterations of a loop, run at once where their order makes no difference."""

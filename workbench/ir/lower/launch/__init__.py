@@ -1,1 +1,0 @@
-"""Loops of a launch: work-groups, work-items, barriers, warp shuffles."""

@@ -1,1 +1,0 @@
-"""Operations that a device lacks, as arithmetic."""

@@ -1,0 +1,143 @@
+"""The meaning of elementwise ops on numpy arrays, where numpy has no function of that meaning.
+
+Integers: floor division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or
+more, or by a negative amount, give 0.
+
+The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
+
+Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0".
+To a float it rounds to the nearest, the even one of two, and what is too large is infinite, in
+fp8e4m3, which has no infinity, 448. float64 to float16 rounds once, integers to float16 and all
+else to bfloat16 and to floats of 8 bits by way of float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import DType, dtypes
+
+Array = Any  # numpy arrays of any dtype; numpy's own generics are no more precise
+
+
+def wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
+    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. A caller that
+    has silenced them for many calls unwraps the function."""
+
+    @wraps(fn)
+    def quiet(*args: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return fn(*args)
+
+    return quiet
+
+
+def floor_div(a: Array, b: Array) -> Array:
+    """Return a // b, floored."""
+    zero = b == 0
+    minus = (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
+    safe = np.where(zero | minus, np.ones_like(b), b)
+    return np.where(zero, np.zeros_like(a), np.where(minus, -a, a // safe))
+
+
+def floor_mod(a: Array, b: Array) -> Array:
+    """Return a % b, with the sign of b."""
+    safe = np.where(b == 0, np.ones_like(b), b)
+    if np.issubdtype(np.asarray(b).dtype, np.signedinteger):
+        safe = np.where(b == -1, np.ones_like(b), safe)
+    return np.where(b == 0, np.zeros_like(a), a % safe)
+
+
+def trunc_div(a: Array, b: Array) -> Array:
+    """Return a // b, truncated."""
+    quotient, rest = floor_div(a, b), floor_mod(a, b)
+    up = (rest != 0) & ((a < 0) != (b < 0))
+    return np.where(up, quotient + np.ones_like(quotient), quotient)
+
+
+def shift_left(a: Array, b: Array) -> Array:
+    """Return a << b."""
+    bits = np.asarray(a).dtype.itemsize * 8
+    fits = (b >= 0) & (b < bits)
+    return np.where(fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
+
+
+def shift_right(a: Array, b: Array) -> Array:
+    """Return a >> b."""
+    bits = np.asarray(a).dtype.itemsize * 8
+    fits = (b >= 0) & (b < bits)
+    return np.where(fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
+
+
+def sigmoid(a: Array) -> Array:
+    """Return 1 / (1 + e ** -a)."""
+    return np.ones_like(a) / (np.ones_like(a) + np.exp(-a))
+
+
+def softplus(a: Array) -> Array:
+    """Return log(1 + e ** a)."""
+    return np.logaddexp(a, np.zeros_like(a))
+
+
+def erf(a: Array) -> Array:
+    """numpy has none: Python's, one element after the other."""
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
+
+
+def cast_array(a: Array, src: DType, dst: DType) -> Array:
+    """Return values of dtype `src` as dtype `dst`."""
+    with np.errstate(all="ignore"):
+        if dst.is_bool:
+            return a != 0
+        if src.is_float and dst.is_int:
+            # float16 does not have the limits of integers: they are compared in a type that has
+            # them.
+            small = np.asarray(a).dtype.itemsize < 4
+            return _saturate(a.astype(np.float32) if small else a, dst)
+        if dst in dtypes.fp8s and src is not dst:
+            return _to_fp8(np.asarray(a).astype(np.float32), dst)
+        return np.asarray(a).astype(dst.numpy, copy=False)
+
+
+def bitcast_array(a: Array, src: DType, dst: DType) -> Array:
+    """Return the same bits as values of `dst`, which is as wide as `src`."""
+    return np.ascontiguousarray(a, src.numpy).view(dst.numpy).reshape(np.shape(a))
+
+
+def cast_elementwise(
+    meaning: Callable[..., Array], sources: Sequence[DType], dtype: DType, values: Sequence[Array]
+) -> Array:
+    """Return `meaning` of values of `sources`, which gives `dtype`. Floats of 8 bits are computed
+    in float32 and converted: ml_dtypes' arithmetic knows no saturation."""
+    if not any(s in dtypes.fp8s for s in sources):
+        return meaning(*values)
+    wide = [
+        v.astype(np.float32) if s in dtypes.fp8s else v
+        for s, v in zip(sources, values, strict=True)
+    ]
+    result = meaning(*wide)
+    return cast_array(result, dtypes.float32, dtype) if dtype in dtypes.fp8s else result
+
+
+def _to_fp8(single: Array, dtype: DType) -> Array:
+    """Saturate and round a float32; a NaN has all bits of the fraction, as in PyTorch."""
+    if dtype.saturates:
+        return np.clip(single, -448.0, 448.0).astype(dtype.numpy)
+    bits = np.asarray(single.astype(dtype.numpy)).view(np.uint8)
+    return (bits | np.isnan(single)).view(dtype.numpy)
+
+
+def _saturate(a: Array, dst: DType) -> Array:
+    """Truncate and clamp. The greatest integer need not be a float, but the one after it is;
+    only values that fit are converted."""
+    above = a >= float(int(dst.max) + 1)
+    below = a < float(dst.min)
+    fits = ~(above | below | np.isnan(a))
+    inside = np.where(fits, a, np.zeros_like(a)).astype(dst.numpy)
+    high, low = dst.numpy.type(dst.max), dst.numpy.type(dst.min)
+    return np.where(above, high, np.where(below, low, inside))

@@ -1,1 +1,0 @@
-"""The default opts for devices with work-groups."""

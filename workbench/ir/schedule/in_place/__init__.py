@@ -1,1 +1,0 @@
-"""In-place kernels, which write over memory that they read."""

@@ -1,0 +1,447 @@
+"""Groups of values that are outputs of one kernel.
+
+Kernels of one iteration space are joined where that gains: they read the same elements at the same
+step, one reads what another computes, or both are so small that a launch takes longer than their
+work. A path from one through another kernel to the other forbids it: it would be a cycle.
+Source of the idea: the horizontal fusion of tensor compilers, tinygrad's multi-output kernels.
+
+The ranges that the outputs of one kernel share, and the check that they fit together.
+
+The reads of each kernel of a plan, in a form in which kernels can be compared.
+
+Two kernels of one iteration space read the same element at the same step where their indexes are
+equal, once the ranges of each are called after their place in its loops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from workbench.ir.node.ops import OPS, AxisType, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.access import (
+    Access,
+    Ranges,
+    output_access,
+    output_loops,
+    reduction_ranges,
+    root_access,
+    settle,
+)
+from workbench.ir.schedule.cost import steps
+from workbench.ir.schedule.plan import Decision, OutputGroup, SchedulePlan
+
+
+class PlacedRead(NamedTuple):
+    """A read of memory, its ranges called after their places in the loops around it."""
+
+    source: UOp
+    indices: tuple[UOp, ...]
+    valid: UOp
+
+
+@dataclass(slots=True)
+class KernelReads:
+    """What the kernel of `root`, which is written by the access `own`, reads: the bytes of each
+    read, and the reduction that each range around it is of, outermost first. `sources` are the
+    stored values among what it reads, with their accesses; `reductions` are those that it
+    computes; `steps` counts the operations of an element, `work` those of all."""
+
+    root: UOp
+    own: Access
+    nbytes: dict[PlacedRead, int] = field(default_factory=dict)
+    around: dict[PlacedRead, tuple[UOp, ...]] = field(default_factory=dict)
+    sources: dict[UOp, list[Access]] = field(default_factory=dict)
+    reductions: dict[UOp, None] = field(default_factory=dict)
+    steps: int = 0
+    work: float = 0.0
+
+    @property
+    def traffic(self) -> int:
+        """Bytes that it reads and writes."""
+        return sum(self.nbytes.values()) + self.root.size * self.root.dtype.itemsize
+
+
+def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
+    """Return what each kernel, or copy, of a plan reads, by the stored value that is its root."""
+    kernels = {node: KernelReads(node, plan.reads[node][0]) for node in plan.stored}
+    reduction_of = _reductions(plan)
+    for (node, access), below in plan.links.items():
+        kernel = kernels[access.root]
+        kernel.steps += steps(node)
+        if node.is_elementwise:
+            kernel.work += access.evaluations * OPS[node.op].cost
+        elif node.op is Ops.REDUCE_AXIS and node.src[0].size > node.size:
+            kernel.reductions[node] = None
+            kernel.work += access.evaluations * (node.src[0].size // node.size)
+        for source, at in zip(node.src, below, strict=True):
+            if at is None:
+                continue
+            if source in plan.stored:
+                kernel.sources.setdefault(source, []).append(at)
+            elif source.op is not Ops.BUFFER:
+                continue
+            read = placed(source, at)
+            elements = min(source.size, at.evaluations)
+            kernel.nbytes[read] = elements * source.dtype.itemsize
+            kernel.around[read] = tuple([reduction_of[r] for r in at.loops if r in reduction_of])
+    return kernels
+
+
+def placed(source: UOp, access: Access) -> PlacedRead:
+    """Return an access in the form in which it is compared."""
+    names = {
+        axis: UOp.range(axis.extent, f"_{place}", axis.axis_kind)
+        for place, axis in enumerate(access.loops)
+    }
+    if not names:
+        return PlacedRead(source, access.indices, access.valid)
+    indices = tuple([index.substitute(names) for index in access.indices])
+    return PlacedRead(source, indices, access.valid.substitute(names))
+
+
+def _reductions(plan: SchedulePlan) -> dict[UOp, UOp]:
+    """Return the reduction that each range is of."""
+    reduction_of: dict[UOp, UOp] = {}
+    for (node, access), below in plan.links.items():
+        if node.op is Ops.REDUCE_AXIS and below[0] is not None:
+            inner = below[0].loops[len(access.loops) :]
+            reduction_of.update(dict.fromkeys(inner, node))
+    return reduction_of
+
+
+MOST_OUTPUTS = 8
+"""Outputs of one kernel; more make its code too long."""
+MOST_ACCESSES = 12
+"""Different reads and writes of a kernel that is not small: a core prefetches no more."""
+MOST_STEPS = 600
+"""Operations of an element of a joined kernel; a longer one compiles too slowly."""
+SHARED_PART = 0.25
+"""Part of the bytes of the smaller of two kernels that joining them must save."""
+SMALL_WORK = 1 << 16
+"""Operations of kernels that take no longer than a launch."""
+FAR_BYTES = 1 << 19
+"""Bytes of an array that is summed along its far stride in any order, since it stays in the
+second-level cache."""
+EPILOGUE_PART = 0.125
+"""Most work that may stand beside the reductions of another kernel, as a part of theirs: its loops
+have the lanes of these."""
+
+
+def output_groups(
+    plan: SchedulePlan,
+    single: Collection[UOp],
+    devices: Mapping[UOp, str],
+    products: Collection[UOp],
+) -> list[OutputGroup]:
+    """Return the groups of stored values that gain from one kernel. Those in `alone` have a kernel
+    of their own; `products` are the reductions that need a register tile."""
+    spaces = {node: _space(node, devices) for node in plan.stored if node not in single}
+    counts = Counter(spaces.values())
+    if all(count < 2 for count in counts.values()):
+        return []
+    joins = _Joins(kernel_reads(plan), products)
+    for node, space in reversed(spaces.items()):
+        if counts[space] > 1:
+            joins.add(node, space)
+    return [joined.group() for joined in joins.joined() if len(joined.kernels) > 1]
+
+
+def _space(node: UOp, devices: Mapping[UOp, str]) -> IterationSpace:
+    return IterationSpace(tuple(n for n in node.shape if n != 1), devices[node])
+
+
+class IterationSpace(NamedTuple):
+    """The loops over the outputs of a kernel, and its device."""
+
+    extents: tuple[int, ...]
+    device: str
+
+
+@dataclass(slots=True, eq=False)
+class _Joined:
+    """Kernels that are joined to one (or one alone), in a graph of such; `needs` are those whose
+    values it reads."""
+
+    kernels: list[KernelReads]
+    needs: set[_Joined] = field(default_factory=set)
+    together: dict[UOp, UOp] = field(default_factory=dict)
+    bytes_read_once: int = 0
+
+    @property
+    def roots(self) -> dict[UOp, Access]:
+        return {kernel.root: kernel.own for kernel in self.kernels}
+
+    @property
+    def reads(self) -> dict[PlacedRead, tuple[UOp, ...]]:
+        """What it reads from memory, with the reductions around each read."""
+        roots = self.roots
+        reads: dict[PlacedRead, tuple[UOp, ...]] = {}
+        for kernel in self.kernels:
+            reads.update((r, a) for r, a in kernel.around.items() if r.source not in roots)
+        return reads
+
+    @property
+    def work(self) -> float:
+        return sum(kernel.work for kernel in self.kernels)
+
+    @property
+    def traffic(self) -> int:
+        return sum(kernel.traffic for kernel in self.kernels) - self.bytes_read_once
+
+    @property
+    def reductions(self) -> list[UOp]:
+        return [r for kernel in self.kernels for r in kernel.reductions]
+
+    def group(self) -> OutputGroup:
+        """Return it as a group."""
+        members = tuple([kernel.root for kernel in self.kernels])
+        accesses = len(self.reads) + len(members)
+        return OutputGroup(members, self.together, self.bytes_read_once, accesses)
+
+
+class _Joins:
+    """The kernels of a plan while they are joined, one after the other, sources first."""
+
+    def __init__(self, kernels: Mapping[UOp, KernelReads], products: Collection[UOp]):
+        self._of = {root: _Joined([kernel]) for root, kernel in kernels.items()}
+        for root, kernel in kernels.items():
+            self._of[root].needs.update(self._of[s] for s in kernel.sources)
+        self._products = products
+        self._readers: dict[tuple[IterationSpace, PlacedRead], UOp] = {}
+        self._roots: dict[UOp, IterationSpace] = {}
+        self._small: dict[IterationSpace, UOp] = {}
+
+    def joined(self) -> list[_Joined]:
+        """Return all kernels as they are now."""
+        return list(dict.fromkeys(self._of.values()))
+
+    def add(self, root: UOp, space: IterationSpace) -> None:
+        """Join the kernel of `root` to that one, of those that were added, from which it gains most
+        bytes."""
+        kernel = self._of[root]
+        gains: dict[_Joined, int] = {}
+        for other in self._related(kernel.kernels[0], space):
+            gain = self._gain(other, kernel)
+            if gain is not None and not _is_cycle(other, kernel):
+                gains[other] = gain
+        if gains:
+            best = max(gains, key=gains.__getitem__)
+            self._join(best, kernel, gains[best])
+            kernel = best
+        self._roots[root] = space
+        self._readers.update(((space, read), root) for read in kernel.reads)
+        if kernel.work <= SMALL_WORK:
+            self._small[space] = root
+
+    def _related(self, kernel: KernelReads, space: IterationSpace) -> Iterable[_Joined]:
+        """Return the kernels that read what `kernel` does, or compute it, or are as small."""
+        roots = [self._readers.get((space, read)) for read in kernel.nbytes]
+        roots += [s for s in kernel.sources if self._roots.get(s) == space]
+        roots.append(self._small.get(space))
+        return dict.fromkeys(self._of[root] for root in roots if root is not None)
+
+    def _gain(self, one: _Joined, other: _Joined) -> int | None:
+        """Return the bytes that are read once where `other` (one kernel) is joined to `one`; None
+        where that is impossible, or gains nothing."""
+        (kernel,) = other.kernels
+        roots, reads = one.roots, one.reads
+        if len(roots) == MOST_OUTPUTS or not _reads_in_place(kernel, roots):
+            return None
+        if sum(k.steps for k in one.kernels) + kernel.steps > MOST_STEPS:
+            return None
+        if not self._loops_agree(one, other):
+            return None
+        read_once = [r for r in kernel.nbytes if r in reads or r.source in roots]
+        gain = sum(kernel.nbytes[read] for read in read_once)
+        if one.work + other.work <= SMALL_WORK:
+            return gain
+        if one.reductions and kernel.reductions and _waits_far(kernel, roots, reads):
+            return None
+        accesses = len(reads) + len(roots) + len(kernel.nbytes) - len(read_once) + 1
+        least = SHARED_PART * min(one.traffic, other.traffic)
+        return gain if gain >= least and accesses <= MOST_ACCESSES else None
+
+    def _loops_agree(self, one: _Joined, other: _Joined) -> bool:
+        """Whether both want the same lanes: a product of matrices has a register tile for its one
+        reduction, and beside a reduction there may be little that has none."""
+        both = one.reductions, other.reductions
+        if any(r in self._products for r in (*both[0], *both[1])):
+            return not all(both)
+        if all(both) or not any(both):
+            return True
+        beside, reducing = (other, one) if both[0] else (one, other)
+        return beside.work <= EPILOGUE_PART * reducing.work
+
+    def _join(self, one: _Joined, other: _Joined, gain: int) -> None:
+        (kernel,) = other.kernels
+        _share_loops(one, kernel)
+        one.kernels.append(kernel)
+        one.needs |= other.needs
+        one.needs -= {one}
+        one.bytes_read_once += gain
+        self._of[kernel.root] = one
+        for each in self._of.values():
+            if other in each.needs:
+                each.needs = (each.needs - {other}) | {one}
+
+
+def _reads_in_place(kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
+    """Whether a kernel reads each of `roots` only at the element that is written at that step."""
+    for root, own in roots.items():
+        written = placed(root, own)
+        for access in kernel.sources.get(root, ()):
+            if placed(root, settle(access)) != written:
+                return False
+    return True
+
+
+def _waits_far(
+    kernel: KernelReads, roots: Mapping[UOp, Access], shared: Collection[PlacedRead]
+) -> bool:
+    """Whether a kernel needs complete sums of another one to sum, along the far stride of a large
+    array, what that one does: such a loop belongs outside of the outputs, with all sums of a row at
+    once, and two of which one needs the other cannot both be there."""
+    if roots.keys().isdisjoint(kernel.sources):
+        return False
+    return any(
+        kernel.nbytes[read] > FAR_BYTES and kernel.around[read] and _is_far(read)
+        for read in kernel.nbytes
+        if read in shared
+    )
+
+
+def _is_far(read: PlacedRead) -> bool:
+    """Whether neighbours in memory are along an output axis, and not along one that is reduced."""
+    kinds = {axis.axis_kind for axis in read.indices[-1].ranges}
+    return kinds == {AxisType.GLOBAL}
+
+
+def _is_cycle(one: _Joined, other: _Joined) -> bool:
+    """Whether a path leads from one of two kernels through another kernel to the other."""
+    return _leads(other.needs - {one}, one) or _leads(one.needs - {other}, other)
+
+
+def _leads(start: Iterable[_Joined], end: _Joined) -> bool:
+    reached = set(start)
+    stack = list(reached)
+    while stack:
+        for below in stack.pop().needs:
+            if below is end:
+                return True
+            if below not in reached:
+                reached.add(below)
+                stack.append(below)
+    return end in reached
+
+
+def _share_loops(one: _Joined, kernel: KernelReads) -> None:
+    """Map the reductions of `kernel` to those of `one` that read the same elements at the same
+    steps, where none is computed from the other."""
+    reads = one.reads
+    for read, around in kernel.around.items():
+        for new, old in zip(around, reads.get(read, ()), strict=False):
+            first = one.together.get(old, old)
+            if new is first or new in one.together or _extents(new) != _extents(first):
+                continue
+            others = [old, first, *[r for r, to in one.together.items() if to is first]]
+            if all(_are_independent(new, r) for r in others):
+                one.together[new] = first
+
+
+def _extents(reduction: UOp) -> list[int]:
+    shape = reduction.src[0].shape
+    return [shape[axis] for axis in sorted(reduction.reduced_axes) if shape[axis] != 1]
+
+
+def _are_independent(one: UOp, other: UOp) -> bool:
+    return one not in other.toposort() and other not in one.toposort()
+
+
+class SharedRanges:
+    """The ranges of kernels with several outputs, in one walk: loops over outputs, and loops of
+    reductions that read the same."""
+
+    def __init__(self, groups: Mapping[UOp, OutputGroup]):
+        self._groups = groups
+        self._first = {new: old for g in groups.values() for new, old in g.together.items()}
+        self._first |= {old: old for old in self._first.values()}
+        self._loops: dict[UOp, Ranges] = {}
+        self._inner: dict[tuple[UOp, Access | Ranges], Ranges] = {}
+
+    def output(self, node: UOp) -> Access:
+        """Return the access by which a stored value is written."""
+        group = self._groups.get(node)
+        if group is None:
+            return root_access(node)
+        leader = group.leader
+        if leader not in self._loops:
+            self._loops[leader] = output_loops(node)
+        return output_access(node, leader, self._loops[leader])
+
+    def reduction(self, node: UOp, access: Access) -> Ranges | None:
+        """Return the ranges of a reduction that shares its loop; None where it has its own."""
+        first = self._first.get(node)
+        if first is None or node.op is not Ops.REDUCE_AXIS:
+            return None
+        key = first, (access.root, *access.loops)
+        if key not in self._inner:
+            self._inner[key] = reduction_ranges(node)
+        return self._inner[key]
+
+    def beside(self, decision: Decision) -> Decision:
+        """Return the decision to store a value with what its kernel stores besides."""
+        group = self._groups.get(decision.node)
+        if group is None:
+            return decision
+        reason = f"{decision.reason}; {group.reason}"
+        estimates = {**decision.estimates, **group.estimates}
+        return replace(decision, reason=reason, estimates=estimates)
+
+
+def fitting(plan: SchedulePlan, groups: Sequence[OutputGroup]) -> list[OutputGroup]:
+    """Return the groups of which a plan that was made with them has kernels: all of them where it
+    can be used. A value that is stored no longer, since it is read once now, leaves its group; a
+    group is gone where a value is read at other elements than those that are written at that step,
+    or where there is a cycle."""
+    mended = [_without_fused(plan, group) for group in groups]
+    whole = [g for g in mended if len(g.members) > 1 and _group_reads_in_place(plan, g)]
+    if whole != groups:
+        return whole
+    cycles = _in_cycles(plan, groups)
+    return [group for group in groups if group not in cycles]
+
+
+def _without_fused(plan: SchedulePlan, group: OutputGroup) -> OutputGroup:
+    members = tuple([node for node in group.members if node in plan.stored])
+    return group if members == group.members else replace(group, members=members)
+
+
+def _group_reads_in_place(plan: SchedulePlan, group: OutputGroup) -> bool:
+    for node in group.members:
+        own = plan.reads[node][0]
+        inside = [a for a in plan.readers[node] if a.root is own.root]
+        if any(settle(access) != own for access in inside):
+            return False
+    return True
+
+
+def _in_cycles(plan: SchedulePlan, groups: Iterable[OutputGroup]) -> set[OutputGroup]:
+    """Return the groups on a cycle of kernels that read each other, or behind one."""
+    leader_of = {node: group.leader for group in groups for node in group.members}
+    needs: dict[UOp, set[UOp]] = {leader_of.get(n, n): set() for n in plan.stored}
+    for (node, access), below in plan.links.items():
+        for source, at in zip(node.src, below, strict=True):
+            if at is not None and source in plan.stored:
+                needs[access.root].add(leader_of.get(source, source))
+    for kernel, sources in needs.items():
+        sources.discard(kernel)
+    while ready := [kernel for kernel, sources in needs.items() if not sources]:
+        for kernel in ready:
+            del needs[kernel]
+        for sources in needs.values():
+            sources.difference_update(ready)
+    return {group for group in groups if group.leader in needs}

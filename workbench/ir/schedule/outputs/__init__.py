@@ -1,1 +1,0 @@
-"""Kernels that store several values."""

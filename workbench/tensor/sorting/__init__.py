@@ -1,1 +1,0 @@
-"""Sorting and searching."""

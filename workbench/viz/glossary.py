@@ -1,0 +1,429 @@
+"""The glossary: the words of `terms.py`, and the words of other tables.
+
+The terms of the glossary, one row each: a word of the page, and its meaning.
+
+The page shows a meaning where its word stands (an element says so with `data-term`) and all of them
+below `?`; the course prints them. What has a table of its own is not repeated here: kinds of axes,
+kinds of opts, ops and passes; `glossary.py` puts them beside these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from html import escape
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord
+from workbench.ir.node.ops import OPS
+from workbench.ir.opt.opt import OptOps
+from workbench.viz.model.graph import KIND_LOOKS
+from workbench.viz.schema.record import TermGroup, TermRow
+
+# fmt: off
+TERMS: Mapping[str, Mapping[str, str]] = {
+    "page": {
+        "Tune": "The loops of a kernel, the opts that change them, its times and its code.",
+        "Rewrites": "What each pass did to the program, step by step, as a picture and in words.",
+        "Plan": "Why there are these kernels: the expression as a graph, and each decision.",
+        "Side by side": "Two programs with linked lines: two languages, variants or devices.",
+        "Rules": "Every rule, with its pattern and example: where it fired, and a switch.",
+        "GPU": "The kernel on an emulated GPU, step by step: its work-items, memories and code,"
+            " with races, bank conflicts and scattered accesses.",
+        "export": "What can be taken away: the page as one file, pictures, Markdown, Python, a"
+            " link.",
+        "whole page": "One file with all that stands here: it opens without Python and without a"
+            " network.",
+        "picture": "What is in sight, as a picture: SVG is sharp at any size, PNG can be pasted"
+            " everywhere.",
+        "Markdown": "This variant beside the pinned one, as a text for a report: opts, times,"
+            " counts and code.",
+        "as Python": "A program that makes the same again, to be run in a notebook or elsewhere.",
+        "link": "An address that opens an exported page at what is shown now.",
+        "progress": "What Python is doing. Stop ends it; what is known by then stays.",
+        "error": "What went wrong, because of what, and what to try.",
+        "guess": "Your guess beside the answer: ✓ is right, ✗ is not.",
+        "device": "What runs the kernels. A missing one says how to get it.",
+        "LLVM": "A compiler, and the device that compiles with it and runs on this machine's own"
+            " processor. Its language, LLVM IR, is a text between C and machine code.",
+        "by LLVM": "The machine code that LLVM makes of this program, for this processor.",
+        "selected: plain": "In Side by side: this half follows the variant that is selected, here"
+            " plain. Any other choice stays.",
+    },
+    "kernels": {
+        "kernels": "A kernel is one program that the device runs at one go; an expression becomes"
+            " one or several. A line each: what it computes and on which of your lines, its time,"
+            " its share of the time of all, and the bytes that it reads and writes.",
+        "number": "The number of a kernel, in the order in which they run, on the colour that it"
+            " has in Plan.",
+        "lines": "The lines of your code that the expression comes from. A click lights up what"
+            " was made of one, in every pane.",
+        "variant": "A kernel with a list of opts, or with code that somebody edited. It computes"
+            " the same, in another way.",
+        "results": "The variants of the kernel that is shown, with their times. Each stands below"
+            " the one that it was made from.",
+        "plain": "The kernel without opts: as it came from the scheduler.",
+        "auto": "The kernel with the default opts, which realize() runs.",
+        "search": "The fastest kernel that a search found: it tries lists of opts, and measures.",
+        "edited": "Its code was written by hand, so it has no loops of its own.",
+        "1x": "The pinned variant itself, to which the other ratios refer.",
+        "!": "Something went wrong with this variant: the reason stands with it.",
+        "pinned": "◆: ratios and diffs refer to this variant, the first one unless you pin another"
+            " (p).",
+        "baseline": "A function of your own that computes the same, timed for comparison.",
+        "tried": "What the search tried, each list of opts below the one that it went on from.",
+        "on a device": "The time of the same kernel on another device.",
+        "other devices": "Times of these variants on devices that are not shown now, and variants"
+            " with the default opts of such a device.",
+        "in this browser": "The kernel runs in the browser that shows the page, on its GPU through"
+            " WebGPU or as WebAssembly, and its answer is compared with the reference's. It needs"
+            " no Python.",
+        "no kernel": "No kernel computes this value.",
+        "note": "What you write about a variant; it is saved with it.",
+        "EMULATOR": "This device runs kernels step by step in numpy, with checks: its times say"
+            " nothing about the speed of a kernel.",
+    },
+    "figures": {
+        "±": "How much the samples of a time differ: half the distance between their quartiles, as"
+            " a share of the median; or between several measurements, where those differ more.",
+        "once": "It is so slow that it was timed once, so nothing is known of the spread.",
+        "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
+            " been slower or faster then.",
+        "≈": "No measurable difference: the samples overlap.",
+        "x": "How many times as fast: x2 takes half the time.",
+        "µs": "A millionth of a second; ms: a thousandth, ns: a thousandth of a µs.",
+        "warm": "The caches are as the run before left them; cold: they are flushed before each"
+            " run.",
+        "read": "Bytes read a second, by all threads together.",
+        "copy": "Bytes copied a second, by all threads together; each counts twice.",
+        "read, one": "Bytes read a second, by one thread.",
+        "copy, one": "Bytes copied a second, by one thread; each counts twice.",
+        "peak": "The most operations a second that this machine was seen to do, in a loop of"
+            " multiply-adds on as many threads.",
+        "check": "Compares the answer with that of a reference interpreter, element by element.",
+        "bottleneck": "What a run waits for most, as the loops, the machine code and the estimate"
+            " say.",
+        "estimate": "The time that the performance model predicts from the loops, before anything"
+            " runs, and what limits it.",
+        "core": "The time for the arithmetic, loads and stores alone, if all data were in the first"
+            " cache.",
+        "in core": "Loads and stores that the first cache answers are part of the core's time.",
+        "fewer operations": "It is above the roof: the compiler left out work that is counted.",
+        "fewer bytes": "It is above the roof: fewer bytes came from there than predicted.",
+        "L1": "The cache nearest to a core: the smallest and fastest.",
+        "L2": "The second cache, larger and slower than L1.",
+        "L3": "The third cache, which cores share.",
+        "memory": "The main memory: what does not fit into the caches comes from there.",
+        "bytes": "Bytes that go through this level of memory in one run.",
+        "time": "How long this part would take if it were all that there is.",
+        "roofline": "What this machine can do at most. Across: operations for each byte loaded or"
+            " stored; up: operations a second. A slope is a level of memory, the ceiling the"
+            " arithmetic; a dot is a measured variant, a filled one is shown, ◆ is the pinned"
+            " one.",
+        "measured, and operations per byte": "The dots of the roofline in figures: operations a"
+            " second, and operations for each byte loaded or stored.",
+        "roof": "What a level of memory, or the arithmetic, lets a variant do at most.",
+        "arithmetic": "The ceiling of the roofline: the peak for as many threads.",
+        "GFLOP/s": "A thousand million floating-point operations a second.",
+        "GB/s": "A thousand million bytes a second.",
+        "counts": "What the program does in one run, counted in its code: exact, and the same on"
+            " every run.",
+        "loads": "Reads of memory, a vector counted once.",
+        "stores": "Writes to memory, a vector counted once.",
+        "fmas": "Multiply-adds: a * b + c in one instruction, a vector counted once.",
+        "other": "All other arithmetic, a vector counted once.",
+        "bytes loaded": "Bytes that the loads read.",
+        "bytes stored": "Bytes that the stores write.",
+        "launch": "To start the kernel: calling it, and handing its work over to threads.",
+        "hand-over to threads": "Waking the threads that share the work, and waiting for the last"
+            " of them.",
+        "of one thread's peak": "As a share of the most operations a second that one thread was"
+            " seen to do; with more threads, of as many threads' peak.",
+        "FMA latency": "A multiply-add that needs the result of the one before waits some cycles"
+            " for it; independent ones fill the time. Add latency is the same of sums.",
+        "values at once": "Values that a loop holds in registers at the same time; what does not"
+            " fit goes to memory and back.",
+        "tolerance": "The greatest error that rounding explains: it grows with the number of terms"
+            " in a sum. A greater one is a wrong answer.",
+        "KiB": "1,024 bytes; MiB: 1,024 of those.",
+        "barriers": "Places where the work-items of a group wait for each other, counted for all"
+            " groups.",
+    },
+    "loops": {
+        "loops": "The loops of the kernel, outer ones first, as its program runs them; below them"
+            " the statements. Opts change this picture.",
+        "loop": "The kind of the axis as a letter on its colour, and its name. Bars to the left are"
+            " the loops around it, in their colours.",
+        "axis": "A dimension that a kernel walks along. Its name stays when an opt splits it: the"
+            " outer part keeps it, the inner part gets a new one.",
+        "steps": "How many times the loop runs its body.",
+        "stride": "How many elements further the buffer is read or written at the next step of the"
+            " loop: 1 is the neighbour, 0 the same element.",
+        "vec": "Neighbours in memory, moved as one vector.",
+        "touched": "Bytes of the buffer that one whole run of the loop touches; ≤ where only a"
+            " bound is known.",
+        "level": "The smallest cache that holds these bytes; the bar says how much of it they"
+            " fill.",
+        "axis bars": "Every axis of the kernel without opts is one bar; the parts into which opts"
+            " split it are cells of that bar.",
+        "statement": "What is computed in the loops around it, once for each of their steps.",
+        "p0, p1": "The memory that the kernel gets: p0 is where the result goes, the others are"
+            " read. Your name of an array stands beside it.",
+        "acc0": "An accumulator: where a reduction collects its sum or maximum.",
+        "names of axes": "The letter of the kind and a number: g0, u1. Those that fill a tile begin"
+            " with its letter: a_l0. One loop over several axes has all their names: a_l0_a_u0.",
+        "r0_first": "The first copies of a loop r0 that copies ahead: they are under way before r0"
+            " begins.",
+        "row0": "A row of values in scratch memory, numbered: computed once, read by more than one"
+            " loop.",
+        "As, Bs": "A tile of the first, second input, which STAGE copies to scratch memory. Axes"
+            " that fill it begin with a_, b_.",
+        "1 vec": "As a stride: the next step is the neighbour, and all move as one vector.",
+        "chunked": "A loop that a launch may run in pieces, one after the other.",
+        "lanes": "Steps that are computed together, as one vector or as copies of a statement.",
+    },
+    "opts": {
+        "opts to try": "What can be done next with the variant that is shown, best first, as far as"
+            " that is known. Enter marks one, a applies it.",
+        "opts": "The opts of this variant, applied one after the other to the kernel without opts."
+            " An opt changes how a kernel runs, never what it computes.",
+        "opt": "UPCAST(\"g1\", 4): a kind of opt, the axis that it changes, and an amount; 0 is"
+            " the whole axis.",
+        "why": "What of the loops it improves, with the figures before -> after.",
+        "predicted": "How many times as fast the performance model says the kernel becomes.",
+        "measured": "How many times as fast it became, timed in turns with this variant; ≈: no"
+            " measurable difference; green: the best that is more than noise.",
+        "few runs": "It is slow, so it ran once or a few times: nothing is known of the spread.",
+        "not legal": "Opts that cannot be applied here, each with the reason.",
+        "elements per instruction": "How many neighbours one vector instruction computes.",
+        "independent accumulators": "Sums that do not wait for each other: a multiply-add takes"
+            " several cycles, so a core needs several of them at a time.",
+        "work-group": "Work-items that share memory and can wait for each other. On a processor"
+            " they are an inner loop.",
+    },
+    "plan": {
+        "plan": "The expression as a graph of values, from the inputs at the top to the result. The"
+            " coloured ground of a kernel lies under all values that it computes.",
+        "kernels?": "Why there are as many kernels: each reason is one that the scheduler"
+            " recorded.",
+        "kernel": "Why this kernel begins and ends where it does, and what is fused in it.",
+        "decisions": "For every value: was it stored to memory, or fused into its readers, and"
+            " why?",
+        "stored": "The value goes to memory, and those that need it read it back: a kernel ends"
+            " here.",
+        "fused": "The value is computed where it is needed, and never goes to memory.",
+        "input": "An array that was there before the expression.",
+        "forced": "You decided this, not the scheduler.",
+        "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
+            " click says why.",
+        "before, now": "The plan before your last change beside this one: kernels, their time with"
+            " the default opts, and other values that are stored or fused otherwise now.",
+        "film": "The decisions of the scheduler one after the other, from the result to the"
+            " inputs: what is not decided yet is faint.",
+        "copies": "Values that are only copied to the device.",
+        "estimated cost": "Operations beyond computing each element once, for each way to compute"
+            " the value; the shortest bar was chosen unless the reason says otherwise.",
+        "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
+            " letters of all, and the colour of the forward, or else of the last.",
+        "backward": "B: kernels that compute gradients, from the result back to the parameters.",
+        "optimiser": "O: kernels that compute of gradients what parameters become.",
+        "stored for the backward": "Activations: values that a kernel of the forward stores and a"
+            " kernel of the backward reads. They stay in memory until then. On hover their lines"
+            " are marked in the graph.",
+        "memory of the plan": "The bytes of the values that live while each kernel runs, if nothing"
+            " else is read later: grey for results, above it what is on the way to them, which"
+            " shares memory as far as it is not needed at once. The highest bar is marked; on hover"
+            " a bar says which values live.",
+    },
+    "passes": {
+        "passes": "What was done to the program one after the other, from the expression to machine"
+            " code. A block is a pass: blue for rewrites, green for decisions, orange for opts,"
+            " grey for other steps; the higher, the more of them. A click opens it in Rewrites.",
+        "rewrites": "A rule found a part of the graph and put another in its place.",
+        "before the first": "The program as this pass got it; a step on is its first rewrite.",
+        "more just as near": "Nodes that are as far from the change as the last ones in sight:"
+            " `wider` and `whole graph` show more.",
+        "compiler's passes": "What the compiler itself did to the program, after our passes.",
+        "rewrite": "One rule put one part of the graph in the place of another.",
+        "steps of a pass": "What a pass that is not a table of rules did, one after the other.",
+        "opts of a pass": "The opts that were applied.",
+        "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
+        "rules": "All rules, those of every pass: how often each fired here, and where.",
+        "passes of a rule": "The passes that have this rule in their table.",
+        "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
+        "examples": "What the rule makes of a graph, before and after; the tests check them.",
+        "without": "Rules that are switched off here, what that changed, and the way back.",
+        "unchanged": "Also show the passes that changed nothing.",
+        "differences": "+ is new, − is gone, ⋯ stands for lines that are the same on both sides.",
+        "v0": "A value that is used again: v and a number where you gave it no name.",
+        "_0": "_0, _1: the position along the first, second axis of a value.",
+        "bisect": "Runs the program after each rewrite, to find the first one that changes the"
+            " answer.",
+        "values at a position": "Computes the picked node at a position that you choose, in"
+            " Python.",
+    },
+    "graphs": {
+        "·": "An operand that is drawn as a box of its own.",
+        "+ on a box": "This step put it there.",
+        "− on a box": "This step took it away: it is what was there before.",
+        "~ on a box": "It stays, and has other operands now.",
+        "box": "A node: its op, and below it its shape and dtype. Colour, shape and letter say of"
+            " which family the op is; point at it for what the op does.",
+        "badge": "The number of the kernel that stores this value.",
+        "fold indexes": "Writes index arithmetic into the boxes that use it, instead of boxes of"
+            " its own.",
+        "map": "The whole graph; the frame is what you see. Drag it.",
+    },
+    "gpu": {
+        "gpu": "A kernel as a device with work-groups runs it, on an emulator: all work-items take"
+            " each step together, every access is counted and checked.",
+        "common GPU": "No real machine: what most GPUs have in common, 32 lanes to a warp. Kernels"
+            " of a device without work-groups are emulated on it.",
+        "work-groups": "What a launch runs: groups of work-items, each group for itself.",
+        "program": "What each work-item executes, a line a step: the program from which source is"
+            " written, after all lowering. A click goes to the next step at a line.",
+        "step": "A line that is executed; of a loop its next round, of a line with reads each read"
+            " for itself.",
+        "sectors": "Transactions: pieces of 32 bytes that are moved from or to global memory. Those"
+            " that a warp wants in one step are moved once.",
+        "used": "Bytes that work-items wanted, as a share of those that were moved; more than 100%"
+            " where several of a warp want the same.",
+        "conflicts": "Passes over the banks of shared memory beyond the first: of words in one bank"
+            " that a warp wants in one step, one comes after the other.",
+        "work-items": "The work-items of the group, a row for each warp: those that take each step"
+            " together. Hatched: off, by an if.",
+        "warp": "Neighbouring work-items of a group that take each step together: 32 of them, on"
+            " some machines 64. Each is a lane of its warp.",
+        "barrier": "A line at which each work-item waits until all of its group are there: what was"
+            " written to shared memory before can be read after it.",
+        "occupancy": "The warps that a unit of the GPU holds at once, of those that it could: while"
+            " some wait for memory, others go on. Registers, shared memory and the most work-items"
+            " and groups of a unit limit it.",
+        "access": "What this step reads or writes, of the warp of the chosen work-item.",
+        "tensor core": "A product of two tiles by a whole warp: each element of A, B and C is in a"
+            " register of one lane (of several, where they hold copies).",
+        "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
+        "shared memory": "Memory of the group, a cell for each element.",
+        "unwritten": "It depends on memory that nobody has written.",
+        "findings": "What is wrong with this program, at its first occurrence.",
+        "race": "Two work-items use one cell, one of them writes, and no barrier stands between.",
+        "unfinished copy": "A work-item uses a cell that a copy may still fill: a copy goes on"
+            " while the program does, and no barrier since has waited for it.",
+        "out of bounds": "An index beyond the memory.",
+        "wrong value": "An element of the result that is not what it should be.",
+        "uncoalesced": "Work-items of a warp access what lies far apart: more sectors are moved"
+            " than would hold it.",
+        "bank conflict": "Work-items of a warp want several words of one bank in one step.",
+        "divergent branch": "An if at which some work-items of a warp go on, and others wait.",
+        "shuffle": "The lanes of a warp hand each other values, from register to register: in no"
+            " memory, without a barrier. Dashed: the work-item whose value the chosen one takes.",
+        "partial warp": "A shuffle, or a product of tiles, that only some work-items of a warp come"
+            " to.",
+        "inactive lane": "A shuffle that takes the value of a lane that is off, or not there.",
+        "divergent barrier": "A barrier that not all work-items of a group come to.",
+    },
+    "code": {
+        "code": "The program of the variant. A click on a line lights up its loop, what it was made"
+            " from, and your line. p0, p1 are the kernel's memory, acc0 is an accumulator, v0 a"
+            " value, _14 a value without a name, As a copy of a tile of the first input.",
+        "statement number": "The line of C that computes the same: equal numbers, equal colours.",
+        "made by": "What made the value that this line computes; a click shows that rewrite.",
+        "heat": "How much of a run an instruction is: an estimate, not a measurement.",
+    },
+}
+# fmt: on
+"""Meanings by word, in groups; a word stands in one group."""
+
+
+OP_GROUP = "ops"
+"""The group of the words of graphs' nodes."""
+
+
+@cache
+def glossary_rows() -> tuple[TermGroup, ...]:
+    """Return the words that no other table of the page's record has: those of the page, and ops."""
+    groups = {**TERMS, OP_GROUP: {op.name: info.doc for op, info in OPS.items()}}
+    return tuple(_group(name, words) for name, words in groups.items())
+
+
+class Glossary(dict[str, dict[str, str]]):
+    """Meanings by word, in groups; it prints as a text, and in a notebook as groups to unfold."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"{name}\n{_lines(self[name])}" for name in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "\n".join(_folded(name, words) for name, words in self.items())
+
+
+def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
+    """Return the meaning of every word, in groups, as the page has them below `?`: with kinds of
+    axes, kinds of opts, and the passes that it is given. `glossary("warp")` has the words that are
+    or contain that one, or else those whose meanings do.
+
+    Errors: WorkbenchError for a word that stands nowhere, and for what is neither a word nor
+    passes.
+    """
+    if isinstance(about, str):
+        return _about(about)
+    try:
+        passes = [*about]
+    except TypeError:
+        passes = [about]  # type: ignore[list-item] # it is refused below
+    for other in passes:
+        if not isinstance(other, PassRecord):
+            because = f"{type(other).__name__} is neither a word nor a pass"
+            hint = 'glossary("warp"), or glossary(ex.passes)'
+            raise WorkbenchError(f"cannot explain {other!r:.40}", because, hint)
+    words = Glossary(
+        (group.name, {t.word: t.meaning for t in group.terms}) for group in glossary_rows()
+    )
+    kinds = {look.letter: f"{look.name}: {look.caption}" for look in KIND_LOOKS.values()}
+    opts = {k.name: f"on a processor: {k.here}; on a GPU: {k.on_a_gpu}" for k in OptOps}
+    words["loops"] |= kinds
+    words["opts"] |= opts
+    words["passes"] |= {record.name: record.doc for record in passes if record.doc}
+    return words
+
+
+def _about(word: str) -> Glossary:
+    """Return what the glossary says of a word."""
+    every, part = glossary(), word.strip().lower()
+    by_word = _where(every, lambda name, _: part in name.lower())
+    parts = by_word or _where(every, lambda _, meaning: part in meaning.lower())
+    if parts and part:
+        return parts
+    names = [name for words in every.values() for name in words]
+    near = get_close_matches(word, names, 1) or ["warp"]
+    because = "no word and no meaning has it"
+    hint = f'glossary("{near[0]}"), or glossary() for all words'
+    raise WorkbenchError(f"there is no word {word!r:.40}", because, hint)
+
+
+def _where(every: Glossary, fits: Callable[[str, str], bool]) -> Glossary:
+    """Return the words that fit, in those of the groups that have any."""
+    groups = {
+        name: {word: text for word, text in words.items() if fits(word, text)}
+        for name, words in every.items()
+    }
+    return Glossary((name, words) for name, words in groups.items() if words)
+
+
+def _lines(words: Mapping[str, str]) -> str:
+    return "\n".join(f"  {word}: {meaning}" for word, meaning in words.items())
+
+
+def _folded(name: str, words: Mapping[str, str]) -> str:
+    rows = "".join(
+        f"<dt><b>{escape(word)}</b></dt><dd>{escape(meaning)}</dd>"
+        for word, meaning in words.items()
+    )
+    head = f"<summary>{escape(name)}: {len(words)} words</summary>"
+    return f"<details>{head}<dl>{rows}</dl></details>"
+
+
+def _group(name: str, words: Mapping[str, str]) -> TermGroup:
+    return TermGroup(name, [TermRow(word, meaning) for word, meaning in words.items()])

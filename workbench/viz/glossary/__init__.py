@@ -1,1 +1,0 @@
-"""The glossary: a row for each word that the page and the course explain."""

@@ -1,0 +1,280 @@
+"""The paths of the user's objects: `net.layers.2.conv` of the layer that made a value.
+
+The variables of the code that calls `explore` are walked, by attributes and places in lists, as for
+names of arrays. What is in a list of another object is called by that list, though a variable (that
+of a loop) is left over which is it, too.
+
+The user's names of values: `a` for the array that the variable `a` holds where `explore` is
+called.
+
+A variable names the node of its tensor. An array in memory also has the name of a tensor that is
+all of it in another shape or on another device. A name of two steps (`net.weight`) counts where
+there is none of one. A node may have several names: the first is shown.
+
+The user's variables: the names in the code that calls this package.
+
+A name means what it means where the package is called: the nearest function's variables come
+first, then those of what called it, then those of cell, script or module, and a name that a nearer
+scope has hides the same name further out. Lists, tuples, dicts, and objects and modules of the
+user's are looked into: `layers[0].weight`. Nothing of the user's runs: no property, no method.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar, cast
+from weakref import ref
+
+from workbench.base.source import LAYERS, MOST_FRAMES, Calls, Derivation, ModuleCall, is_users
+from workbench.execution.values import with_computed
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+T = TypeVar("T")
+MOST_LOOKED_INTO = 3000
+"""Most lists, dicts, objects and modules that are looked into."""
+MOST_INSIDE = 200
+"""The greatest number of values of each container that are searched."""
+DEEPEST = 8
+"""Most steps from a variable to a value in it."""
+_HISTORY = frozenset({"In", "Out"})
+"""The names of IPython's tables of past cells. Its others begin with an underscore."""
+
+
+def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
+    """Yield (name, value) of the values of a `kind` that the calling code has names for: variables
+    first, the nearest scope's before those of others, then what is inside of others."""
+    waiting = deque((name, value, 0) for name, value in named_variables())
+    visited: set[int] = set()
+    while waiting:
+        name, value, depth = waiting.popleft()
+        if issubclass(type(value), kind):  # `isinstance` may ask a property of the value's
+            yield name, cast(T, value)
+        elif depth < DEEPEST and id(value) not in visited:
+            parts = list(islice(parts_of(value), MOST_INSIDE))
+            if parts and len(visited) < MOST_LOOKED_INTO:
+                visited.add(id(value))
+                waiting.extend((name + step, part, depth + 1) for step, part in parts)
+
+
+def named_variables() -> Iterator[tuple[str, object]]:
+    """Yield (name, value) of the variables themselves, the nearest scope's first."""
+    hidden: set[str] = set()
+    for scope in _scopes():
+        names = [name for name in scope if name not in hidden and _is_public(name)]
+        hidden.update(names)
+        yield from [(name, scope[name]) for name in names]
+
+
+def _scopes() -> Iterator[Mapping[str, object]]:
+    """Yield the variables of the user's functions on the call stack, the nearest first, then those
+    of their modules."""
+    frame: FrameType | None = sys._getframe(1)
+    modules: list[Mapping[str, object]] = []
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        if is_users(frame.f_code.co_filename):
+            if frame.f_code.co_name == "<module>":
+                modules.append(frame.f_globals)
+                break
+            yield dict(frame.f_locals)
+            modules.append(frame.f_globals)
+        frame = frame.f_back
+    yield from {id(module): dict(module) for module in modules}.values()
+
+
+def _is_public(name: object) -> bool:
+    if not isinstance(name, str) or name in _HISTORY:
+        return False
+    return name.isidentifier() and not name.startswith("_")
+
+
+def _is_private(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier() and name[:2] != "__"
+
+
+def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object]]:
+    """Yield (step, part) of what is in a value: ("[0]", ..) or (".weight", ..); `private` ones,
+    whose names begin with an underscore, where asked for."""
+    if type(value) in (list, tuple):
+        sequence: Any = value
+        for place, part in enumerate(sequence):
+            yield f"[{place}]", part
+    elif type(value) is dict:
+        mapping: Any = value
+        with suppress(RuntimeError):  # another thread adds to it
+            for key, part in mapping.items():
+                if type(key) in (str, int):
+                    yield f"[{key!r}]", part
+    elif is_open(value):
+        for name, part in _fields(value):
+            if _is_public(name) or (private and _is_private(name)):
+                yield f".{name}", part
+
+
+def _fields(value: object) -> Iterator[tuple[object, object]]:
+    """Yield (name, part) of what an object has, in its dict and in slots."""
+    with suppress(AttributeError):
+        yield from list(object.__getattribute__(value, "__dict__").items())
+    if isinstance(value, ModuleType):
+        return
+    for kind in type.__getattribute__(type(value), "__mro__"):
+        for name, slot in list(vars(kind).items()):
+            if type(slot) is MemberDescriptorType and slot.__objclass__ is kind:
+                with suppress(AttributeError):  # nothing was set
+                    yield name, slot.__get__(value)
+
+
+def is_open(value: object) -> bool:
+    """Whether a value's attributes are the user's: an object of a class, or a module, of theirs, or
+    a layer of this package."""
+    if isinstance(value, ModuleType):
+        return _is_users_module(value)
+    if type(value) is SimpleNamespace:
+        return True
+    return _is_users_module(sys.modules.get(type(value).__module__))
+
+
+def _is_users_module(module: ModuleType | None) -> bool:
+    if module is None:
+        return False
+    names: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    file = names.get("__file__")
+    if isinstance(file, str):
+        return is_users(file) or file.startswith(LAYERS)
+    return names.get("__name__") == "__main__"
+
+
+class ModulePath(NamedTuple):
+    """An object, referred to weakly, and its path: the shortest, with dots for brackets."""
+
+    object: ref[Any]
+    path: str
+
+
+ModulePaths = Mapping[int, ModulePath]
+"""The paths of objects by their identity, which counts while an object lives."""
+
+
+def module_paths() -> ModulePaths:
+    """Return the paths of the objects that the calling code has names for."""
+    roots = [(name, value, 0) for name, value in named_variables()]
+    of_lists = {id(part) for part in _listed(roots)}
+    roots.sort(key=lambda root: id(root[1]) in of_lists)
+    paths: dict[int, ModulePath] = {}
+    first = [root for root in roots if id(root[1]) not in of_lists]
+    for some in (first, roots):
+        for path, value, _ in _walk(some):
+            if id(value) not in paths and _is_object(value):
+                try:
+                    paths[id(value)] = ModulePath(ref(value), _dotted(path))
+                except TypeError:  # its class has slots
+                    continue
+    return paths
+
+
+def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> ModuleCall | None:
+    """Return the module whose method made a value, and what it called; of an object without a path
+    the class, else the function, and "" for code of the `viewer` itself; None where that called
+    nothing."""
+    value = None if derivation.owner is None else derivation.owner()
+    entry = None if value is None else paths.get(id(value))
+    if entry is not None and entry.object() is value:
+        path = entry.path
+    elif value is not None:
+        path = type(value).__name__
+    else:
+        path = _function(derivation.calls, viewer)
+    method = derivation.method.strip("_")
+    return ModuleCall(path, method) if path or method else None
+
+
+def _function(calls: Calls, viewer: Calls) -> str:
+    """Return the name of the nearest function that the user's code called, or of its class; "" for
+    the viewer's own."""
+    own = {call[0] for call in viewer}
+    of_files = [call for call in calls if call[0].co_filename != "<string>"]
+    for code, _, _ in of_files[:-1]:  # the outermost is a script, or what a tool calls
+        if code in own:
+            return ""
+        name = code.co_qualname.rpartition("<locals>.")[2]
+        if "<" not in name:
+            return name.rpartition(".")[0] or name
+    return ""
+
+
+def _listed(roots: list[tuple[str, object, int]]) -> Iterator[object]:
+    """Yield what is in a list, tuple or dict that an object has."""
+    for _, value, _ in _walk(roots):
+        if _is_object(value):
+            for _, part in islice(parts_of(value, True), MOST_INSIDE):
+                if type(part) in (list, tuple, dict):
+                    yield from (one for _, one in islice(parts_of(part), MOST_INSIDE))
+
+
+def _walk(roots: list[tuple[str, object, int]]) -> Iterator[tuple[str, object, int]]:
+    """Yield (path, value, depth) of the variables and of what is in them, each once."""
+    waiting = deque(roots)
+    visited: set[int] = set()
+    while waiting:
+        path, value, depth = waiting.popleft()
+        if id(value) in visited:
+            continue
+        yield path, value, depth
+        if depth < DEEPEST and len(visited) < MOST_LOOKED_INTO:
+            parts = list(islice(parts_of(value, True), MOST_INSIDE))
+            if parts:
+                visited.add(id(value))
+            waiting.extend((path + step, part, depth + 1) for step, part in parts)
+
+
+def _is_object(value: object) -> bool:
+    return not isinstance(value, ModuleType) and is_open(value)
+
+
+def _dotted(path: str) -> str:
+    """Return a path of Python as it stands in a state dict: `layers[0]` as `layers.0`."""
+    return re.sub(r"\['?([^\]']*)'?\]", r".\1", path)
+
+
+Names = Mapping[UOp, tuple[str, ...]]
+"""The user's names of nodes, the one to show first."""
+_SAME_MEMORY = frozenset({Ops.RESHAPE, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH})
+"""Ops whose first source has all elements of the node, and no others."""
+
+
+def names_of(roots: Sequence[UOp], variables: Iterable[tuple[str, UOp]]) -> Names:
+    """Return the names of the nodes under `roots`, by the user's variables; also of the same nodes
+    where values that were computed before are arrays."""
+    root = UOp.sink(*roots)
+    nodes = {*root.toposort(), *with_computed(root).toposort()}
+    named: dict[UOp, dict[str, None]] = {}
+    of_arrays: dict[UOp, dict[str, None]] = {}
+    all_named = list(variables)
+    inside = [(name, n) for name, n in all_named if n in nodes]
+    scheduled = with_computed(UOp.sink(*[node for _, node in inside])).src
+    for (name, node), now in zip(inside, scheduled, strict=True):
+        if now.is_const:  # literals are the same node
+            continue
+        named.setdefault(node, {})[name] = None
+        named.setdefault(now, {})[name] = None
+        all_named.append((name, now))
+    for name, node in all_named:
+        array = _array_of(node)
+        if array in nodes and array.op is Ops.BUFFER:
+            of_arrays.setdefault(array, {})[name] = None
+    return {node: tuple(names) for node, names in (of_arrays | named).items()}
+
+
+def _array_of(node: UOp) -> UOp:
+    """Return the node that has the same elements as `node`, and moves none."""
+    while node.op in _SAME_MEMORY:
+        node = node.src[0]
+    return node

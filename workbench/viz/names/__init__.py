@@ -1,1 +1,0 @@
-"""The user's names: variables and modules, and the nodes that they refer to."""

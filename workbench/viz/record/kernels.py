@@ -1,0 +1,280 @@
+"""The folds of a plan's kernels: repeated kernels, and kernels of one module of the user's.
+
+A module's kernels are one fold where they run one after the other, and the fold crosses no repeat:
+of two folds, one is in the other, or they are apart.
+
+Times of the kernels of a plan with the default opts: predicted, and measured where known. Equal
+kernels share one run.
+
+Runs on the emulator without a request, for a pane that is shown alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from workbench.backends.device import Device
+from workbench.base.dtypes import dtypes
+from workbench.base.sequences import Repeat, common_prefix, repeats
+from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
+from workbench.emulator.trace import Trace
+from workbench.ir.node.ops import Ops
+from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import Speeds
+from workbench.viz.model.decisions import draws_numbers
+from workbench.viz.model.training.phases import FORWARD
+from workbench.viz.model.words import short
+from workbench.viz.record.changes import Changes
+from workbench.viz.record.nodes import bounded
+from workbench.viz.record.variants import cost_rows
+from workbench.viz.schema.plan import PlanRepeat, PlanRun
+from workbench.viz.schema.record import PageRecord
+
+
+class KernelRuns:
+    """The rows of `record.plan.runs`; `kernels` has the Kernel per variant."""
+
+    def __init__(self, record: PageRecord, changes: Changes, kernels: Sequence[Kernel]):
+        self._record, self._changes, self._kernels = record, changes, kernels
+        # a model of equal layers has equal kernels
+        self._defaults: dict[Hashable, Kernel] = {}
+        self._times: dict[tuple[str, int], tuple[float, float]] = {}
+        """Median and spread of what was measured, by device and kernel."""
+
+    def predict(self, speeds: Speeds | None, most: int | None = None) -> Iterator[int]:
+        """Add the predicted time of kernels, of the first `most` that differ; yield the place of
+        each."""
+        info = Device[self._record.device]
+        if info.is_emulator and not info.is_elsewhere:
+            return  # its time is not a processor's
+        runs = self._record.plan.runs
+        firsts = [place for place, run in enumerate(runs) if run.like == place]
+        for number in firsts[:most]:
+            if runs[number].predicted_s is not None:
+                continue
+            with suppress(Exception):  # its own variant shows the error
+                costs = cost_rows(self.default(number), speeds, None)
+                seconds = None if costs is None else costs[1].predicted_s
+                self._changes.put(("plan", "runs", number, "predicted_s"), seconds)
+            yield number
+
+    def set_time(self, number: int, median_s: float, spread: float) -> None:
+        """Set the time of a kernel. Those equal to it share it, until they have one of their
+        own."""
+        for place in {number, self._record.plan.runs[number].like}:
+            earlier = self._times.get((self._record.device, place))
+            if place == number or earlier is None:
+                self._times[self._record.device, place] = median_s, spread
+                self._put(place, median_s, spread)
+
+    def _put(self, number: int, median_s: float, spread: float) -> None:
+        run = "plan", "runs", number
+        self._changes.put((*run, "measured_s"), median_s)
+        self._changes.put((*run, "spread"), spread)
+
+    def show_timing(self, variant: int) -> None:
+        """Where a variant is a kernel with the default opts, let the kernel have its time."""
+        row = self._record.variants[variant]
+        if row.timing is None or row.timing.emulator or row.edited:
+            return
+        if self._kernels[variant].ast is self.default(row.kernel).ast:
+            self.set_time(row.kernel, row.timing.median_s, row.timing.spread)
+
+    def show_device(self) -> None:
+        """Let each kernel have the time that was measured on the device of the record, and none of
+        another device."""
+        plain = [self._kernels[row.root] for row in self._record.kernels]
+        self._changes.put(("plan", "runs"), run_rows(plain))
+        for (device, number), time in self._times.items():
+            if device == self._record.device:
+                self._put(number, *time)
+
+    def default(self, number: int) -> Kernel:
+        """Return a kernel with the default opts, which equal kernels share."""
+        number = self._record.plan.runs[number].like
+        kernel = self._kernels[self._record.kernels[number].root]
+        same = structure_of(kernel)
+        if same not in self._defaults:
+            self._defaults[same] = kernel.optimized()
+        return self._defaults[same]
+
+
+def run_rows(kernels: Sequence[Kernel]) -> list[PlanRun]:
+    """Return a row for each kernel, without times."""
+    firsts: dict[Hashable, int] = {}
+    return [
+        PlanRun(firsts.setdefault(structure_of(kernel), number), None, None, None)
+        for number, kernel in enumerate(kernels)
+    ]
+
+
+def structure_of(kernel: Kernel) -> Hashable:
+    """Return what two kernels must share to run alike."""
+    return kernel.original, kernel.device, kernel.rules_off
+
+
+def likeness_of(kernel: Kernel) -> Hashable:
+    """Return what two kernels share that compute alike: all but constants among their values."""
+    original, *others = kernel.original, kernel.device, kernel.rules_off
+    zeros = {
+        node: node.like(0)
+        for node in original.toposort()
+        if node.op is Ops.CONST and node.dtype != dtypes.index
+    }
+    return original.substitute(zeros), *others
+
+
+MOST_NAMED = 2
+"""Titles that name a repeated sequence of kernels; further ones are counted."""
+FEW_KERNELS = 4
+"""Kernels of a plan in which no module is folded."""
+Parts = tuple[str, ...]
+Module = tuple[int, int, str]
+"""Kernels of one module: the first, the one after the last, and its path."""
+
+
+def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
+    """Return the sequences of kernels that come several times one after the other, alike but for
+    the constants among their values, and the modules with several kernels; outer ones first. A
+    sequence begins where modules do, and is left out where it cannot."""
+    titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
+    paths = [_parts(kernel) for kernel in kernels]
+    modules = _modules(paths) if len(kernels) > FEW_KERNELS else []
+    alike = [likeness_of(kernel) for kernel in kernels]
+    random = [draws_numbers(kernel.original) for kernel in kernels]
+    aligned = [_aligned(repeat, alike, modules) for repeat in repeats(alike)]
+    all_repeats = _nested(filter(None, aligned))
+    rows = [
+        PlanRepeat(
+            repeat.first,
+            repeat.size,
+            repeat.times,
+            _title(repeat, titles, random),
+            _path(common_prefix(*paths[repeat.first : repeat.end])),
+        )
+        for repeat in all_repeats
+    ]
+    rows += [
+        PlanRepeat(first, end - first, 1, path, path)
+        for first, end, path in modules
+        if not any(_crosses(first, end, repeat) for repeat in all_repeats)
+    ]
+    return sorted(rows, key=lambda row: (row.first, -row.size * row.times, -row.times))
+
+
+def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module]) -> Repeat | None:
+    """Return a repeat whose rounds cross no module, begun later where that needs it; None where
+    there is none of at least two rounds."""
+    size = repeat.size
+    for first in range(repeat.first, repeat.first + size):
+        once, times = alike[first : first + size], 1
+        while alike[first + times * size : first + (times + 1) * size] == once:
+            times += 1
+        moved = Repeat(first, size, times)
+        if times > 1 and not any(_cuts(begin, end, moved) for begin, end, _ in modules):
+            return moved
+    return None
+
+
+def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
+    """Whether a module has kernels of a round and others, but neither whole rounds nor all."""
+    if end <= repeat.first or repeat.end <= begin:
+        return False
+    if begin <= repeat.first and repeat.end <= end:
+        return False
+    if begin < repeat.first or repeat.end < end:
+        return True
+    first_round = (begin - repeat.first) // repeat.size
+    last_round = (end - 1 - repeat.first) // repeat.size
+    if first_round == last_round:
+        return False
+    return bool((begin - repeat.first) % repeat.size or (end - repeat.first) % repeat.size)
+
+
+def _nested(some: Iterable[Repeat]) -> list[Repeat]:
+    listed: list[Repeat] = []
+    for repeat in sorted(set(some), key=lambda r: (-r.size * r.times, r.first)):
+        if not any(_crosses(repeat.first, repeat.end, other) for other in listed):
+            listed.append(repeat)
+    return listed
+
+
+def _title(repeat: Repeat, titles: Sequence[str], random: Sequence[bool]) -> str:
+    """Return the name of a repeat, by what it computes of the random numbers that it draws."""
+    once = range(repeat.first, repeat.first + repeat.size)
+    computing = [place for place in once if not random[place]]
+    return repeat_title([titles[place] for place in computing or once])
+
+
+def repeat_title(titles: Sequence[str]) -> str:
+    """Return the name of a sequence of kernels: the first titles, and how many others."""
+    named = list(dict.fromkeys(titles))
+    listed = ", ".join(short(title) for title in named[:MOST_NAMED])
+    more = len(named) - MOST_NAMED
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _parts(kernel: Kernel) -> Parts:
+    """Return the path of a kernel's module by its steps, those of each phase apart."""
+    if not kernel.modules:
+        return ()
+    path = kernel.modules[0].path
+    return (", ".join(kernel.phases), *bounded(path).split(".")) if path else ()
+
+
+def _path(parts: Parts) -> str:
+    """Return steps as a path, which says of which phases it is, but for the forward."""
+    path = ".".join(parts[1:])
+    return f"{path}, {parts[0]}" if path and parts[0] not in ("", FORWARD) else path
+
+
+def _modules(paths: Sequence[Parts]) -> list[Module]:
+    """Return (first, end, path) of the modules with several kernels one after the other; of those
+    with the same kernels the innermost, and none with all kernels."""
+    folds = {}
+    for depth in range(2, max(map(len, paths)) + 1):
+        for first, end in _runs([path[:depth] for path in paths]):
+            if end - first > 1 and len(paths[first]) >= depth:
+                folds[first, end] = _path(paths[first][:depth])
+    folds.pop((0, len(paths)), None)
+    return [(first, end, path) for (first, end), path in folds.items()]
+
+
+def _runs(items: Sequence[Parts]) -> Iterator[tuple[int, int]]:
+    """Yield (first, end) of equal items one after the other."""
+    first = 0
+    for place in range(1, len(items) + 1):
+        if place == len(items) or items[place] != items[first]:
+            yield first, place
+            first = place
+
+
+def _crosses(first: int, end: int, repeat: Repeat) -> bool:
+    """Whether kernels are neither apart from a repeat, nor around it, nor in one time of it."""
+    if end <= repeat.first or repeat.end <= first:
+        return False
+    if (first, end) == (repeat.first, repeat.end):
+        return True
+    if first <= repeat.first and repeat.end <= end:
+        return False
+    place = (first - repeat.first) // repeat.size
+    begin = repeat.first + place * repeat.size
+    return not (repeat.first <= first and end <= begin + repeat.size)
+
+
+MOST_KERNELS = 4
+"""Most kernels that are run."""
+MOST_S = 0.5
+"""Most seconds of one of them; of a longer one a group alone runs, if that is short."""
+
+
+def unasked_run(kernel: Kernel) -> Trace | None:
+    """Return the run of a kernel, with the steps of a group; None where it takes long.
+
+    Errors: WorkbenchError where its data are not here; DeviceError for one that its device has no
+    room for.
+    """
+    if seconds_for_steps(kernel) > MOST_S:
+        return None
+    return emulate_for_steps(kernel, True, most_s=MOST_S)

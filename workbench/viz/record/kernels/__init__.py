@@ -1,1 +1,0 @@
-"""Rows of kernels: code, passes, GPU runs, costs."""

@@ -1,1 +1,0 @@
-"""Text: rows as lines."""
