@@ -32,7 +32,7 @@ from tests.viz.layouts import (
     moves,
     sample,
 )
-from workbench.viz.layout import layered
+from workbench.viz.javascript import layered
 
 MOST_MS = 200
 MOST_LARGE_MS = 1500

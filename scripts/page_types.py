@@ -18,10 +18,11 @@ import msgspec
 from msgspec import inspect as types
 
 from workbench.viz.page.panel import modules
-from workbench.viz.schema import gpu, messages, page_run, plan, record, requests, variant
+from workbench.viz.schema import gpu, messages, plan, record, requests, variant
 from workbench.viz.schema import messages as replies
 from workbench.viz.schema import record as ask
 from workbench.viz.schema import record as glossary
+from workbench.viz.schema import record as page_run
 from workbench.viz.schema import record as reading
 from workbench.viz.schema import record as recipe
 

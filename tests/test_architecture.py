@@ -114,7 +114,7 @@ PRINTERS = ("workbench.viz.text", "workbench.viz.decision_text", "workbench.viz.
 PRINTED = {
     "workbench.viz.schema": "the rows that are printed",
     "workbench.viz.model": "words and looks, plain models of the graph and of rewrites",
-    "workbench.viz.layout": "where the boxes of a graph stand",
+    "workbench.viz.javascript": "where the boxes of a graph stand",
     "workbench.measure.kernel_time": "seconds as words",
     "workbench.base": "errors",
 }

@@ -11,7 +11,7 @@ from code_map import code_map, sentence
 
 from tests.support import ROOT
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.ir.text.readable import to_expr, to_text
+from workbench.ir.text.program import to_expr, to_text
 from workbench.pipeline import stages
 
 DOCUMENTS = [

@@ -21,7 +21,7 @@ from workbench.base.target import Target
 from workbench.base.trace import LazyMatches, Match, Observer, PassRecord, PassStep, observe
 from workbench.execution.realize import planned
 from workbench.ir.lower import linearize, statement_tree
-from workbench.ir.lower.tree_edits import innermost_change
+from workbench.ir.lower.expand_statements import innermost_change
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal

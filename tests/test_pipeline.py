@@ -22,12 +22,11 @@ from workbench.ir.lower import lower as lowering
 from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
-from workbench.ir.rewriting.memo import Memo
-from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.passes import Memo, Pass
 from workbench.ir.rewriting.patterns import op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
 from workbench.ir.text.printer import to_text
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import verify
 
 DEVICES = ("LLVM", "PYTHON")

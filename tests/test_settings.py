@@ -15,7 +15,7 @@ from workbench.base.context import SETTINGS, Context
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.execution.realize import schedule
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 from workbench.search import realization
 from workbench.search.realization import tuned
 from workbench.tensor import Tensor

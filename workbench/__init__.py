@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.base.target import Target as Target
     from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.emulator.emulate import emulate as emulate
-    from workbench.emulator.trace import Trace as Trace
+    from workbench.emulator.steps import Trace as Trace
     from workbench.ir.meaning.tiles import lane_map as lane_map
     from workbench.ir.node.ops import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
@@ -70,7 +70,7 @@ _HOME = {
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration.exploration",
     "emulate": "workbench.emulator.emulate",
-    "Trace": "workbench.emulator.trace",
+    "Trace": "workbench.emulator.steps",
     "lane_map": "workbench.ir.meaning.tiles",
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary",

@@ -17,7 +17,7 @@ from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
 from workbench.ir.schedule.plan import ScheduleItem
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 _ALL_PASSES = 7
 """The level that needs the records of the passes."""

@@ -34,13 +34,12 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.memo import Memo
-from workbench.ir.rewriting.passes import Pass, tables
+from workbench.ir.rewriting.passes import Memo, Pass, tables
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, rules_off, with_added
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import Level, verify
 
 SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(

@@ -16,7 +16,7 @@ from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
 from workbench.execution.buffers import Array, buffer_on, host_buffer, read
-from workbench.execution.values import with_computed
+from workbench.execution.memory_plan import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape

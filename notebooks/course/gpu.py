@@ -11,7 +11,7 @@ from course.ask import Verdict, failure, right, tuned, wrong
 from workbench import Kernel, Opt, emulate
 from workbench.base.errors import WorkbenchError
 from workbench.base.tensor_cores import TensorCore
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 
 

@@ -21,8 +21,8 @@ from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes, saturate
 from workbench.execution.buffers import memory_of
+from workbench.execution.memory_plan import to_numpy, with_computed
 from workbench.execution.realize import schedule
-from workbench.execution.values import to_numpy, with_computed
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import build

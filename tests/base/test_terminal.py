@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.base import terminal
-from workbench.base.display import Displayed
+from workbench.base.terminal import Displayed
 from workbench.measure.kernel_time import seconds_text
 
 LINES = st.text(st.sampled_from("ab. |"), max_size=300)

@@ -11,10 +11,9 @@ import pytest
 from workbench.base.errors import WorkbenchError
 from workbench.bench import report as text
 from workbench.bench.full import run
-from workbench.bench.peers import PEERS, Peer
+from workbench.bench.peers import PEERS, Peer, PeerProcess, WorkerError
 from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow
 from workbench.bench.suite import ENTRIES
-from workbench.bench.worker import PeerProcess, WorkerError
 from workbench.cli.command import main
 
 ADD = ENTRIES[0]

@@ -19,7 +19,7 @@ from workbench.check import bisect as module
 from workbench.check.bisect import first_wrong
 from workbench.ir.lower.lower import DECOMPOSED, DECOMPOSED_INTEGERS, low_precision
 from workbench.ir.node.ops import Ops
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.collapse import KERNEL_RULES

@@ -24,7 +24,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import Pat, op
 from workbench.kernel.inputs import OF_KERNEL, TOO_LARGE
 from workbench.viz.record.page_run import page_data
-from workbench.viz.schema.page_run import PageData
+from workbench.viz.schema.record import PageData
 
 Array = np.ndarray[Any, Any]
 X, Y = var("x"), var("y")

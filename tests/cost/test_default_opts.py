@@ -18,7 +18,7 @@ from workbench.cost.default_opts import GAIN, OPTIONAL, default_opts
 from workbench.cost.gpu.gpu_cost import gpu_cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 
 MACHINES = ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3", "OPENCL:Iris Xe"]
 WINDOWS = [

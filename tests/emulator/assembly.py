@@ -20,7 +20,7 @@ from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.emulator.program import emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp

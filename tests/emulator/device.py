@@ -14,7 +14,7 @@ from workbench.backends.program.analysis import analyse
 from workbench.backends.program.text import Language, Source, signature
 from workbench.base.target import Target
 from workbench.emulator.program import emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.emulator.assembly import Assembly
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -16,7 +16,7 @@ from tests.support import count
 from workbench import Device, Kernel, Tensor, emulate, explore
 from workbench.base.errors import DeviceError, ParseError, VerifyError, WorkbenchError
 from workbench.emulator.program import emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 
 
 @pytest.fixture(scope="module")

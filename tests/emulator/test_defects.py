@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulator.defects import DEFECTS, RIGHT, Defect, kernel_of
 from workbench.emulator.findings import Finding, Inefficiency
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

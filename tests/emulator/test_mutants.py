@@ -15,7 +15,7 @@ from tests.emulator.test_machine import product
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.base.dtypes import dtypes
 from workbench.base.target import SHUFFLE_ALL
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -27,7 +27,7 @@ from workbench import Tensor, dtypes, explore
 from workbench.base.target import Target
 from workbench.base.tensor_cores import Fragment, TensorCore
 from workbench.emulator.program import emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, legal_opts

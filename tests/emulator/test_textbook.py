@@ -23,7 +23,7 @@ from tests.emulator.kernels import (
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.accesses import AccessCount
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 
 N = 1024
 WARPS = N // 32

@@ -23,7 +23,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.search.realization import tuned
 
 Array = np.ndarray[Any, Any]

@@ -16,8 +16,7 @@ from workbench.backends.device import Device
 from workbench.backends.native import jit
 from workbench.base.dtypes import dtypes
 from workbench.measure import speeds
-from workbench.measure.bandwidth import bandwidth, walk, working_sets
-from workbench.measure.cold_cache import measure_cold
+from workbench.measure.bandwidth import bandwidth, measure_cold, walk, working_sets
 from workbench.measure.far_lines import far_walk
 from workbench.measure.peak import Peak, _fma_source, run_peak
 from workbench.measure.speeds import Rate, Speeds, beaten, quicker

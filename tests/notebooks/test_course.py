@@ -31,7 +31,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from workbench import Device, Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import var

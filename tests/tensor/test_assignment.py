@@ -13,7 +13,7 @@ from tests.tools.devices import device_params
 from workbench import Context, GlobalCounters, Tensor, explore
 from workbench.base.errors import AxisError, WorkbenchError
 from workbench.execution.buffers import memory_of
-from workbench.execution.values import with_computed
+from workbench.execution.memory_plan import with_computed
 from workbench.ir.schedule.schedule import base
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.viz.session.support import ask, done, session_of
 from workbench import Context, Opt, OptOps, Tensor, TinyJit, explore, load
 from workbench.base.errors import DTypeError, KernelOptError
-from workbench.execution.values import is_realized
+from workbench.execution.memory_plan import is_realized
 from workbench.ir.node.uop import UOp
 from workbench.search.realization import tuned
 

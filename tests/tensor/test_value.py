@@ -13,7 +13,7 @@ import pytest
 from workbench import nn
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CopyError, ShapeError
-from workbench.execution.values import without_detach
+from workbench.execution.memory_plan import without_detach
 from workbench.tensor import Tensor
 
 

@@ -21,9 +21,8 @@ from tests.viz.record.support import plain
 from tests.viz.support import softmax
 from workbench.base.child_process import ChildProcess
 from workbench.base.errors import WorkbenchError
-from workbench.viz import layout as engine
-from workbench.viz.javascript import JavaScript
-from workbench.viz.layout import layered
+from workbench.viz import javascript as engine
+from workbench.viz.javascript import JavaScript, layered
 from workbench.viz.record.record import build
 from workbench.viz.still.picture import picture
 from workbench.viz.still.svg import graph_picture
@@ -31,7 +30,7 @@ from workbench.viz.still.svg import graph_picture
 LADDER = [20.0] * 4, [(0, 3), (1, 2)]
 FORKED = """
 import os, sys
-from workbench.viz.layout import layered
+from workbench.viz.javascript import layered
 first = layered([20.0, 20.0], [(0, 1)])
 child = os.fork()
 if child == 0:

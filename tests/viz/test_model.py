@@ -12,7 +12,7 @@ from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.schedule.plan import Decision
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore

@@ -17,7 +17,8 @@ from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
 from workbench.ir.node.ops import AxisType
 from workbench.tensor.tensor import Tensor
-from workbench.viz import explore, layout
+from workbench.viz import explore
+from workbench.viz import javascript as layout
 from workbench.viz.model.graph import ink, pattern
 from workbench.viz.page import document as page
 from workbench.viz.page.document import joined, modules_of, variable

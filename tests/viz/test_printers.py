@@ -14,7 +14,7 @@ from tests.viz.conftest import Spoil
 from tests.viz.record.support import Record, plain
 from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
-from workbench.base.display import bundle
+from workbench.base.terminal import bundle
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import COMPILE_PASSES
 from workbench.viz import Exploration, explore

@@ -19,7 +19,7 @@ from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.opt.opt import OptOps
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page import document as page

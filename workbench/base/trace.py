@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple, overload
 
-from workbench.base.display import Displayed
 from workbench.base.interrupts import scope
+from workbench.base.terminal import Displayed
 
 
 class Match(NamedTuple):

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from workbench.bench.peers import OURS, Peer
+from workbench.bench.peers import OURS, Peer, PeerProcess, WorkerError
 from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow, machine
 from workbench.bench.suite import ENTRIES, Array, Entry, fault
-from workbench.bench.worker import PeerProcess, WorkerError
 from workbench.measure.timing import in_turn
 
 SAMPLE_S = 0.03

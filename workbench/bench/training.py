@@ -27,9 +27,8 @@ from workbench.backends.memory import Block, Buffer, BufferPool, Lease, size_cla
 from workbench.base.child_process import LONGEST_S
 from workbench.base.errors import WorkbenchError
 from workbench.bench.models import MODELS, WIDE_MODELS, Model, Step, step_of
-from workbench.bench.peers import OURS, PEERS, Peer
+from workbench.bench.peers import OURS, PEERS, Peer, PeerProcess
 from workbench.bench.report import geometric_mean
-from workbench.bench.worker import PeerProcess
 from workbench.execution import replay
 from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.measure.timing import in_turn

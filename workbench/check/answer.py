@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
+from workbench.base.terminal import Printed
 from workbench.check.nearness import (
     Nearness,
     References,

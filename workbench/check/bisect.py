@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.base.display import Printed
+from workbench.base.terminal import Printed
 from workbench.base.trace import PassRecord, PassStep
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replay
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 Oracle = Callable[[Any], "str | None"]
 """Return what is wrong with a state: "" where it is right, None where that is unknown."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError, cut
+from workbench.base.terminal import Printed
 from workbench.check.answer import lane_steps
 from workbench.execution.buffers import memory_of
 from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
@@ -23,7 +23,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.exact_range import row_major
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, invalid, split_gate
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 1 << 22

@@ -25,7 +25,7 @@ from workbench.ir.opt.heuristic.register_tile import reduces
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.heuristic.tensor_tiles import tensor_tile
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 from workbench.measure.kernel_time import seconds_text
 
 OPTIONAL: Mapping[str, Propose] = {

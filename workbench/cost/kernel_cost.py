@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
-from workbench.base.display import Printed
 from workbench.base.errors import plural
 from workbench.base.target import Target
+from workbench.base.terminal import Printed
 from workbench.base.trace import unobserved
 from workbench.cost.cache_traffic import Arrival, Moved, Traffic
 from workbench.cost.core_time import LoopWork, work

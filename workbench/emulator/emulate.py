@@ -24,7 +24,7 @@ from workbench.emulator.checks import (
 from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without

@@ -26,7 +26,7 @@ from workbench.emulator.checks import (
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, written_slots
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 
 Array = np.ndarray[Any, Any]

@@ -35,12 +35,14 @@ from workbench.execution.buffers import (
     sharing,
 )
 from workbench.execution.capture import Placement, is_capturing, note_roots, place, present_capture
-from workbench.execution.memory_plan import NO_PLAN, MemoryBlocks, plan_memory
-from workbench.execution.values import (
+from workbench.execution.memory_plan import (
+    NO_PLAN,
+    MemoryBlocks,
     computed_below,
     mark_computed,
     mark_stored,
     noted_results,
+    plan_memory,
     to_numpy,
     with_computed,
     without_detach,

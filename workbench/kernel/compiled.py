@@ -18,9 +18,9 @@ from typing import Any
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.program import AsmLine
-from workbench.base.display import Displayed
 from workbench.base.errors import DeviceError, DTypeError, LevelError, ShapeError, WorkbenchError
 from workbench.base.files import Unpicklable
+from workbench.base.terminal import Displayed
 from workbench.base.trace import PassRecord, unobserved
 from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.display import Displayed
 from workbench.base.errors import require
 from workbench.base.target import Target
+from workbench.base.terminal import Displayed
 from workbench.base.trace import unobserved
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_in_kernel
@@ -22,13 +22,13 @@ from workbench.cost.kernel_cost import Bottleneck, RunCost
 from workbench.cost.predicted_cost import bottleneck_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.kernel import compiled as arguments
 from workbench.kernel import performance
-from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.pasted import graph_of, to_python
+from workbench.kernel.performance import Comparison, compared
 from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing

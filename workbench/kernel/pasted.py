@@ -8,7 +8,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import ParseError
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.custom import kernel_of, verified
+from workbench.ir.verify.tensor import kernel_of, verified
 from workbench.kernel.runnable import RunnableKernel
 
 

@@ -24,8 +24,8 @@ from workbench.base.errors import WorkbenchError
 from workbench.check.answer import BEFORE_OPTS, CheckResult, Reference, compared, kernel_reference
 from workbench.check.meanings import Meanings, ReferenceComparison, comparison_of, whole_reference
 from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
+from workbench.execution.memory_plan import is_realized
 from workbench.execution.realize import read_by
-from workbench.execution.values import is_realized
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -11,9 +11,9 @@ import numpy as np
 
 from workbench.backends.contract import Program, require_room
 from workbench.backends.device import Device
-from workbench.base.display import Printed
 from workbench.base.errors import DeviceError, KernelOptError
 from workbench.base.source import ModuleCall, SourceLine, user_line
+from workbench.base.terminal import Printed
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed

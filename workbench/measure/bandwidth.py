@@ -2,23 +2,31 @@
 
 Vector loads (and stores) walk a working set again and again, so that after the first time it lies
 in the smallest cache that it fits. Source of the idea: McCalpin's STREAM.
+
+Cold caches: the time of a kernel whose data are in no cache.
+
+The cores together copy one half of a large buffer to the other, which evicts all other data from
+their caches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from string import Template
 from typing import NamedTuple
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
+from workbench.backends.native import machine
 from workbench.backends.native.machine import MEMORY
+from workbench.backends.native.thread_pool import cores
 from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Caches
-from workbench.measure.timing import measure
+from workbench.measure.timing import Run, Samples, measure, rounds, seconds_of
 
 _UNROLLED = 8
 """Vectors per step: enough loads in flight, and few enough registers."""
@@ -153,3 +161,40 @@ def _each(lines: str, vector: int) -> str:
     return "\n".join(
         template.substitute(n=n, kind=kind, offset=n * vector) for n in range(_UNROLLED)
     )
+
+
+LEAST = 64 << 20
+"""Fewest bytes that are copied; if possible, twice the size of the largest cache."""
+MOST = 256 << 20
+"""Most bytes that are copied."""
+ROUNDS = 5
+
+
+def measure_cold(runs: Mapping[str, Run], number: int = ROUNDS) -> dict[str, Samples]:
+    """Return the times of several runs, from `number` of the `cold_rounds`."""
+    *_, times = islice(cold_rounds(runs), number)
+    return times
+
+
+def cold_rounds(
+    runs: Mapping[str, Run], before: Callable[[], None] = lambda: None
+) -> Iterator[dict[str, Samples]]:
+    """Yield all times so far, after each of the `rounds`, where every run begins with cold caches.
+    They include waking sleeping threads, which warm runs do not.
+
+    Errors: DeviceError where llvmlite is missing; any error that `before` raises.
+    """
+    largest = max((size for _, size in machine.caches()), default=0)
+    size, parts = min(MOST, max(LEAST, 2 * largest)), cores()
+    empty = walk(size // parts, parts, copies=True).run
+
+    def sampler(run: Run) -> Callable[[], float]:
+        def sample() -> float:
+            empty()
+            return seconds_of(run)
+
+        return sample
+
+    samplers = {name: sampler(run) for name, run in runs.items()}
+    for samples in rounds(samplers, before):
+        yield {name: Samples(each) for name, each in samples.items()}

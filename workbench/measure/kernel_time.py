@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.device import Device
-from workbench.base.display import Printed
 from workbench.base.errors import WorkbenchError, plural
+from workbench.base.terminal import Printed
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
-from workbench.measure.cold_cache import measure_cold
+from workbench.measure.bandwidth import measure_cold
 from workbench.measure.peak import run_cycles
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import number_text, percent_text

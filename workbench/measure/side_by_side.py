@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.base.display import Printed
+from workbench.base.terminal import Printed
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Run, Samples, interleave
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.course import course_folder
-from workbench.tensor.operands.arguments import number, short, whole
-from workbench.tensor.operands.refuse import shape_error
+from workbench.tensor.operands.arguments import number, shape_error, short, whole
 from workbench.tensor.tensor import Tensor
 
 _MOST_SIZE = 1 << 24

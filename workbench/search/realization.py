@@ -8,7 +8,7 @@ from workbench.backends.device import Device
 from workbench.base.context import BEAM, NOOPT, Context
 from workbench.debug import say
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 
 BUDGET_S = 10.0
 """Seconds of a search, as `Kernel.search` has them by default: one finds what the other found."""

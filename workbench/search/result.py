@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from workbench.base.cache import key_of
-from workbench.base.display import Printed
 from workbench.base.errors import ParseError, WorkbenchError, cut, require
 from workbench.base.files import write_whole
+from workbench.base.terminal import Printed
 from workbench.base.typed import Amount, Count, to_json, typed, typed_json
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text

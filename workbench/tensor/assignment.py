@@ -14,18 +14,17 @@ import numpy as np
 from workbench.base.errors import type_name
 from workbench.base.interrupts import Uninterrupted
 from workbench.execution.buffers import have_others_overwritten
+from workbench.execution.memory_plan import require_readable, to_numpy
 from workbench.execution.realize import realize, running
-from workbench.execution.values import require_readable, to_numpy
 from workbench.ir.gradient.occurrences import duplicate, with_gradient
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.leaves import gradients_flow, leads_to_leaf, leaf_node, number_of
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.indexing import Gather, TensorIndex
-from workbench.tensor.operands.arguments import plain, short
+from workbench.tensor.operands.arguments import device_error, dtype_error, plain, shape_error, short
 from workbench.tensor.operands.axes import numbered, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, expanded
-from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
 from workbench.tensor.versions import is_detached, replacements, with_view_written
 
 T = TypeVar("T", bound="Assignment")

@@ -29,7 +29,15 @@ from workbench.tensor.autograd.leaves import GradientState, claim, number_of, oc
 from workbench.tensor.files import file_device, is_file, opened, read_to, saved
 from workbench.tensor.methods import Methods
 from workbench.tensor.methods import Operand as Operand
-from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
+from workbench.tensor.operands.arguments import (
+    MOST_AXES,
+    device_error,
+    dtype_error,
+    flag,
+    plain,
+    shape_error,
+    short,
+)
 from workbench.tensor.operands.broadcast import (
     BoundVariable,
     Variable,
@@ -41,7 +49,6 @@ from workbench.tensor.operands.broadcast import (
     weak_dtype,
 )
 from workbench.tensor.operands.literal import as_dtype, literal
-from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
 from workbench.tensor.versions import VersionedMemory, rebased
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()

@@ -24,7 +24,7 @@ from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import detached, leaf_node, leaf_of, leaves_below, number_of
 from workbench.tensor.base import Base, canonical
-from workbench.tensor.operands.refuse import dtype_error
+from workbench.tensor.operands.arguments import dtype_error
 from workbench.tensor.versions import Step, VersionedMemory, kind_of, moved_by, rebased, steps_to
 
 Memo = dict[Any, Any]

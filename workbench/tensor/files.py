@@ -17,13 +17,13 @@ from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError
 from workbench.execution.buffers import buffer_on, memory_of, neighbours
+from workbench.execution.memory_plan import to_numpy, without_detach
 from workbench.execution.realize import realize
-from workbench.execution.values import to_numpy, without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.search.realization import tuned
-from workbench.tensor.operands.refuse import dtype_error, where
+from workbench.tensor.operands.arguments import dtype_error, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

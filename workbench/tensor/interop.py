@@ -21,17 +21,16 @@ from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import type_name
 from workbench.execution.buffers import buffer_on, copied, memory_of, sharing
-from workbench.execution.values import value_in_memory
+from workbench.execution.memory_plan import value_in_memory
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import addressable
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import Base, canonical, tensors_alive
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, short, whole
+from workbench.tensor.operands.arguments import device_error, dtype_error, flag, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import device_error, dtype_error
 
 Array = np.ndarray[Any, Any]
 _CPU = 1

@@ -13,9 +13,8 @@ from typing import Self, TypeVar
 
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, listed, number, short, whole
+from workbench.tensor.operands.arguments import flag, listed, number, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered
-from workbench.tensor.operands.refuse import shape_error
 
 _MOST_STEPS = 100
 """Steps, of which each is kernels of their own; singular values near 1 need about 5, others 20."""

@@ -12,9 +12,8 @@ from typing import Self, TypeVar
 from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import number, text, whole
+from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text, whole
 from workbench.tensor.operands.axes import numbered
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 T = TypeVar("T", bound=Base)
 

@@ -30,10 +30,17 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.movement.movement import flipped, padded, reshaped, shrunk
-from workbench.tensor.operands.arguments import flag, number, plain, short, whole
+from workbench.tensor.operands.arguments import (
+    dtype_error,
+    flag,
+    number,
+    plain,
+    shape_error,
+    short,
+    whole,
+)
 from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, common_shape, constant, expanded
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 from workbench.tensor.reductions.reduce import combined
 
 _POSITION_BITS = 32

@@ -20,8 +20,8 @@ from workbench.base.errors import CopyError, KernelOptError, type_name
 from workbench.base.source import Derivation
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
+from workbench.execution.memory_plan import is_realized, mark_computed, to_numpy, with_computed
 from workbench.execution.realize import realize, running, schedule, written_through
-from workbench.execution.values import is_realized, mark_computed, to_numpy, with_computed
 from workbench.ir.gradient.occurrences import alias, as_source, without_alias
 from workbench.ir.node.construct import constant_of
 from workbench.ir.node.ops import Ops
@@ -33,9 +33,8 @@ from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.search.realization import tuned
 from workbench.tensor.assignment import Assignment
-from workbench.tensor.autograd.autograd import Autograd
+from workbench.tensor.autograd.autograd import Autograd, note_origins
 from workbench.tensor.autograd.leaves import TensorClass, leads_to_leaf, plain_value
-from workbench.tensor.autograd.origins import note_origins
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.copies import Copies, apply_function, apply_ufunc
 from workbench.tensor.creation.creation import Likes
@@ -43,8 +42,7 @@ from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.custom.custom_kernel import CustomKernels
 from workbench.tensor.elementwise.activations import Activations, Rectifiers
 from workbench.tensor.elementwise.arithmetic import Arithmetic
-from workbench.tensor.elementwise.casts import Casts
-from workbench.tensor.elementwise.comparison import Closeness, ComparisonMixin, Several
+from workbench.tensor.elementwise.comparison import Casts, Closeness, ComparisonMixin, Several
 from workbench.tensor.elementwise.functions import Functions, Pairs
 from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.interop import Interop
@@ -55,16 +53,15 @@ from workbench.tensor.movement.movement import Movement, reshaped
 from workbench.tensor.movement.padding import Interpolation, Padding
 from workbench.tensor.movement.rearrange import Rearrange, Scatter
 from workbench.tensor.movement.windows import Diagonals
-from workbench.tensor.operands.arguments import flag, short
+from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short, where
 from workbench.tensor.operands.axes import asked_opts, one_axis
-from workbench.tensor.operands.refuse import dtype_error, shape_error, where
 from workbench.tensor.reductions.convolution import TransposedConvolution
-from workbench.tensor.reductions.cumulative import Cumulative
 from workbench.tensor.reductions.einsum import Einsum, Matmul
 from workbench.tensor.reductions.keccak import Keccak
 from workbench.tensor.reductions.normalization import Attention, Normalization, Statistics
 from workbench.tensor.reductions.pooling import Pooling, Unpooling
 from workbench.tensor.reductions.reduce import Reduce
+from workbench.tensor.reductions.scans import Cumulative
 from workbench.tensor.sorting import Selection, Sorting
 from workbench.tensor.versions import VersionedMemory, rename_shared
 

@@ -26,9 +26,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leaf_node, own_node, plain_value
+from workbench.tensor.operands.arguments import shape_error
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.literal import bits_as, source_of_bits
-from workbench.tensor.operands.refuse import shape_error
 
 Step = tuple[Ops, Any]
 """Movement and its argument, or BITCAST and a dtype, which may have another width."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from workbench.base.context import LIVE
-from workbench.base.display import Bundle, register
+from workbench.base.terminal import Bundle, register
 from workbench.base.trace import PassRecord
 from workbench.ir.meaning.tiles import LaneMap
 from workbench.ir.schedule.plan import Decision
@@ -23,7 +23,7 @@ from workbench.viz.model.decisions import folded_kernels, printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.words import error_text, explained, plural
-from workbench.viz.page.panels.memory.chart import memory_chart
+from workbench.viz.page.panels.memory.panel import memory_chart
 from workbench.viz.pane import Pane
 from workbench.viz.record.offers import offer_rows
 from workbench.viz.record.variants import counts_row, kernel_row, source_row, step_rows, where

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
 from workbench.base.source import LAYERS, MOST_FRAMES, Calls, Derivation, ModuleCall, is_users
-from workbench.execution.values import with_computed
+from workbench.execution.memory_plan import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

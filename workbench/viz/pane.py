@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from workbench.base.display import Printed
+from workbench.base.terminal import Printed
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page.panel import panes

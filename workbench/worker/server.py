@@ -23,7 +23,7 @@ from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import plain
 from workbench.check import answer as checking
 from workbench.kernel.run import arrays
-from workbench.measure.cold_cache import ROUNDS, cold_rounds
+from workbench.measure.bandwidth import ROUNDS, cold_rounds
 from workbench.measure.kernel_time import Calibration, calibration
 from workbench.measure.speeds import earlier_speeds
 from workbench.measure.timing import no_garbage_collection, timed_rounds

@@ -25,8 +25,8 @@ from tests.backends.linear import (
 from tests.ir import samples
 from tests.support import ROOT
 from tests.tools.kernels import convolution, matmul_bias_relu, softmax
+from workbench.backends.c.helpers import constant
 from workbench.backends.c.render import RESERVED, render
-from workbench.backends.c.types import constant
 from workbench.backends.program.text import Source, identifier
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError

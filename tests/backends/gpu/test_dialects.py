@@ -17,7 +17,7 @@ from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.render import render
 from workbench.backends.gpu.work_group_device import common_gpu
-from workbench.backends.hip.dialect import HipCpp
+from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal.dialect import Metal
 from workbench.backends.webgpu.wgsl import Wgsl
 from workbench.base.errors import LanguageError

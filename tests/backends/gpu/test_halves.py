@@ -16,7 +16,7 @@ from workbench.backends.device import Device
 from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.render import render
-from workbench.backends.hip.dialect import HipCpp
+from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal.dialect import Metal
 from workbench.base.dtypes import DType
 from workbench.ir.opt.heuristic.default_opts import heuristic

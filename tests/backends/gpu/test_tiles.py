@@ -16,7 +16,7 @@ from workbench.backends.gpu.cpp import OpenCLC
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.render import render
 from workbench.backends.hip import hip_machines as hip
-from workbench.backends.hip.dialect import HipCpp
+from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal import metal_machines as metal
 from workbench.backends.metal.dialect import Metal
 from workbench.backends.opencl import opencl_machines as opencl

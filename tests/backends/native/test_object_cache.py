@@ -18,7 +18,7 @@ import pytest
 from tests.backends.disk import fill_disk
 from workbench import Tensor
 from workbench.backends.native import jit, object_cache
-from workbench.backends.native.objects import object_of
+from workbench.backends.native.jit import object_of
 from workbench.base.cache import cache_folder, key_of, write_json
 from workbench.execution.realize import schedule
 from workbench.pipeline import build

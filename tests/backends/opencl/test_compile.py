@@ -18,7 +18,7 @@ from workbench import Tensor, explore
 from workbench.backends.opencl import opencl_code as compiling
 from workbench.backends.opencl import opencl_device as runtime
 from workbench.backends.opencl import pocl
-from workbench.backends.opencl.driver import OpenCLDriver
+from workbench.backends.opencl.opencl_code import OpenCLDriver
 from workbench.base.errors import CompileError
 from workbench.pipeline import stages
 

@@ -22,7 +22,7 @@ from tests.backends.gpu.checks import (
 from tests.backends.opencl.support import need_driver
 from workbench import Context, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
-from workbench.backends.opencl import driver as drivers
+from workbench.backends.opencl import opencl_code as drivers
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import library

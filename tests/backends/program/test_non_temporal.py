@@ -20,7 +20,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.ir.node.ops import AxisType
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 
 L2, LAST = 1 << 10, 16 << 10
 

@@ -17,7 +17,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import verify
 
 MATMUL = EXAMPLES["matmul_bias_relu"].graph

@@ -19,7 +19,7 @@ from tests.tools.kernels import LLVM, sum_of_columns
 from workbench.ir.lower.lower import lower
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 BEFORE = sum_of_columns(12, 8).graph
 MODULES = sorted({op.why_not.__module__ for op in OptOps})

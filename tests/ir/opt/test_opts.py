@@ -13,7 +13,7 @@ from workbench import Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import verify
 
 # what each opt does, on the text of a kernel

@@ -20,7 +20,7 @@ from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import Opt
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import verify
 from workbench.pipeline import stages
 

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.cost import default_opts
 from workbench.ir.rewriting import rewrite
-from workbench.ir.rewriting.memo import Memo
+from workbench.ir.rewriting.passes import Memo
 from workbench.ir.rewriting.rewrite import without
 from workbench.search.realization import tuned
 from workbench.tensor.tensor import Tensor

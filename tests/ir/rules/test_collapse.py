@@ -31,7 +31,7 @@ from workbench.ir.rules.examples.collapse import (
     picked,
     r0,
 )  # fmt: skip
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import verify
 
 

@@ -18,7 +18,7 @@ from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.examples.index import EXAMPLES, a, b
 from workbench.ir.rules.index import INDEX_RULES, SIMPLIFY
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 AXES = g0, g1, r0, u0 = axis("g0", 2), axis("g1", 3), axis("r0", 4), axis("u0", 6)
 SIZES = (1, 2, 3, 4, 6, 8, 12)

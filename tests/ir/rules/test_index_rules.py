@@ -18,7 +18,7 @@ from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp, gated, invalid
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.rules.index import INDEX_RULES
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 g0, g1, r0, u0 = AXES
 CONDITIONS = [

@@ -28,7 +28,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, rewrite
 from workbench.ir.rules.examples.values import EXAMPLES
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x, y = value(F), value(F, 1)

@@ -10,7 +10,7 @@ import pytest
 from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
 from workbench import Tensor
 from workbench.execution import realize
-from workbench.execution.values import without_detach
+from workbench.execution.memory_plan import without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.choose import MAX_READS

@@ -9,7 +9,7 @@ from tests.ir.schedule.support import agrees, kernels, numbers, planned
 from tests.support import calls_of
 from workbench import Tensor
 from workbench.execution import realize
-from workbench.execution.values import without_detach
+from workbench.execution.memory_plan import without_detach
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.access import MOST_EVALUATIONS

@@ -8,8 +8,8 @@ import pytest
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
 from workbench import Context, Tensor, dtypes
 from workbench.execution.buffers import memory_of
+from workbench.execution.memory_plan import is_realized, to_numpy
 from workbench.execution.realize import realize
-from workbench.execution.values import is_realized, to_numpy
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import Ops

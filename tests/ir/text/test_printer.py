@@ -19,7 +19,7 @@ from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 GRAPHS: dict[str, Any] = {
     **samples.KERNELS,

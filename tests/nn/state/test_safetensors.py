@@ -17,7 +17,7 @@ from tests.tensor.agree import numbers
 from workbench import Context, Tensor, TinyJit, dtypes, nn
 from workbench.base.errors import FileError, WorkbenchError
 from workbench.execution.buffers import memory_of
-from workbench.execution.values import value_in_memory
+from workbench.execution.memory_plan import value_in_memory
 from workbench.nn.state import (
     get_state_dict,
     load_state_dict,

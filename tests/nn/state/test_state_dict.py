@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Tensor, TinyJit, dtypes, nn
 from workbench.base.errors import DTypeError, StateError
-from workbench.execution.values import value_in_memory
+from workbench.execution.memory_plan import value_in_memory
 from workbench.nn.state import get_parameters, get_state_dict, load_state_dict
 
 Pair = namedtuple("Pair", ("first", "second"))

@@ -11,7 +11,7 @@ import pytest
 from tests.tensor.jit.support import held
 from workbench import Tensor, TinyJit
 from workbench.base.errors import JitError
-from workbench.tensor.nest import tensors
+from workbench.tensor.variable_operators import tensors
 
 
 class Pair(NamedTuple):

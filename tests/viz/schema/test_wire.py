@@ -36,7 +36,7 @@ from workbench.search.search import CachedSearch
 from workbench.viz.schema.saved import SavedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
-from workbench.viz.session.handlers.saved_variants import restored
+from workbench.viz.session.handlers.variant_transfer import restored
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.requests import checked
 

@@ -12,7 +12,8 @@ from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.viz.listing.instructions import Costs
 from workbench.viz.schema.variant import InstructionCost
-from workbench.viz.session.handlers import machine_code, measurement, variants
+from workbench.viz.session.handlers import inspection as machine_code
+from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 

@@ -15,8 +15,8 @@ import pytest
 from tests.viz.support import array, matmul, softmax
 from workbench import nn
 from workbench.base.context import Context
-from workbench.base.display import bundle
 from workbench.base.source import SourceLine
+from workbench.base.terminal import bundle
 from workbench.ir.node.ops import AxisType
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor

@@ -20,7 +20,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import program_lines
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.panel import panes
-from workbench.viz.page.panels.gpu.run_text import QUIET
+from workbench.viz.page.panels.gpu.panel import QUIET
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.session import widget as show
 

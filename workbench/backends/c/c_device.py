@@ -35,7 +35,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from workbench.backends.c.types import memory_type
+from workbench.backends.c.helpers import memory_type
 from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.compilers import zig_command, zig_environment
 from workbench.backends.compilers.refusal import refusal

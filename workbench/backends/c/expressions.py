@@ -24,8 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from workbench.backends.c.helpers import Prelude
-from workbench.backends.c.types import constant, lanes, mask_type, math_name, scalar_type
+from workbench.backends.c.helpers import Prelude, constant, lanes, mask_type, math_name, scalar_type
 from workbench.backends.program.analysis import is_number, may_overflow
 from workbench.backends.program.text import (
     ADD,

@@ -20,9 +20,8 @@ from workbench.backends.compilers.refusal import errors_in
 from workbench.backends.contract import Launch
 from workbench.backends.gpu.memory import AddressLaunch, AddressMemory, LaunchGraph
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
-from workbench.backends.hip.dialect import HIP_CPP, HipCpp
 from workbench.backends.hip.driver import HipDriver, call, part
-from workbench.backends.hip.hip_machines import MACHINES
+from workbench.backends.hip.hip_machines import HIP_CPP, MACHINES, HipCpp
 from workbench.backends.hip.hiprtc import compile_text
 from workbench.backends.llvm_ir.gpu_targets import AMDGCN
 from workbench.backends.memory import Buffer, Memory

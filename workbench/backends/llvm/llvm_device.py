@@ -17,7 +17,7 @@ from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
 from workbench.backends.llvm_ir import render as render_llvm
 from workbench.backends.llvm_ir.loops import with_locations
 from workbench.backends.native import jit
-from workbench.backends.native.objects import object_of
+from workbench.backends.native.jit import object_of
 from workbench.backends.native.processor import Processor, compiled_target
 from workbench.backends.native.program import KEPT_PROGRAMS, AsmLine, NativeProgram, readable
 from workbench.backends.program.text import Language, Source

@@ -31,8 +31,7 @@ from workbench.backends.llvm_ir.instructions import (
 )
 from workbench.backends.llvm_ir.memory import LLVMMemory
 from workbench.backends.llvm_ir.render import LLVMWalker
-from workbench.backends.llvm_ir.ssa import construct_ssa
-from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
+from workbench.backends.llvm_ir.ssa import LLVMWriter, construct_ssa, global_name
 from workbench.backends.program.analysis import (
     ProgramAnalysis,
     about,

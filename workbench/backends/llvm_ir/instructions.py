@@ -17,8 +17,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from workbench.backends.llvm_ir.ssa import SSAPlan
-from workbench.backends.llvm_ir.writer import LLVMWriter
+from workbench.backends.llvm_ir.ssa import LLVMWriter, SSAPlan
 from workbench.backends.program.analysis import is_number, may_overflow
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError

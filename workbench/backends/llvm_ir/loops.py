@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from workbench.backends.llvm_ir.instructions import Operands, memory_type, register_name, type_of
 from workbench.backends.llvm_ir.memory import LLVMMemory
-from workbench.backends.llvm_ir.writer import LLVMWriter
+from workbench.backends.llvm_ir.ssa import LLVMWriter
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.nest.accesses import size_of

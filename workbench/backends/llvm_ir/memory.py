@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from workbench.backends.llvm_ir.instructions import Operands, constant, memory_type, suffix, type_of
-from workbench.backends.llvm_ir.ssa import split_offset
-from workbench.backends.llvm_ir.writer import LLVMWriter
+from workbench.backends.llvm_ir.ssa import LLVMWriter, split_offset
 from workbench.backends.program.analysis import ProgramAnalysis, alignment, element_type
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest.accesses import size_of

@@ -41,8 +41,7 @@ from workbench.backends.llvm_ir.instructions import (
 from workbench.backends.llvm_ir.loops import ArgumentMemory, Branches, Loops
 from workbench.backends.llvm_ir.memory import LLVMMemory
 from workbench.backends.llvm_ir.products import processor_product
-from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
-from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
+from workbench.backends.llvm_ir.ssa import LLVMWriter, SSAPlan, construct_ssa, global_name
 from workbench.backends.program.analysis import (
     QUOTIENT_SCALE,
     ProgramAnalysis,

@@ -4,6 +4,8 @@ llvmlite is imported on first use. Its LLVM aborts the process at an unsupported
 text is parsed and verified before code is generated, the target is always the host's, and text for
 another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
 within one could not compile.
+
+Object files of LLVM IR, compiled once for all processes and cached on disk.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.backends.compilers.refusal import refusal
+from workbench.backends.native import object_cache
 from workbench.backends.native.machine import (
     absence,
     features_in_use,
@@ -276,3 +279,12 @@ def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
         if "Failed to materialize" in words:
             words = NOT_HERE
         raise refusal("llvm", words, text or "") from error
+
+
+def object_of(text: str) -> bytes:
+    """Return the object file of `text`, from the cache if it is there.
+
+    Errors: CompileError if LLVM refuses the text.
+    """
+    own = host()
+    return object_cache.object_of(text, [own.version], own.machine, compile_object)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from string import Template
 
 from workbench.backends.native import jit
-from workbench.backends.native.objects import object_of
+from workbench.backends.native.jit import object_of
 
 SPINS = 20_000
 """Pauses before a worker sleeps: about a millisecond."""

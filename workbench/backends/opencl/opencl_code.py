@@ -5,13 +5,16 @@ A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported da
 and constants beyond the built-in functions, and functions of Intel's extensions.
 
 SPIR-V of OpenCL C, which the driver of any GPU compiles.
+
+The OpenCL driver that the device uses: its context, its queue, its limits.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.compilers.compilers import (
@@ -23,18 +26,80 @@ from workbench.backends.compilers.compilers import (
     code_of,
 )
 from workbench.backends.gpu.cpp import STANDARD
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.llvm_ir.gpu_code import gpu_machine_code, read_spirv, with_marks
 from workbench.backends.llvm_ir.gpu_targets import SPIRV
 from workbench.backends.llvm_ir.loops import without_locations
 from workbench.backends.native import object_cache
 from workbench.backends.opencl import pocl
-from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.opencl.opencl_machines import XE_HPC, XE_HPG
 from workbench.backends.program.text import Source
 from workbench.base.cache import key_of
+from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
-from workbench.base.installation import install_command
+from workbench.base.installation import install_command, library
 from workbench.base.target import Target
+
+os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+_SIMULATORS = ("oclgrind",)
+
+
+class OpenCLDriver(GpuDriver):
+    """One device of one OpenCL platform: a GPU before others, no simulator."""
+
+    name = "OPENCL"
+    package = "pyopencl"
+    absence = "pyopencl finds no driver"
+
+    def __init__(self, gpu: Any):
+        cl = library("pyopencl")
+        self.device, self.context = gpu, cl.Context([gpu])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(self.context, properties=profiling)
+
+    @staticmethod
+    def find() -> Any | None:
+        cl = library("pyopencl")
+        try:
+            platforms = cl.get_platforms()
+        except cl.Error:
+            return None
+        devices = [d for p in platforms for d in p.get_devices() if not is_simulator(d)]
+        devices.sort(key=lambda d: not d.type & cl.device_type.GPU)
+        return devices[0] if devices else None
+
+    def target(self) -> Target:
+        device = self.device
+        sizes = device.max_work_item_sizes
+        is_gpu = device.type & library("pyopencl").device_type.GPU
+        return Target(
+            self.name,
+            vector_bytes=16,
+            native_transcendentals=bool(is_gpu),  # those of PoCL give wrong answers for NaN
+            conversions=(dtypes.float16,),
+            converts_in_memory=True,
+            grid_limits=(1 << 31, 1 << 16, 1 << 16),
+            group_items=min(device.max_work_group_size, sizes[0], 1024),
+            group_limits=tuple(sizes),
+            warp_lanes=32 if is_gpu else 8,
+            serial_items=not is_gpu,
+            shared_bytes=device.local_mem_size,
+            scratch_bytes=16 << 10,
+            stack_bytes=1 << 30,
+            cores=device.max_compute_units,
+        )
+
+    def flush(self) -> None:
+        self.queue.flush()
+
+    def wait(self) -> None:
+        self.queue.finish()
+
+
+def is_simulator(device: Any) -> bool:
+    """Whether a device simulates and checks kernels, which is slow."""
+    return any(word in device.platform.name.lower() for word in _SIMULATORS)
+
 
 LIMIT_S = 120.0
 """Seconds that a driver's compiler may take."""

@@ -18,8 +18,7 @@ from workbench.backends.gpu.cpp import OPENCL_C, OpenCLC
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.llvm_ir.gpu_targets import SPIRV
 from workbench.backends.memory import Buffer, Bytes, Memory
-from workbench.backends.opencl.driver import OpenCLDriver
-from workbench.backends.opencl.opencl_code import KernelText, binary_of
+from workbench.backends.opencl.opencl_code import KernelText, OpenCLDriver, binary_of
 from workbench.backends.opencl.opencl_machines import MACHINES
 from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.text import Source

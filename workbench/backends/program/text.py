@@ -40,7 +40,7 @@ from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp, leaves
-from workbench.ir.text.readable import statement_lines
+from workbench.ir.text.program import statement_lines
 
 _NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST_COMMENT = 88

@@ -38,7 +38,7 @@ from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 
 class PythonDevice(DeviceInfo):

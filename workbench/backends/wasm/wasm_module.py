@@ -22,8 +22,7 @@ from workbench.backends.gpu.values import needs_wide
 from workbench.backends.llvm_ir.instructions import INDEX_BITS, Operands, type_of
 from workbench.backends.llvm_ir.loops import ArgumentMemory
 from workbench.backends.llvm_ir.render import LLVMWalker
-from workbench.backends.llvm_ir.ssa import construct_ssa
-from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
+from workbench.backends.llvm_ir.ssa import LLVMWriter, construct_ssa, global_name
 from workbench.backends.native import object_cache
 from workbench.backends.program.analysis import about, analyse, finished
 from workbench.backends.program.text import Source

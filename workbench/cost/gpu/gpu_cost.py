@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.program.launch import launch_shape
-from workbench.base.display import Printed
 from workbench.base.errors import DeviceError, plural
 from workbench.base.target import Hardware, Target
+from workbench.base.terminal import Printed
 from workbench.base.trace import unobserved
 from workbench.cost.gpu.group_time import (
     GLOBAL_CYCLES,

@@ -15,9 +15,14 @@ from workbench.base.errors import plural
 from workbench.base.sequences import common_prefix
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, note_steps
-from workbench.ir.lower.expand_statements import MACHINE_DIVISION, StatementExpander
+from workbench.ir.lower.expand_statements import (
+    LOOPS,
+    MACHINE_DIVISION,
+    OpenLoop,
+    StatementExpander,
+    TreeEdits,
+)
 from workbench.ir.lower.lanes import statement_lanes
-from workbench.ir.lower.tree_edits import LOOPS, OpenLoop, TreeEdits
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves

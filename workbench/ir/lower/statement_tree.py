@@ -14,8 +14,8 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, derived_from, note_steps
+from workbench.ir.lower.expand_statements import LOOPS, matches_between
 from workbench.ir.lower.launch import WarpTile, barrier_points, in_halves, launch_roles, tree_loops
-from workbench.ir.lower.tree_edits import LOOPS, matches_between
 from workbench.ir.nest.fragments import zero_outside
 from workbench.ir.nest.loops import Item, Loop
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated

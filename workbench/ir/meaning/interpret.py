@@ -33,8 +33,8 @@ from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementw
 from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, closed
-from workbench.ir.text.readable import to_expr
-from workbench.ir.verify.custom import custom_kernel
+from workbench.ir.text.program import to_expr
+from workbench.ir.verify.tensor import custom_kernel
 
 ELEMENTS_AT_ONCE = 1 << 21
 """Elements of one value; with all values that are live beside it, about 2**24."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.base.display import Printed
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.base.tensor_cores import TILE_AXES, Fragment, TensorCore
+from workbench.base.terminal import Printed
 
 Array = Any  # numpy arrays of any dtype
 TF32_MASK = np.uint32(0xFFFFE000)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.base.display import Displayed
+from workbench.base.terminal import Displayed
 from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.node.exact_range import IndexSteps, Step, index_steps, index_values, terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops

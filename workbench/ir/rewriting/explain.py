@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.base.display import Printed
 from workbench.base.errors import cut
+from workbench.base.terminal import Printed
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, Way, fits_kind, op_names
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 
 MOST_TEXT = 60
 """Most characters of a value in a sentence."""

@@ -15,7 +15,7 @@ from workbench.ir.rewriting.rewrite import advice, applied
 from workbench.ir.schedule.decide import devices_of, outputs_of
 from workbench.ir.schedule.plan import ScheduleItem, SchedulePlan, base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES, Loops, opened, using
-from workbench.ir.verify.custom import custom_kernel
+from workbench.ir.verify.tensor import custom_kernel
 
 _uids = count()
 OPEN_LOOPS = PassStep(

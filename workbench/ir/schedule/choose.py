@@ -18,15 +18,17 @@ from workbench.ir.schedule.cost import (
     PARALLEL_WORK,
     READ_COST,
     SPLIT_WORK,
+    STAGE_COST,
     STORE_COST,
     TILE_REUSE,
     WINDOW,
     WINDOW_REUSE,
+    Staging,
     compares_positions,
     rounds_in_order,
+    staging,
 )
 from workbench.ir.schedule.plan import Decision, OutputGroup
-from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
 
 MAX_READS = 16
 """Different reads of a fused value; more make the kernel's code too long."""

@@ -26,7 +26,7 @@ from workbench.ir.schedule.cost import products_below, reducing, rereads, steps,
 from workbench.ir.schedule.outputs import SharedRanges, fitting, output_groups
 from workbench.ir.schedule.plan import SchedulePlan, base
 from workbench.ir.schedule.products import separations
-from workbench.ir.verify.custom import custom_kernel
+from workbench.ir.verify.tensor import custom_kernel
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
 SEPARATE = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})

@@ -12,7 +12,7 @@ from workbench.base.errors import plural
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
-from workbench.ir.schedule.staging import Staging
+from workbench.ir.schedule.cost import Staging
 
 
 def base(node: UOp) -> UOp:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import OptimizerError
-from workbench.nn.optim.optimizer import Optimizer, OptimizerGroup, buffer, not_negative
-from workbench.tensor.operands.arguments import short, whole
-from workbench.tensor.operands.refuse import where
+from workbench.nn.optim.optimizers import Optimizer, OptimizerGroup, buffer, not_negative
+from workbench.tensor.operands.arguments import short, where, whole
 from workbench.tensor.tensor import Tensor
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from workbench.backends.mapped_file import file_bytes
 from workbench.backends.memory import Bytes
 from workbench.base.errors import FileError
-from workbench.tensor.operands.arguments import short
-from workbench.tensor.operands.refuse import where
+from workbench.tensor.operands.arguments import short, where
 from workbench.tensor.tensor import Tensor
 
 Source = Tensor | str | os.PathLike[str]

@@ -35,8 +35,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.nn.state.byte_reader import ByteReader, Source, source_bytes
 from workbench.tensor.jit import TinyJit
-from workbench.tensor.operands.arguments import flag, short
-from workbench.tensor.operands.refuse import dtype_error, where
+from workbench.tensor.operands.arguments import dtype_error, flag, short, where
 from workbench.tensor.tensor import Tensor
 
 _OPAQUE = (

@@ -23,8 +23,7 @@ from workbench.base.installation import library
 from workbench.base.typed import Count, json_value, typed
 from workbench.nn.state.byte_reader import Source, source_bytes
 from workbench.nn.state.load_state import tensor_over
-from workbench.tensor.operands.arguments import MOST_AXES, short
-from workbench.tensor.operands.refuse import where
+from workbench.tensor.operands.arguments import MOST_AXES, short, where
 from workbench.tensor.tensor import Tensor
 
 _LENGTH = struct.Struct("<Q")

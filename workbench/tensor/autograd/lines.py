@@ -24,9 +24,8 @@ from workbench.ir.gradient.occurrences import given_rules, is_alias, with_gradie
 from workbench.ir.node.construct import full
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import short
+from workbench.tensor.operands.arguments import dtype_error, shape_error, short
 from workbench.tensor.operands.broadcast import cast_to
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 GRADIENT_OF = "gradient of "
 """Begins the method of a gradient, before that of its forward."""

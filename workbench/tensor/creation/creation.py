@@ -17,7 +17,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base, canonical
 from workbench.tensor.files import is_file, new_file
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import number, whole
+from workbench.tensor.operands.arguments import dtype_error, number, shape_error, whole
 from workbench.tensor.operands.axes import numbered, position_dtype, sizes
 from workbench.tensor.operands.broadcast import (
     cast_to,
@@ -27,7 +27,6 @@ from workbench.tensor.operands.broadcast import (
     wide_dtype,
 )
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _uids = counter()
 

@@ -39,11 +39,10 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import canonical
 from workbench.tensor.creation.creation import Creation
 from workbench.tensor.movement.movement import reshaped, shrunk
-from workbench.tensor.operands.arguments import flag, number, short, whole
+from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered, sizes
 from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 Word = TypeVar("Word", UOp, int)
 Block = tuple[Word, Word]

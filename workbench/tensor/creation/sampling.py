@@ -15,10 +15,9 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.gradient.occurrences import independent
 from workbench.ir.node.views import addressable
 from workbench.tensor.creation.random import Random, float_dtype
-from workbench.tensor.operands.arguments import flag, number, short, whole
+from workbench.tensor.operands.arguments import flag, number, shape_error, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import shape_error
 
 
 class InitialWeights(Random):

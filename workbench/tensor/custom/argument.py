@@ -30,11 +30,17 @@ from workbench.ir.schedule.access import flatten
 from workbench.ir.schedule.build import named
 from workbench.ir.schedule.plan import base
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.custom import custom_kernel, kernel_of
+from workbench.ir.verify.tensor import custom_kernel, kernel_of
 from workbench.tensor.base import Base
 from workbench.tensor.custom.source import Operand, SlotLayout, is_source, laid_out, source_layout
-from workbench.tensor.operands.arguments import short, whole
-from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error, where
+from workbench.tensor.operands.arguments import (
+    axis_error,
+    dtype_error,
+    shape_error,
+    short,
+    where,
+    whole,
+)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,7 @@ from workbench.tensor.autograd.lines import shares_of
 from workbench.tensor.base import Base
 from workbench.tensor.custom.argument import KernelFunction, layout_of
 from workbench.tensor.custom.source import SlotLayout
-from workbench.tensor.operands.arguments import short
-from workbench.tensor.operands.refuse import dtype_error
+from workbench.tensor.operands.arguments import dtype_error, short
 
 GradientFunction = Callable[..., Any]
 

@@ -22,7 +22,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import Shape, WrittenCode
-from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
+from workbench.tensor.operands.arguments import device_error, dtype_error, shape_error
 
 
 class Operand(NamedTuple):

@@ -16,8 +16,7 @@ from workbench.ir.functions.formulas import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import number, text
-from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text
 
 
 class Activations(Base):

@@ -15,9 +15,8 @@ from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand, promoted_tensors
 from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.functions import integer_power, power, whole_power
-from workbench.tensor.operands.arguments import flag, plain, text
+from workbench.tensor.operands.arguments import dtype_error, flag, plain, shape_error, text
 from workbench.tensor.operands.broadcast import cast_to, filled, matched
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 T = TypeVar("T", bound=Base)
 

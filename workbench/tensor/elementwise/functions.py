@@ -18,9 +18,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.elementwise.division import truncated_remainder
-from workbench.tensor.operands.arguments import plain
+from workbench.tensor.operands.arguments import plain, shape_error
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
-from workbench.tensor.operands.refuse import shape_error
 
 
 class Functions(Base):

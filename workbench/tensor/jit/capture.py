@@ -11,8 +11,8 @@ from workbench.base.errors import JitError
 from workbench.debug import say
 from workbench.execution.buffers import another, read
 from workbench.execution.capture import capturing, noting_others, noting_roots
+from workbench.execution.memory_plan import value_in_memory, without_detach
 from workbench.execution.replay import Replay
-from workbench.execution.values import value_in_memory, without_detach
 from workbench.ir.node.uop import UOp
 from workbench.search.realization import tuned
 from workbench.tensor.base import tensors_alive
@@ -48,8 +48,8 @@ from workbench.tensor.jit.state import (
     memory_by_buffer,
     tensor_of,
 )
-from workbench.tensor.nest import changed, tensors, with_tensors, without_tensors
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.variable_operators import changed, tensors, with_tensors, without_tensors
 from workbench.tensor.versions import VersionedMemory, noting_writes, replacements
 
 

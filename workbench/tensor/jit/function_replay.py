@@ -19,7 +19,7 @@ from workbench.execution.buffers import (
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
-from workbench.tensor.autograd.origins import note_replay
+from workbench.tensor.autograd.autograd import note_replay
 from workbench.tensor.creation.random import Keys
 from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
@@ -32,9 +32,9 @@ from workbench.tensor.jit.state import (
     input_node,
     kind_of,
 )
-from workbench.tensor.nest import HOLE, same, tensors, without_tensors
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.variable_operators import HOLE, same, tensors, without_tensors
 
 
 @dataclass(frozen=True, slots=True)

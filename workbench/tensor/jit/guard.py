@@ -31,8 +31,8 @@ from workbench.tensor.jit.parts import (
     words_of,
 )
 from workbench.tensor.jit.state import Kind, kind_of
-from workbench.tensor.nest import same
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.variable_operators import same
 from workbench.tensor.versions import VersionedMemory, steps_to
 
 _FUNCTION: Path = (Step("item", 0),)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.base.errors import JitError
-from workbench.execution.values import value_in_memory
+from workbench.execution.memory_plan import value_in_memory
 from workbench.ir.gradient.occurrences import alias, duplicate
 from workbench.ir.node.construct import is_known
 from workbench.ir.node.ops import Ops
@@ -37,8 +37,8 @@ from workbench.tensor.jit.holders import Reached
 from workbench.tensor.jit.parts import Path, Step, tensor_at, words_of
 from workbench.tensor.jit.state import Kind, buffer_of, input_node, kind_of, tensor_of
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.nest import changed
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.variable_operators import changed
 from workbench.tensor.versions import VersionedMemory, rebased
 
 

@@ -27,8 +27,8 @@ from workbench.execution.buffers import (
     sharing,
 )
 from workbench.execution.capture import Capture
+from workbench.execution.memory_plan import to_numpy, value_in_memory, with_computed
 from workbench.execution.realize import read_later, running
-from workbench.execution.values import to_numpy, value_in_memory, with_computed
 from workbench.ir.node.construct import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

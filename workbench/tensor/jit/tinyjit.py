@@ -24,8 +24,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.autograd.autograd import note_replay
 from workbench.tensor.autograd.leaves import gradients_flow
-from workbench.tensor.autograd.origins import note_replay
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
@@ -34,7 +34,7 @@ from workbench.tensor.jit.holders import reached
 from workbench.tensor.jit.parts import Path
 from workbench.tensor.jit.results import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
-from workbench.tensor.nest import tensors, without_tensors
+from workbench.tensor.variable_operators import tensors, without_tensors
 from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")

@@ -18,16 +18,15 @@ import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import type_name
-from workbench.execution.values import values_at_hand
+from workbench.execution.memory_plan import values_at_hand
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import Movement, flipped, padded, reshaped, shrunk
-from workbench.tensor.operands.arguments import short, whole
+from workbench.tensor.operands.arguments import axis_error, dtype_error, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import BoundVariable, common_shape
-from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 Index = SupportsIndex | slice | EllipsisType | None
 

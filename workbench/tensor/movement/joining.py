@@ -19,10 +19,17 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base, promoted_tensors
 from workbench.tensor.movement.movement import padded, reshaped
 from workbench.tensor.movement.windows import Window, along
-from workbench.tensor.operands.arguments import listed, short, text, whole
+from workbench.tensor.operands.arguments import (
+    axis_error,
+    dtype_error,
+    listed,
+    shape_error,
+    short,
+    text,
+    whole,
+)
 from workbench.tensor.operands.axes import one_axis, sizes, with_named
 from workbench.tensor.operands.broadcast import expanded
-from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 MOST_PIECES = 1 << 20
 """Most tensors that one call returns."""

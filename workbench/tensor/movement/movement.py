@@ -10,7 +10,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import listed, short, whole
+from workbench.tensor.operands.arguments import axis_error, listed, shape_error, short, whole
 from workbench.tensor.operands.axes import (
     flat,
     is_minus_one,
@@ -21,7 +21,6 @@ from workbench.tensor.operands.axes import (
     with_named,
 )
 from workbench.tensor.operands.broadcast import expanded
-from workbench.tensor.operands.refuse import axis_error, shape_error
 
 Box = tuple[tuple[int, int], ...]
 

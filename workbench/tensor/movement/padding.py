@@ -16,10 +16,17 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.joining import joined
 from workbench.tensor.movement.movement import Box, box_pairs, flipped, padded, reshaped, shrunk
-from workbench.tensor.operands.arguments import flag, listed, number, short, text
+from workbench.tensor.operands.arguments import (
+    dtype_error,
+    flag,
+    listed,
+    number,
+    shape_error,
+    short,
+    text,
+)
 from workbench.tensor.operands.axes import flat, numbered, sizes
 from workbench.tensor.operands.broadcast import constant, expanded, wide_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _MODES = ("constant", "reflect", "replicate", "circular")
 

@@ -22,10 +22,17 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.indexing import Gather, refuse_outside
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, number, short, text, whole
+from workbench.tensor.operands.arguments import (
+    dtype_error,
+    flag,
+    number,
+    shape_error,
+    short,
+    text,
+    whole,
+)
 from workbench.tensor.operands.axes import numbered, one_axis
 from workbench.tensor.operands.broadcast import constant, wide_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[A-Za-z_]\w*|1\b)")
 _DOTS = "..."

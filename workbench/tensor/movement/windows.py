@@ -17,10 +17,9 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.indexing import sliced
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
-from workbench.tensor.operands.arguments import listed, short, whole
+from workbench.tensor.operands.arguments import axis_error, listed, shape_error, short, whole
 from workbench.tensor.operands.axes import flat, numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import expanded
-from workbench.tensor.operands.refuse import axis_error, shape_error
 
 
 class Window(NamedTuple):

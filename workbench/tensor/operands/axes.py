@@ -18,9 +18,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape, addressable
 from workbench.ir.opt.opt import Opt, OptKind
-from workbench.tensor.operands.arguments import listed, short
+from workbench.tensor.operands.arguments import axis_error, dtype_error, listed, shape_error, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
-from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 Axes = int | Sequence[int] | None
 

@@ -19,8 +19,7 @@ from workbench.base.dtypes import Const, DType, dtypes, promote
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
-from workbench.tensor.operands.arguments import short, text, whole
-from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.operands.arguments import dtype_error, shape_error, short, text, whole
 
 
 def scalar_dtype(value: Const) -> DType:

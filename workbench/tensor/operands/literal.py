@@ -24,7 +24,7 @@ from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
-from workbench.tensor.operands.arguments import MOST_AXES, short
+from workbench.tensor.operands.arguments import MOST_AXES, dtype_error, shape_error, short
 from workbench.tensor.operands.axes import numbered
 from workbench.tensor.operands.broadcast import (
     BoundVariable,
@@ -34,7 +34,6 @@ from workbench.tensor.operands.broadcast import (
     expanded,
     scalar_dtype,
 )
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _LISTS = (list, tuple, range)
 _KINDS = (

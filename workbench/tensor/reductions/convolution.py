@@ -26,10 +26,9 @@ from workbench.tensor.movement.windows import (
     windows,
     windows_of,
 )
-from workbench.tensor.operands.arguments import whole
+from workbench.tensor.operands.arguments import shape_error, whole
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.reductions.reduce import modular_dtype
 
 TOLD_WORK = 1 << 18

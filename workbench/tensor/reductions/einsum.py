@@ -16,10 +16,9 @@ import numpy as np
 from workbench.base.dtypes import DType, promote
 from workbench.base.errors import type_name
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.arguments import flag, short, text
+from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short, text
 from workbench.tensor.operands.broadcast import wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 from workbench.tensor.reductions.reduce import modular_dtype, sum_dtype
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")

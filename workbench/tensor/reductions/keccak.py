@@ -15,10 +15,9 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import short, whole
+from workbench.tensor.operands.arguments import dtype_error, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered
 from workbench.tensor.operands.broadcast import expanded
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _CONFIGURATIONS = {"sha3_224": (144, 6), "sha3_256": (136, 6), "shake_128": (168, 31)}
 """Bytes of a block, and the byte that ends a message, by name."""

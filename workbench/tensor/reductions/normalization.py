@@ -18,10 +18,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, number
+from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error
 from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 from workbench.tensor.reductions.reduce import combined, reduced_shape
 
 

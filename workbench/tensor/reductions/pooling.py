@@ -20,10 +20,9 @@ from workbench.tensor.movement.windows import (
     windows,
     windows_of,
 )
-from workbench.tensor.operands.arguments import flag, short
+from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short
 from workbench.tensor.operands.axes import numbered, sizes
 from workbench.tensor.operands.broadcast import expanded
-from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 Numbers = int | Sequence[int]
 

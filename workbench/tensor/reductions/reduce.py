@@ -14,11 +14,10 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag
+from workbench.tensor.operands.arguments import flag, shape_error
 from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import shape_error
 
 
 class Reduce(Base):

@@ -14,9 +14,9 @@ from msgspec import inspect as types
 from msgspec import to_builtins
 from msgspec.structs import fields
 
-from workbench.base.display import Displayed
 from workbench.base.errors import PlaceError, WorkbenchError, require
 from workbench.base.files import Unpicklable, write_whole
+from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel

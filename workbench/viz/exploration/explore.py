@@ -9,10 +9,10 @@ from types import NoneType
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.display import register
 from workbench.base.errors import WorkbenchError, kind_of, require
 from workbench.base.source import calls
 from workbench.base.target import Target
+from workbench.base.terminal import register
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.jit.tinyjit import TinyJit

@@ -18,14 +18,14 @@ from workbench.base.source import Derivation, ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.check.meanings import Meanings
 from workbench.execution import realize
-from workbench.execution.realize import read_by
-from workbench.execution.values import (
+from workbench.execution.memory_plan import (
     computed_below,
     results_of,
     value_in_memory,
     with_computed,
     without_detach,
 )
+from workbench.execution.realize import read_by
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import MOVEMENT, Ops

@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.display import Printed
 from workbench.base.errors import WorkbenchError
+from workbench.base.terminal import Printed
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check.answer import CheckResult, reduce_steps
 from workbench.check.bisect import FirstWrongRewrite, first_wrong

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar, overload
 
-from workbench.base.display import Printed
 from workbench.base.errors import PlaceError, WorkbenchError, require
+from workbench.base.terminal import Printed
 from workbench.base.trace import PassRecord
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel

@@ -26,7 +26,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.custom import marked
+from workbench.ir.verify.tensor import marked
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.about import expression_text, machine

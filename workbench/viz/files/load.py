@@ -26,7 +26,7 @@ from workbench.execution.buffers import absent_buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
-from workbench.ir.verify.custom import with_foreign_code
+from workbench.ir.verify.tensor import with_foreign_code
 from workbench.ir.verify.verify import verify
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor

@@ -37,7 +37,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, without
 from workbench.ir.schedule.plan import Decision
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.pasted import device_call
 from workbench.pipeline import stages

@@ -26,7 +26,7 @@ from workbench.ir.rewriting.explain import Explanation, explain
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules, replay, with_added
 from workbench.ir.schedule.plan import Decision
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.viz.schema.record import PassOutcome, PassRow
 from workbench.viz.schema.variant import NamedNumber
 

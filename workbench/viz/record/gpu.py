@@ -12,7 +12,7 @@ from workbench.base.dtypes import DType
 from workbench.base.tensor_cores import TensorCore
 from workbench.emulator.findings import Finding, Inefficiency, along, among_all
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of, tiles_of
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.transactions import BANK_BYTES, BANKS, SECTOR_BYTES

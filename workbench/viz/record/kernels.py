@@ -18,7 +18,7 @@ from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds

@@ -20,7 +20,7 @@ from workbench.execution.buffers import Array
 from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import arrays
-from workbench.viz.schema.page_run import PageBuffer, PageData
+from workbench.viz.schema.record import PageBuffer, PageData
 from workbench.viz.schema.variant import ErrorWords, PageLaunch
 
 MOST_BYTES = 256 << 10

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, added_rules
 from workbench.kernel.kernel import Kernel

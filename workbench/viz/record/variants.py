@@ -19,7 +19,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.opt.opt import families
 from workbench.ir.rewriting.rewrite import without
-from workbench.ir.text.readable import tree_lines
+from workbench.ir.text.program import tree_lines
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds

@@ -11,6 +11,8 @@ Recipes: parts of the Python code for a view of the page, which the page joins a
 The glossary of the page: words in groups, each with its meaning.
 
 A question of a record, and the parts of it that are hidden until the reader guesses.
+
+A kernel that runs in the browser.
 """
 
 from __future__ import annotations
@@ -20,9 +22,29 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from workbench.ir.text.phrases import OwnLine
-from workbench.viz.schema.page_run import PageData
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
+
+
+class PageBuffer(Struct, forbid_unknown_fields=True):
+    """A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
+    what the kernel reads, of one that is `written` the right answer, which no element may miss by
+    more than `tolerance`; "" for a slot that the kernel never touches."""
+
+    dtype: str
+    size: int
+    written: bool
+    data: str
+    tolerance: float
+
+
+class PageData(Struct, forbid_unknown_fields=True):
+    """The buffers of a kernel, and what the right answers are those of (`against`); or the `error`
+    that says why they are not here."""
+
+    buffers: list[PageBuffer]
+    error: ErrorWords | None = None
+    against: str = ""
 
 
 class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):

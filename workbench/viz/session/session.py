@@ -48,18 +48,18 @@ from workbench.viz.session.handlers import (
     edits,
     inspection,
     kernel_times,
-    machine_code,
     measurement,
     opt_lists,
     plan_comparison,
     rule_toggles,
-    saved_variants,
-    searches,
-    stepping,
-    variant_names,
     variant_transfer,
 )
+from workbench.viz.session.handlers import inspection as machine_code
+from workbench.viz.session.handlers import inspection as stepping
+from workbench.viz.session.handlers import opt_lists as searches
+from workbench.viz.session.handlers import variant_transfer as saved_variants
 from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.handlers import variants as variant_names
 from workbench.viz.session.live_record import Listener, LiveRecord
 from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped

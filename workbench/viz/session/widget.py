@@ -35,9 +35,9 @@ from ipywidgets import widget_serialization
 from msgspec import convert, to_builtins
 
 from workbench.base.context import LIVE
-from workbench.base.display import Bundle
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import Uninterrupted, free_lock
+from workbench.base.terminal import Bundle
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text

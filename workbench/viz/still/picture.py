@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from workbench.viz.layout import layered
+from workbench.viz.javascript import layered
 from workbench.viz.model.graph import GraphNode, TensorGraph
 from workbench.viz.model.words import shape_text
 from workbench.viz.schema.record import Shape

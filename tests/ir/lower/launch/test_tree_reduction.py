@@ -13,7 +13,7 @@ from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.analysis import analyse
 from workbench.backends.program.text import signature
 from workbench.emulator.program import emulated
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.lower.launch import barriers, halvings
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import stages

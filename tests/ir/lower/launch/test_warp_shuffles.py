@@ -17,7 +17,7 @@ from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import SHUFFLE_ALL, Target
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.lower.launch import barriers
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

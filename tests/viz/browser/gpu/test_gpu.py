@@ -19,7 +19,7 @@ from tests.viz.session.handlers.test_stepping import halves, tiled
 from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.viz.session.handlers import stepping
+from workbench.viz.session.handlers import inspection as stepping
 from workbench.viz.session.session import Session
 
 

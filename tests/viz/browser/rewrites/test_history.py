@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.viz.browser.rewrites.support import Record, where
 from tests.viz.layouts import Functions
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.viz.model.provenance import links_of
 from workbench.viz.record.record import Recorder
 

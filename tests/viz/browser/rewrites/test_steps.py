@@ -8,7 +8,7 @@ from tests.viz.browser.browser import COPIED, NODES_IN_SIGHT, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
 from tests.viz.layouts import Functions
 from tests.viz.record.support import plain
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.viz.record.record import Recorder
 
 PICKED = ".wb-rw-pass[aria-selected=true]"

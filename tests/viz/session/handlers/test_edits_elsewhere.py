@@ -20,7 +20,7 @@ from workbench.base.errors import DeviceError
 from workbench.base.installation import install_command
 from workbench.pipeline import stages
 from workbench.viz import explore
-from workbench.viz.session.handlers.saved_variants import restored
+from workbench.viz.session.handlers.variant_transfer import restored
 from workbench.viz.session.session import Session
 
 PROCESSOR, GPU = "LLVM:Graviton4", "CUDA:H100"

@@ -13,7 +13,7 @@ from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.cuda_device import DEVICE
 from workbench.base.errors import CompileError
 from workbench.base.installation import install_command
-from workbench.viz.session.handlers import machine_code
+from workbench.viz.session.handlers import inspection as machine_code
 
 NVRTC = nvrtc.toolkit()
 

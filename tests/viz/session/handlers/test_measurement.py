@@ -23,7 +23,8 @@ from tests.viz.support import array, matmul, softmax
 from workbench import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
-from workbench.viz.session.handlers import baselines, searches
+from workbench.viz.session.handlers import baselines
+from workbench.viz.session.handlers import opt_lists as searches
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session
 

@@ -15,10 +15,9 @@ from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.base.errors import DeviceError
 from workbench.emulator import checks as duration
 from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
-from workbench.emulator.steps import HistoryStep
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import HistoryStep, Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
-from workbench.viz.session.handlers import stepping
+from workbench.viz.session.handlers import inspection as stepping
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import Session
 

@@ -10,7 +10,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, session_of
 from tests.viz.support import matmul
 from workbench.viz.session import persistence
-from workbench.viz.session.handlers.saved_variants import restored
+from workbench.viz.session.handlers.variant_transfer import restored
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")

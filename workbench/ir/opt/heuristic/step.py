@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.base.display import Printed
+from workbench.base.terminal import Printed
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 

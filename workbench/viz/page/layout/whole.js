@@ -1,5 +1,5 @@
 // The layout of a whole graph, such as the plan: without heights, with other gaps, and with a line
-// for nearly every edge. Python calls it (`workbench/viz/layout.py`).
+// for nearly every edge. Python calls it (`workbench/viz/javascript.py`).
 
 import { layoutPort } from "./geometry.js";
 import { layoutColumns, layoutLayers, layoutProper } from "./layered.js";

@@ -1,6 +1,6 @@
 // The words of nodes. What a node reads as is a row of the record: text, and slots for the words
 // of its sources (workbench/ir/text/phrases.py has them). Here slots are filled and what is shared
-// is named, as workbench/ir/text/readable.py does it, for states that are replayed in the page.
+// is named, as workbench/ir/text/program.py does it, for states that are replayed in the page.
 
 import { readingOf } from "./readings.js";
 import { stateOrder, stateOrderWithin } from "./states.js";

@@ -1,22 +1,44 @@
 """Requests about rewrites: a node's value at a position, why a rule did not fire, and the wrong
 rewrite.
+
+Details of machine code on request: the costs of its instructions, and the passes of its
+compiler.
+
+The request of the pane GPU: a kernel on the emulator, one group of it step by step.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from contextlib import suppress
 from typing import Any
+
+from msgspec.structs import replace
 
 from workbench.base.errors import WorkbenchError
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.emulator.emulate import (
+    MOST_PAGE_S,
+    emulate_for_steps,
+    emulate_if_small,
+    seconds_for_steps,
+)
+from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.viz.exploration.questions import bisected
+from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as why
-from workbench.viz.schema.messages import BisectReply, NodeValue, WhyNotReply
+from workbench.viz.record.about import ASSEMBLY
+from workbench.viz.schema.messages import BisectReply, NodeValue, NoResult, WhyNotReply
 from workbench.viz.schema.record import RecordedPass
+from workbench.viz.schema.variant import CodeRow, CompilerPass, CompilerPasses
+from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
+from workbench.viz.session.opt_text import parse_opt
+from workbench.worker.client import TaskStopped
 
 MAX_VALUES = 16
 """Most values that are shown, from the first on."""
@@ -128,3 +150,140 @@ def rule_at(session: LiveRecord, place: int) -> Rule:
         name = session.record.rules[place].name
         raise WorkbenchError(f"{name} is not a rule", "it is a step of its own")
     return rule
+
+
+def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
+    """Add what the instructions of a variant cost on a device (None: the session's), where a tool
+    here knows it."""
+    row = _machine_code(session, variant, device)
+    is_here = row is not None and not row.note  # the tool knows this machine's processor
+    outcome = instruction_costs(row.lines) if row is not None and is_here else None
+    if row is not None and outcome is not None:
+        changes = {"costs": outcome.lines, "costs_by": outcome.source}
+        _replace(session, variant, row, changes)
+    return NoResult()
+
+
+def compiler_passes(session: LiveRecord, variant: int) -> NoResult:
+    """Add the passes of the compiler that made the machine code of a variant.
+
+    Errors: WorkbenchError for a compiler that does not say them.
+    """
+    row = _machine_code(session, variant)
+    if row is None:
+        return NoResult()
+    with session.lock:
+        candidate = measurement.worker_row(session, variant)
+    with session.jobs.use_worker(row.device) as worker:
+        worker.start()
+        task = {"do": "passes", "kernel": candidate}
+        answer = measurement.ask(session, worker, task, "the compiler's passes")
+    _replace(session, variant, row, {"made_by": _passes(answer["passes"])})
+    return NoResult()
+
+
+def _passes(listed: list[tuple[str, str, list[str]]]) -> CompilerPasses:
+    places: dict[str, int] = {}
+    passes = [
+        CompilerPass(name, title, [places.setdefault(x, len(places)) for x in lines])
+        for name, title, lines in listed
+    ]
+    return CompilerPasses(list(places), passes)
+
+
+def _machine_code(session: LiveRecord, variant: int, device: str | None = None) -> CodeRow | None:
+    with session.lock:
+        row = session.row(variant)
+        code = row.code
+        if device is not None:
+            both = *row.code, *row.code_elsewhere
+            code = [c for c in both if c.device == device]
+        return next((c for c in code if c.language == ASSEMBLY.name), None)
+
+
+def _replace(session: LiveRecord, variant: int, row: CodeRow, changes: dict[str, Any]) -> None:
+    """Change a program of a variant, unless it has another one now, as on another device."""
+    with session.lock:
+        changed = replace(row, **changes)
+        for field in ("code", "code_elsewhere"):
+            code = getattr(session.row(variant), field)
+            if any(other is row for other in code):
+                both = [changed if other is row else other for other in code]
+                session.set(variant, field, both)
+
+
+COUNT_S = 4.0
+"""Seconds for counting what the offers of a variant do."""
+OFFER_S = 0.4
+"""Most seconds of an offered kernel."""
+UNASKED_S = 2.0
+"""Most seconds of a run without a request."""
+
+
+def emulate(
+    session: LiveRecord, variant: int, group: list[int] | None, without: int | None, unasked: bool
+) -> NoResult:
+    """Add to a variant its run on the emulator, with the steps of a group (None: that of the first
+    finding, else the first one), `without` one of the program's barriers. One that is `unasked` is
+    left out where it takes long.
+
+    Errors: WorkbenchError where its data are not here, for code edited by hand, and for a group
+    that there is not.
+    """
+    kernel, mine = session.kernels[variant], session.recorder
+    if session.row(variant).edited:
+        what, because = "this cannot be stepped", "its code was edited by hand"
+        raise WorkbenchError(what, because, "the variant it is of")
+    if unasked and seconds_for_steps(kernel) > UNASKED_S:
+        return NoResult()
+    most_s = UNASKED_S if unasked else MOST_PAGE_S
+    session.status("emulate", 0, 1, "running all work-items")
+    try:
+        first = True if group is None else group
+        run = emulate_for_steps(kernel, first, without, most_s)
+    finally:
+        session.status(None)
+    if session.jobs.is_stopped():
+        raise TaskStopped()
+    with session.lock:
+        if session.recorder is mine and session.kernels[variant] is kernel:
+            mine.add_trace(variant, run, without)
+            session.tell_changes()
+    if without is None and run.is_whole:
+        _count_offers(session, variant, run)
+    return NoResult()
+
+
+def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
+    """Say of the offers of a variant what they would do to its accesses, of as many as there is
+    time for."""
+    kernel, mine = session.kernels[variant], session.recorder
+    words: dict[str, str] = {}
+    end_s = time.monotonic() + COUNT_S
+    for offer in session.row(variant).offers:
+        if time.monotonic() > end_s or session.jobs.is_stopped():
+            break
+        session.status("emulate", len(words), 0, f"counting {offer.opt}")
+        with suppress(WorkbenchError):
+            changed = emulate_if_small(kernel.apply(parse_opt(offer.opt)), OFFER_S)
+            if changed is not None:
+                words[offer.opt] = counts_text(run, changed)
+    session.status(None)
+    with session.lock:
+        if session.recorder is not mine:
+            return
+        listed = session.row(variant).offers
+        rows = [replace(o, counts=words.get(o.opt, o.counts)) for o in listed]
+        session.set(variant, "offers", rows)
+        session.tell_changes()
+
+
+def counts_text(before: Trace, after: Trace) -> str:
+    """Return how the counts of two runs differ, in words: "sectors 4,608 -> 1,024"."""
+    pairs = {
+        "sectors": [t.total("global").transactions for t in (before, after)],
+        "conflicts": [t.total("shared").conflicts for t in (before, after)],
+        "barriers": [sum(t.barriers.values()) for t in (before, after)],
+    }
+    texts = [f"{n} {a:,} -> {b:,}" for n, (a, b) in pairs.items() if a != b]
+    return ", ".join(texts) or f"sectors {pairs['sectors'][0]:,}, as before"

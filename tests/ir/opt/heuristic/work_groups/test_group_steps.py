@@ -19,7 +19,7 @@ from workbench.backends.device import Device
 from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.launch import launch_shape
 from workbench.base.target import Target
-from workbench.emulator.trace import Trace
+from workbench.emulator.steps import Trace
 from workbench.ir.nest.estimates import executed
 from workbench.ir.nest.loops import GROUP_DIMENSIONS, group_shape
 from workbench.ir.node.ops import Ops

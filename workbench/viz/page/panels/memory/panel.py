@@ -1,16 +1,87 @@
-"""The memory of the plan: the bytes allocated while each kernel runs, by value."""
+"""The memory of the plan: the bytes allocated while each kernel runs, by value.
+
+The memory chart of a schedule: the bytes allocated at each kernel, by value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from workbench.base.errors import plural
+from workbench.execution.memory_plan import MemoryPlan, plan_memory
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
 from workbench.kernel.kernel import Kernel
+from workbench.measure.timing import bytes_text
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.title import value_name
+from workbench.viz.model.words import kernel_number, shape_text
 from workbench.viz.page.panel import Panel
-from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.schema.plan import MemoryChart
+from workbench.viz.schema.plan import MemoryChart, MemoryStep, MemoryValue
 from workbench.viz.text import memory_text
+
+
+def memory_chart(
+    ex: ScheduledTensors, place_of: Callable[[UOp], int] = lambda node: -1
+) -> MemoryChart:
+    """Return the memory of tensors that are computed, if no other value is read later. A record has
+    the place of each node."""
+    results = {base(output) for output in ex.outputs}
+    computed = {
+        buffer: node
+        for item in ex.items
+        for buffer, node in zip(item.outputs, item.nodes, strict=True)
+    }
+    inner = {buffer for buffer, node in computed.items() if node not in results}
+    plan = plan_memory(ex.items, inner)
+    numbers = {buffer: number for number, buffer in enumerate(computed)}
+    values = [
+        MemoryValue(place_of(node), _name(ex, node), _nbytes(buffer), buffer not in inner)
+        for buffer, node in computed.items()
+    ]
+    steps, kernel = [], 0
+    for item, memory in zip(ex.items, plan.items, strict=True):
+        is_kernel = item.kernel is not None
+        live = sorted(numbers[buffer] for buffer in memory.live)
+        number = kernel if is_kernel else None
+        nbytes = sum(values[place].bytes for place in live)
+        steps.append(MemoryStep(number, nbytes, memory.held_bytes, live))
+        kernel += is_kernel
+    sizes = [step.bytes for step in steps]
+    peak = sizes.index(max(sizes)) if sizes else None
+    return MemoryChart(values, steps, peak, _words(plan, steps, peak))
+
+
+def _name(ex: ScheduledTensors, node: UOp) -> str:
+    name, user = value_name(node, ex.lines.on), ex.lines.name(node)
+    return f"{user or name} {shape_text(node.shape)}"
+
+
+def _nbytes(buffer: UOp) -> int:
+    return buffer.size * buffer.dtype.itemsize
+
+
+def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
+    """Return where most is needed, what is allocated at most, and what values on the way would
+    need if they did not share memory."""
+    if peak is None:
+        return "nothing is computed"
+    kernel = steps[peak].kernel
+    where = "a copy needs" if kernel is None else f"kernel {kernel_number(kernel)} needs"
+    words = (
+        f"{where} most, {bytes_text(steps[peak].bytes)}; "
+        f"at most {bytes_text(plan.peak_bytes)} are allocated"
+    )
+    if not plan.pieces:
+        return words
+    together = sum(block.size_bytes for block in plan.blocks.values())
+    values = plural(len(plan.pieces), "value")
+    share = "shares" if len(plan.pieces) == 1 else "share"
+    return (
+        f"{words}; {values} on the way {share} {bytes_text(together)}, and would need "
+        f"{bytes_text(plan.apart_bytes)} apart"
+    )
 
 
 def memory_rows(ex: ScheduledTensors, nodes: Nodes) -> MemoryChart:

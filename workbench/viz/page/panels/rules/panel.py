@@ -14,7 +14,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, with_added
 from workbench.ir.rules.examples import collapse, index, movement, values
 from workbench.ir.schedule import examples as schedule
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.program import to_expr
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors

@@ -1,0 +1,472 @@
+"""Layers of one matrix product: Linear, Embedding, LSTMCell.
+
+Checks of the inputs of layers.
+
+Convolution layers.
+
+Normalisation layers: mean 0 and variance 1 over some axes, then a scale and a shift.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.base.context import TRAINING
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.views import Shape
+from workbench.tensor.operands.arguments import dtype_error, flag, listed, shape_error, short, whole
+from workbench.tensor.tensor import Tensor
+
+
+def tensor_input(value: object, layer: object) -> Tensor:
+    """Return the input of a layer. Errors: DTypeError for a value that is not a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    name, kind = type(layer).__name__, type(value).__name__
+    raise dtype_error(
+        f"cannot apply {name} to {short(value)}",
+        f"the input of a layer must be a tensor, and this is {kind}",
+        "Tensor(x)",
+    )
+
+
+class Linear:
+    """x @ weight.T + bias.
+
+    Shapes: (.., in_features) -> (.., out_features); weight (out_features, in_features).
+    Initial values: uniform up to 1 / sqrt(in_features) from 0, both.
+    Errors: ShapeError for another number of features.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True):
+        inputs = whole(in_features, "Linear: in_features", 1)
+        outputs = whole(out_features, "Linear: out_features", 1)
+        bound = 1 / math.sqrt(inputs)
+        self.weight = Tensor.uniform(outputs, inputs, low=-bound, high=bound)
+        self.bias: Tensor | None = None
+        if flag(bias, "Linear: bias"):
+            self.bias = Tensor.uniform(outputs, low=-bound, high=bound)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        features = self.weight.shape[1]
+        x = tensor_input(x, self)
+        if x.shape[-1:] != (features,):
+            raise shape_error(
+                f"cannot apply Linear({features}, {self.weight.shape[0]}) to shape {x.shape}",
+                f"the last axis is the features, and there must be {features}",
+            )
+        return x.linear(self.weight.transpose(), self.bias)
+
+
+class Embedding:
+    """A row of a table for each index.
+
+    Shapes: (..) -> (.., embed_size); weight (vocab_size, embed_size).
+    Initial values: uniform up to sqrt(6 / (vocab_size + embed_size)) from 0.
+    Errors: DTypeError unless the index is of integers.
+    Source: Glorot and Bengio 2010, for the initial values.
+    """
+
+    def __init__(self, vocab_size: int, embed_size: int):
+        rows = whole(vocab_size, "Embedding: vocab_size", 1)
+        columns = whole(embed_size, "Embedding: embed_size", 1)
+        self.weight = Tensor.glorot_uniform(rows, columns)
+
+    def __call__(self, idx: Tensor) -> Tensor:
+        idx = tensor_input(idx, self)
+        if not idx.dtype.is_int:
+            raise dtype_error(
+                f"cannot look up rows by {idx.dtype}",
+                "an index of an Embedding must be an integer",
+                ".cast(dtypes.int32)",
+            )
+        return self.weight[idx]
+
+
+class LSTMCell:
+    """One step of a long short-term memory.
+
+    Shapes: x (batch, input_size), and hidden state and cell state (batch, hidden_size), which are
+    0 where none are passed -> the next two.
+    Initial values: weights uniform up to 1 / sqrt(hidden_size) from 0, biases 0.
+    Source: Hochreiter and Schmidhuber 1997.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
+        inputs = whole(input_size, "LSTMCell: input_size", 1)
+        hidden = whole(hidden_size, "LSTMCell: hidden_size", 1)
+        bound = 1 / math.sqrt(hidden)
+        self.weight_ih = Tensor.uniform(4 * hidden, inputs, low=-bound, high=bound)
+        self.weight_hh = Tensor.uniform(4 * hidden, hidden, low=-bound, high=bound)
+        self.bias_ih: Tensor | None = None
+        self.bias_hh: Tensor | None = None
+        if flag(bias, "LSTMCell: bias"):
+            self.bias_ih = Tensor.zeros(4 * hidden)
+            self.bias_hh = Tensor.zeros(4 * hidden)
+
+    def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        hidden, inputs = self.weight_hh.shape[1], self.weight_ih.shape[1]
+        x = tensor_input(x, self)
+        if x.ndim != 2 or x.shape[1] != inputs:
+            raise shape_error(
+                f"cannot apply LSTMCell({inputs}, {hidden}) to shape {x.shape}",
+                f"the input must be (batch, {inputs})",
+            )
+        if hc is None:
+            zeros = Tensor.zeros(x.shape[0], hidden, dtype=x.dtype)
+            hc = zeros, zeros
+        gates = x.linear(self.weight_ih.transpose(), self.bias_ih)
+        gates = gates + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
+        enter, forget, value, leave = gates.chunk(4, dim=1)
+        cell = forget.sigmoid() * hc[1] + enter.sigmoid() * value.tanh()
+        return leave.sigmoid() * cell.tanh(), cell
+
+
+Sizes = int | Sequence[int]
+
+
+class Conv2d:
+    """The convolution of images with `weight`, plus `bias`.
+
+    Shapes: (batch, in_channels, y, x) -> (batch, out_channels, ..); weight (out_channels,
+    in_channels / groups, ky, kx). A `kernel_size` of one or of three sizes is that of 1-D or of
+    3-D images. `padding="same"` keeps the sizes of an image.
+    Initial values: uniform up to 1 / sqrt(in_channels * ky * kx) from 0, both.
+    Errors: ShapeError for groups that do not divide both numbers of channels.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ):
+        what = type(self).__name__
+        self.kernel_size = _sizes(kernel_size, 2, f"{what}: kernel_size")
+        self.stride, self.dilation = stride, dilation
+        self.groups = whole(groups, f"{what}: groups", 1)
+        inputs = whole(in_channels, f"{what}: in_channels", 1)
+        outputs = whole(out_channels, f"{what}: out_channels", 1)
+        if inputs % self.groups or outputs % self.groups:
+            raise shape_error(
+                f"cannot make {what}({inputs}, {outputs}, ..) of {self.groups} groups",
+                f"the groups must divide both {inputs} and {outputs} channels",
+            )
+        self.padding: Sizes = self._same(padding) if isinstance(padding, str) else padding
+        self._bound = 1 / math.sqrt(inputs * math.prod(self.kernel_size))
+        self.weight = self._uniform(outputs, inputs // self.groups, *self.kernel_size)
+        self.bias: Tensor | None = None
+        if flag(bias, f"{what}: bias"):
+            self.bias = self._uniform(outputs)
+
+    def _uniform(self, *shape: int) -> Tensor:
+        return Tensor.uniform(*shape, low=-self._bound, high=self._bound)
+
+    def _same(self, padding: str) -> tuple[int, ...]:
+        """Return the padding, in PyTorch's flat form, that keeps the sizes of an image."""
+        what = type(self).__name__
+        if padding.lower() != "same":
+            because = 'the padding must be a number, numbers, or "same"'
+            raise shape_error(f"{what}: padding={short(padding)}", because)
+        if any(step != 1 for step in _sizes(self.stride, 2, f"{what}: stride")):
+            because = "with a stride an image becomes smaller, whatever the padding"
+            raise shape_error(f'{what}: padding="same"', because, "stride=1")
+        axes = len(self.kernel_size)
+        dilation = _sizes(self.dilation, axes, f"{what}: dilation")
+        pairs = [
+            (whole // 2, whole - whole // 2)
+            for whole in (d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True))
+        ]
+        return tuple(side for pair in reversed(pairs) for side in pair)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return tensor_input(x, self).conv2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
+        )
+
+
+class ConvTranspose2d(Conv2d):
+    """The transposed convolution of images with `weight`, plus `bias`: the gradient of Conv2d with
+    respect to its input, as a layer.
+
+    Shapes: (batch, in_channels, y, x) -> (batch, out_channels, ..); weight (in_channels,
+    out_channels / groups, ky, kx). `padding` is cut off the output, `output_padding` added at the
+    end of each axis.
+    Initial values: as those of Conv2d. Errors: as those of Conv2d.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ):
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+        )
+        self.output_padding = output_padding
+        # A second draw, as tinygrad's: the same seed gives the same weights.
+        columns = out_channels // self.groups
+        self.weight = self._uniform(in_channels, columns, *self.kernel_size)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return tensor_input(x, self).conv_transpose2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation,
+            self.padding, self.output_padding,
+        )  # fmt: skip
+
+
+def Conv1d(
+    in_channels: int,
+    out_channels: int,
+    kernel_size: int,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> Conv2d:
+    """Return a Conv2d for 1-D images.
+
+    Shapes: (batch, in_channels, x) -> (batch, out_channels, ..).
+    """
+    return Conv2d(
+        in_channels, out_channels, (kernel_size,), stride, padding, dilation, groups, bias
+    )
+
+
+def ConvTranspose1d(
+    in_channels: int,
+    out_channels: int,
+    kernel_size: int,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> ConvTranspose2d:
+    """Return a ConvTranspose2d for 1-D images.
+
+    Shapes: (batch, in_channels, x) -> (batch, out_channels, ..).
+    """
+    return ConvTranspose2d(
+        in_channels, out_channels, (kernel_size,), stride, padding, output_padding,
+        dilation, groups, bias,
+    )  # fmt: skip
+
+
+def _sizes(value: Sizes, count: int, name: str) -> Shape:
+    """Return a number for each of `count` axes, or the numbers that there are."""
+    if isinstance(value, int | np.integer):
+        return (whole(value, name, 1),) * count
+    return tuple(whole(item, name, 1) for item in listed(value, name))
+
+
+class BatchNorm:
+    """Normalisation of each channel over the batch, and over the axes after the channels.
+
+    With TRAINING (`with Context(TRAINING=1):`), and always without running statistics, by the
+    mean and the variance of the batch; these move the running ones by `momentum`. Else by the
+    running statistics. The variance is that of all elements; the running one is unbiased.
+
+    Shapes: (batch, sz, ..), unchanged.
+    Initial values: weight and running variance 1, bias and running mean 0.
+    Source: Ioffe and Szegedy 2015.
+    """
+
+    def __init__(
+        self,
+        sz: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        momentum: float = 0.1,
+    ):
+        self.size = size = whole(sz, "BatchNorm: sz", 1)
+        self.eps, self.momentum = eps, momentum
+        self.track_running_stats = flag(track_running_stats, "BatchNorm: track")
+        self.weight, self.bias = _affine((size,), affine)
+        if self.track_running_stats:
+            self.num_batches_tracked = _state(Tensor.zeros(dtype=dtypes.int64))
+            self.running_mean = _state(Tensor.zeros(size))
+            self.running_var = _state(Tensor.ones(size))
+
+    def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the mean and the variance of each channel that `x` is normalised by."""
+        if self.track_running_stats and not TRAINING.value:
+            return self.running_mean, self.running_var
+        axes = tuple(axis for axis in range(x.ndim) if axis != 1)
+        return x.mean(axes), x.var(axes, correction=0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
+        _check_channels(x, self.size, "BatchNorm")
+        mean, variance = self.calc_stats(x)
+        if self.track_running_stats and TRAINING.value:
+            self._track(mean.detach(), variance.detach(), x.numel() // self.size)
+        scale = (variance + self.eps).rsqrt()
+        return x.batchnorm(self.weight, self.bias, mean, scale)
+
+    def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Move the running statistics towards those of a batch of `count` elements a channel."""
+        unbiased = variance * (count / (count - 1)) if count > 1 else variance
+        for running, batch in ((self.running_mean, mean), (self.running_var, unbiased)):
+            value = (1 - self.momentum) * running + self.momentum * batch
+            running.assign(value.cast(running.dtype))
+        self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+
+
+BatchNorm2d = BatchNorm
+BatchNorm3d = BatchNorm
+
+
+class GroupNorm:
+    """Normalisation over groups of channels, and the axes after them, of each image alone.
+
+    Shapes: (batch, num_channels, ..), unchanged. Initial values: weight 1, bias 0.
+    Source: Wu and He 2018.
+    """
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
+        self.num_groups = whole(num_groups, "GroupNorm: num_groups", 1)
+        self.num_channels = whole(num_channels, "GroupNorm: num_channels", 1)
+        if self.num_channels % self.num_groups:
+            raise shape_error(
+                f"cannot make GroupNorm({num_groups}, {num_channels})",
+                f"the groups must divide the {num_channels} channels",
+            )
+        self.eps = eps
+        self.weight, self.bias = _affine((self.num_channels,), affine)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
+        _check_channels(x, self.num_channels, "GroupNorm")
+        y = x.reshape(x.shape[0], self.num_groups, -1).layernorm(eps=self.eps)
+        return _scaled(y.reshape(x.shape), self.weight, self.bias)
+
+
+class InstanceNorm:
+    """Normalisation of each channel of each image alone.
+
+    Shapes: (batch, num_features, ..), unchanged. Initial values: weight 1, bias 0.
+    Source: Ulyanov, Vedaldi and Lempitsky 2016.
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True):
+        self.num_features = whole(num_features, "InstanceNorm: num_features", 1)
+        self.eps = eps
+        self.weight, self.bias = _affine((self.num_features,), affine)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
+        _check_channels(x, self.num_features, "InstanceNorm")
+        y = x.reshape(x.shape[0], self.num_features, -1).layernorm(eps=self.eps)
+        return _scaled(y.reshape(x.shape), self.weight, self.bias)
+
+
+class LayerNorm:
+    """Normalisation over the last axes.
+
+    Shapes: (.., *normalized_shape), unchanged. Initial values: weight 1, bias 0.
+    Errors: ShapeError for other last axes. Source: Ba, Kiros and Hinton 2016.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+    ):
+        name = "LayerNorm: normalized_shape"
+        sizes = (
+            (normalized_shape,)
+            if isinstance(normalized_shape, int)
+            else listed(normalized_shape, name)
+        )
+        self.normalized_shape = tuple(whole(size, name, 1) for size in sizes)
+        self.axis = tuple(-1 - axis for axis in range(len(self.normalized_shape)))
+        self.eps = eps
+        self.weight, self.bias = _affine(self.normalized_shape, elementwise_affine)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        sizes = self.normalized_shape
+        x = tensor_input(x, self)
+        if x.shape[x.ndim - len(sizes) :] != sizes:
+            raise shape_error(
+                f"cannot apply LayerNorm({sizes}) to shape {x.shape}",
+                f"the last axes must be {sizes}",
+            )
+        y = x.layernorm(self.axis, self.eps)
+        return y if self.weight is None or self.bias is None else y * self.weight + self.bias
+
+
+class LayerNorm2d(LayerNorm):
+    """LayerNorm over the channels of images.
+
+    Shapes: (batch, channels, y, x), unchanged.
+    """
+
+    def __call__(self, x: Tensor) -> Tensor:
+        channels_last = tensor_input(x, self).permute(0, 2, 3, 1)
+        return super().__call__(channels_last).permute(0, 3, 1, 2)
+
+
+class RMSNorm:
+    """Division by the root of the mean square over the last axis, which float32 computes.
+
+    Shapes: (.., dim), unchanged. Initial values: weight 1. Source: Zhang and Sennrich 2019.
+    """
+
+    def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
+        self.eps = eps
+        self.weight, _ = _affine((whole(dim, "RMSNorm: dim", 1),), elementwise_affine)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        wide = tensor_input(x, self).float()
+        scale = (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+        y = (wide * scale).cast(x.dtype)
+        return y if self.weight is None else y * self.weight
+
+
+def _affine(shape: tuple[int, ...], is_there: bool) -> tuple[Tensor | None, Tensor | None]:
+    """Return a scale and a shift that change nothing; None, None for none."""
+    if not flag(is_there, "affine"):
+        return None, None
+    return Tensor.ones(*shape), Tensor.zeros(*shape)
+
+
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """Return `x` with a scale and a shift for each channel, the second axis."""
+    if weight is None or bias is None:
+        return x
+    column = (1, -1, *(1,) * (x.ndim - 2))
+    return x * weight.reshape(column) + bias.reshape(column)
+
+
+def _state(tensor: Tensor) -> Tensor:
+    """Return a tensor as state, which an optimiser leaves alone."""
+    tensor.requires_grad = False
+    return tensor
+
+
+def _check_channels(x: Tensor, channels: int, what: str) -> None:
+    if x.ndim < 2 or x.shape[1] != channels:
+        raise shape_error(
+            f"cannot apply {what} of {channels} channels to shape {x.shape}",
+            f"it must be (batch, {channels}, ..)",
+        )
