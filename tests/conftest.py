@@ -62,7 +62,7 @@ BROWSER = "tests/viz/browser/"
 LAB = BROWSER + "test_lab_", BROWSER + "models/"
 """Tests of one JupyterLab, by how their names begin: one process has them all, and begins early."""
 
-SHARED = BROWSER, "tests/test_project.py", "tests/test_words.py"
+SHARED = BROWSER, "tests/test_project.py"
 """Tests that share what is dear to start: Chromium (and the records of a folder), the installed
 wheel, the package's syntax trees."""
 

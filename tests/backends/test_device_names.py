@@ -39,13 +39,19 @@ NOT_A_DEVICE = {
 """What looks like the name of a device and is none."""
 
 
+def device_modules() -> list[Path]:
+    """Return the module of each device: of the folder `cuda`, `cuda_device.py`."""
+    paths = (ROOT / "workbench/backends").glob("*/*_device.py")
+    return [path for path in paths if path.stem == f"{path.parent.name}_device"]
+
+
 def test_no_device_is_named_outside_its_folder() -> None:
     """Whoever wants to know something of a device asks for a fact of it; that of host data has a
     constant."""
     package = ROOT / "workbench"
     folders = {HOST: package / "backends" / "native"}
-    for path in package.glob("backends/*/*_device.py"):
-        module = import_module(f"workbench.backends.{path.parent.name}.device")
+    for path in device_modules():
+        module = import_module(f"workbench.backends.{path.parent.name}.{path.stem}")
         for name in (module.DEVICE.name, *module.DEVICE.aliases):
             folders[name] = path.parent
     names = {
@@ -61,7 +67,7 @@ def test_no_device_is_named_outside_its_folder() -> None:
 
 def test_no_module_of_a_device_is_imported_outside_its_folder() -> None:
     """Devices are asked for in the registry. (Those of this processor share `backends/native/`.)"""
-    folders = [p.parent.name for p in (ROOT / "workbench/backends").glob("*/device.py")]
+    folders = [path.parent.name for path in device_modules()]
     imports = [
         f"{module} imports {target}"
         for module, source in package_modules().items()

@@ -1,10 +1,6 @@
 """A device of another machine: its kernels are compiled, predicted and emulated, never launched.
 
-A renderer without a runtime: a language in which kernels of any machine can be read.
-
-    register(Renderer("SHADER", Language("shader", ..), target, render))
-
-From then on the page has a tab for it, beside those of the devices.
+Sections: A device of another machine; A renderer without a runtime.
 """
 
 from __future__ import annotations
@@ -24,6 +20,9 @@ from workbench.base.errors import DeviceError, require
 from workbench.base.interrupts import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# A device of another machine.
 
 
 class Elsewhere(DeviceInfo):
@@ -153,6 +152,13 @@ class ElsewhereProgram:
         because = f"the {machine.machine} is not here"
         raise DeviceError(f"{machine.name} runs no kernels", because, machine.how_to_get)
 
+
+# --------------------------------------------------------------------------------------------------
+# A renderer without a runtime: a language in which kernels of any machine can be read.
+#
+#     register(Renderer("SHADER", Language("shader", ..), target, render))
+#
+# From then on the page has a tab for it, beside those of the devices.
 
 Render = Callable[[UOp, tuple[UOp, ...], Target, UOp | None], Source]
 

@@ -1,6 +1,6 @@
 """Memory-mapped files: pages are read when they are first touched.
 
-Files as memory: a Buffer reads and writes bytes of a file.
+Sections: Memory-mapped files; Files as memory.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from workbench.backends.memory import Buffer, Bytes, Loan, Memory
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError, file_error
 from workbench.base.interrupts import raised_after
+
+# --------------------------------------------------------------------------------------------------
+# Memory-mapped files.
 
 
 def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
@@ -51,6 +54,9 @@ def check_regular(path: Path) -> None:
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, and not a file")
 
+
+# --------------------------------------------------------------------------------------------------
+# Files as memory: a Buffer reads and writes bytes of a file.
 
 DISK = "DISK:"
 """How the name of a file as a device begins."""

@@ -1,10 +1,6 @@
-"""The memory of a device: the operations that Buffers need, and the pool of its blocks.
+"""Memory of a device, and buffers in it.
 
-Fresh memory is slow (a system clears each page on first touch, a driver takes its time), so
-blocks are used again. A block goes back to the pool when the last Buffer on it dies, and the last
-numpy view of it: a user may still have a `buffer.array`.
-
-Memory for kernels: a number of elements in the memory of a device.
+Sections: The memory of a device; Memory for kernels.
 """
 
 from __future__ import annotations
@@ -20,6 +16,13 @@ from workbench.base.dtypes import DType
 from workbench.base.errors import DeviceError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_lock, once, raised_after
+
+# --------------------------------------------------------------------------------------------------
+# The memory of a device: the operations that Buffers need, and the pool of its blocks.
+#
+# Fresh memory is slow (a system clears each page on first touch, a driver takes its time), so
+# blocks are used again. A block goes back to the pool when the last Buffer on it dies, and the last
+# numpy view of it: a user may still have a `buffer.array`.
 
 Bytes = NDArray[np.uint8]
 _CHECKED_BYTES = 16 << 20
@@ -257,6 +260,10 @@ def _mib(nbytes: int) -> str:
 
 
 Array = NDArray[Any]
+
+
+# --------------------------------------------------------------------------------------------------
+# Memory for kernels: a number of elements in the memory of a device.
 
 
 class Buffer(Unpicklable):

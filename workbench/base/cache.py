@@ -1,9 +1,6 @@
-"""The user's cache folder, which must be private: machine code in it is run unchecked.
+"""The user's cache folder, which must be private, and JSON files in it.
 
-JSON files in the user's cache folder: private, written atomically, validated when read.
-
-A caller that reads a file names its type. A file that is damaged, too large, or of another type is
-a warning; reading deletes nothing. A folder that others may write to is not used.
+Sections: The user's cache folder, which must be private; JSON files in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -21,6 +18,9 @@ from typing import Any, TypeVar
 
 from workbench.base.files import replace_file
 from workbench.base.typed import to_json, typed_json
+
+# --------------------------------------------------------------------------------------------------
+# The user's cache folder, which must be private: machine code in it is run unchecked.
 
 
 def cache_folder() -> Path:
@@ -75,6 +75,12 @@ def is_private(about: os.stat_result) -> bool:
     shared = stat.S_IWGRP | stat.S_IWOTH
     return about.st_uid == os.geteuid() and not about.st_mode & shared
 
+
+# --------------------------------------------------------------------------------------------------
+# JSON files in the user's cache folder: private, written atomically, validated when read.
+#
+# A caller that reads a file names its type. A file that is damaged, too large, or of another type
+# is a warning; reading deletes nothing. A folder that others may write to is not used.
 
 MOST_BYTES = 4 << 20
 """Most bytes of a file; a larger one is not ours."""

@@ -1,34 +1,7 @@
-"""Every error a user can meet, as one small tree.
+"""Every error a user can meet, as one small tree, and the words that they share.
 
-    WorkbenchError            what / because / try / where
-    +-- ShapeError            change the shapes, axes or slices (also a ValueError, RuntimeError)
-    |   +-- AxisError         name an axis or an index that exists     (also an IndexError)
-    +-- CopyError             let numpy copy the values                (also a ValueError)
-    +-- DTypeError            cast first                        (also a TypeError, RuntimeError)
-    +-- DeviceError           choose or install another device         (also a RuntimeError)
-    +-- KernelOptError        choose another opt or amount             (also a ValueError)
-    +-- FileError             another file: this one is not what it says   (also a ValueError)
-    |   +-- MissingFileError  a path where there is a file             (also a FileNotFoundError)
-    +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
-    +-- PlaceError            name a row that is there (also an IndexError, KeyError, TypeError)
-    +-- LevelError            name a state that a compilation has      (also a KeyError)
-    +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
-    +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
-    +-- JitError              call the captured function as it was     (also a RuntimeError)
-    +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
-    +-- RegisterError         register it otherwise                    (also a ValueError)
-    +-- ParseError            fix the text at the line named           (also a ValueError)
-    +-- EndlessRewrite        switch off one of the rules that undo each other
-    +-- CompileError          look at the stage named, and the state before it
-    |   +-- LanguageError     another dtype, or a device whose language has it
-    +-- DefectError           mend the kernel at the line named
-
-An error carries fields; its text is built only when printed.
-
-Plurals, lists and other short texts that every layer writes alike.
-
-Checks of the arguments of functions: an argument of the wrong type is refused before it fails
-inside.
+Sections: Every error a user can meet, as one small tree; Plurals, lists and other short texts
+that every layer writes alike; Checks of the arguments of functions.
 """
 
 from __future__ import annotations
@@ -37,6 +10,34 @@ import errno
 import os
 from collections.abc import Sequence
 from typing import Any, Self
+
+# --------------------------------------------------------------------------------------------------
+# Every error a user can meet, as one small tree.
+#
+#     WorkbenchError            what / because / try / where
+#     +-- ShapeError            change the shapes, axes or slices (also a ValueError, RuntimeError)
+#     |   +-- AxisError         name an axis or an index that exists     (also an IndexError)
+#     +-- CopyError             let numpy copy the values                (also a ValueError)
+#     +-- DTypeError            cast first                        (also a TypeError, RuntimeError)
+#     +-- DeviceError           choose or install another device         (also a RuntimeError)
+#     +-- KernelOptError        choose another opt or amount             (also a ValueError)
+#     +-- FileError             another file: this one is not what it says   (also a ValueError)
+#     |   +-- MissingFileError  a path where there is a file             (also a FileNotFoundError)
+#     +-- StateError            other keys, or a model of other shapes (also a ValueError, KeyError)
+#     +-- PlaceError            name a row that is there (also an IndexError, KeyError, TypeError)
+#     +-- LevelError            name a state that a compilation has      (also a KeyError)
+#     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
+#     +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
+#     +-- JitError              call the captured function as it was     (also a RuntimeError)
+#     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
+#     +-- RegisterError         register it otherwise                    (also a ValueError)
+#     +-- ParseError            fix the text at the line named           (also a ValueError)
+#     +-- EndlessRewrite        switch off one of the rules that undo each other
+#     +-- CompileError          look at the stage named, and the state before it
+#     |   +-- LanguageError     another dtype, or a device whose language has it
+#     +-- DefectError           mend the kernel at the line named
+#
+# An error carries fields; its text is built only when printed.
 
 
 class WorkbenchError(Exception):
@@ -191,6 +192,10 @@ class DefectError(WorkbenchError):
         self.line = lines[0] if lines else None
 
 
+# --------------------------------------------------------------------------------------------------
+# Plurals, lists and other short texts that every layer writes alike.
+
+
 def plural(count: int, word: str) -> str:
     """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
     if count == 1:
@@ -223,6 +228,11 @@ def type_name(kind: type) -> str:
     module = str(kind.__module__)
     is_plain = module.partition(".")[0] in ("builtins", "__main__", "workbench")
     return kind.__qualname__ if is_plain else f"{module}.{kind.__qualname__}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Checks of the arguments of functions: an argument of the wrong type is refused before it fails
+# inside.
 
 
 def require(value: object, kinds: type | tuple[type, ...], name: str, hint: str) -> Any:

@@ -1,6 +1,6 @@
 """Files that a user requests, written atomically: whole or not at all.
 
-Values that cannot be pickled: they refer to memory or code of one process.
+Sections: Files that a user requests, written atomically; Values that cannot be pickled.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from secrets import token_hex
 from typing import Any, NoReturn
 
 from workbench.base.errors import DeviceError, WorkbenchError, cut
+
+# --------------------------------------------------------------------------------------------------
+# Files that a user requests, written atomically.
 
 
 def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
@@ -117,6 +120,10 @@ def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
     elif isinstance(error, FileNotFoundError):
         hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
     return WorkbenchError(f"cannot write {cut(str(path), 300)}", because, cut(hint, 300))
+
+
+# --------------------------------------------------------------------------------------------------
+# Values that cannot be pickled: they refer to memory or code of one process.
 
 
 class Unpicklable:

@@ -3,7 +3,8 @@
 The distribution is called `tensor-workbench`; `workbench` is the name to import. On PyPI
 `workbench` is another project's package, so a hint names the packages themselves.
 
-Optional libraries: imported on first use, with an error that says how to install one.
+Sections: The installed distribution, and the commands that install its extras; Optional
+libraries.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from pathlib import Path
 from types import ModuleType
 
 from workbench.base.errors import WorkbenchError
+
+# --------------------------------------------------------------------------------------------------
+# The installed distribution, and the commands that install its extras.
 
 DISTRIBUTION = "tensor-workbench"
 
@@ -66,6 +70,10 @@ def _project() -> dict[str, dict[str, list[str]]]:
         "project"
     ]
     return project
+
+
+# --------------------------------------------------------------------------------------------------
+# Optional libraries: imported on first use, with an error that says how to install one.
 
 
 def library(name: str) -> ModuleType:

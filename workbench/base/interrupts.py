@@ -4,14 +4,7 @@ with Uninterrupted(): ...     a block that is whole
 @scope                        a function whose `with` blocks begin and end whole
 _ = [*raised_after()]         the last line of a finalizer, for Ctrl-C that came in it
 
-Forked processes: locks that are free in the child, and no fork in the middle of native code.
-
-A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
-child for ever, and its data may be inconsistent. So
-
-    LOCK = free_lock()           is free in the child: for what is whole between two steps of Python
-    with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
-    computed = once(function)    a cached property without a lock
+Sections: Ctrl-C, deferred until a write or a launch in progress is complete; Forked processes.
 """
 
 from __future__ import annotations
@@ -30,6 +23,9 @@ from types import FrameType, TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 from weakref import WeakSet
 
+# --------------------------------------------------------------------------------------------------
+# Ctrl-C, deferred until a write or a launch in progress is complete.
+
 # The functions of signal turn numbers into enums, which takes ten times as long.
 _handler_of: Any = _signal.getsignal
 _handle: Any = _signal.signal
@@ -37,6 +33,16 @@ _SIGINT = int(signal.SIGINT)
 
 
 P = ParamSpec("P")
+# --------------------------------------------------------------------------------------------------
+# Forked processes: locks that are free in the child, and no fork in the middle of native code.
+#
+# A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
+# child for ever, and its data may be inconsistent. So
+#
+#     LOCK = free_lock()           is free in the child: for data that is whole between two steps
+#     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
+#     computed = once(function)    a cached property without a lock
+
 T = TypeVar("T")
 
 

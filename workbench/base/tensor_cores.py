@@ -1,15 +1,6 @@
 """A tensor core as data: the tiles that one instruction multiplies, and their layouts.
 
-Layouts of a tensor core's tiles: the lane of a warp that holds each element.
-
-The lanes of a warp multiply an M x K tile by a K x N tile, and add an M x N tile: C += A @ B. Each
-lane holds a few elements of each tile, its fragment. In all of these layouts a bit of an element's
-row or column is a bit of the lane's number or of the element's number in the lane, so a layout is
-the list of these bits, and all else (index arithmetic, the emulator, pictures) follows from it:
-
-    Fragment("k1 k2 m0 m1 m2", "k0 m3 k3")
-    lane 6 = 0b00110: bit 1 is k2, bit 2 is m0;  element 3 = 0b011: bit 0 is k0, bit 1 is m3
-    so lane 6 holds, as its element 3, row 1 + 8 = 9 and column 1 + 4 = 5 of A
+Sections: Layouts of a tensor core's tiles; A tensor core as data.
 """
 
 from __future__ import annotations
@@ -18,6 +9,19 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from workbench.base.dtypes import DType
+
+# --------------------------------------------------------------------------------------------------
+# Layouts of a tensor core's tiles: the lane of a warp that holds each element.
+#
+# The lanes of a warp multiply an M x K tile by a K x N tile, and add an M x N tile: C += A @ B.
+# Each lane holds a few elements of each tile, its fragment. In all of these layouts a bit of an
+# element's row or column is a bit of the lane's number or of the element's number in the lane, so a
+# layout is the list of these bits, and all else (index arithmetic, the emulator, pictures) follows
+# from it:
+#
+#     Fragment("k1 k2 m0 m1 m2", "k0 m3 k3")
+#     lane 6 = 0b00110: bit 1 is k2, bit 2 is m0;  element 3 = 0b011: bit 0 is k0, bit 1 is m3
+#     so lane 6 holds, as its element 3, row 1 + 8 = 9 and column 1 + 4 = 5 of A
 
 ROWS = "m"
 COLUMNS = "n"
@@ -136,6 +140,10 @@ def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
     """Whether a fragment has the columns of the matrices whose `rows` lanes read: these are along
     the axis that its last lanes go along."""
     return rows.element[0] == fragment.lane.split()[-1][0]
+
+
+# --------------------------------------------------------------------------------------------------
+# A tensor core as data.
 
 
 class TensorCore(NamedTuple):

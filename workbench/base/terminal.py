@@ -4,11 +4,7 @@ Values print the same text everywhere; only an IPython prompt fits it to its win
 is too long goes on below, further in, so nothing is cut off. Where the output is not a terminal,
 the text is as it is: no colour, and no folding unless COLUMNS asks for it.
 
-Pictures of values of lower layers: a table from type to mimebundle.
-
-`viz` fills it; a class that inherits `Displayed` shows what the table says. So the compiler
-never imports viz, and without viz everything still prints as text. A prompt in a terminal gets
-the text alone, fitted to its window.
+Sections: Text for a terminal; Pictures of values of lower layers.
 """
 
 from __future__ import annotations
@@ -22,6 +18,9 @@ from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
 from types import ModuleType
 from typing import Any, NamedTuple
+
+# --------------------------------------------------------------------------------------------------
+# Text for a terminal.
 
 LEAST_WIDTH = 20
 OUT = 10
@@ -103,6 +102,13 @@ def _rich() -> ModuleType | None:
     except ImportError:
         return None
 
+
+# --------------------------------------------------------------------------------------------------
+# Pictures of values of lower layers: a table from type to mimebundle.
+#
+# `viz` fills it; a class that inherits `Displayed` shows what the table says. So the compiler never
+# imports viz, and without viz everything still prints as text. A prompt in a terminal gets the text
+# alone, fitted to its window.
 
 Bundle = dict[str, Any]
 

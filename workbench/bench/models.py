@@ -3,7 +3,7 @@
 A model is a function of a `Library` that returns its forward function and its layers. Three of them
 have goals; the others are what goes wrong more easily: odd sizes, strides, groups, one image.
 
-A step of training in each library: forward, backward and Adam.
+Sections: The models that are trained; A step of training in each library.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.bench.suite import Array
+
+# --------------------------------------------------------------------------------------------------
+# The models that are trained.
 
 Forward = Callable[[Any], Any]
 HEADS = 6
@@ -229,6 +232,9 @@ WIDE_MODELS: dict[str, Model] = {
 }
 """Those where a cliff is sooner found."""
 
+
+# --------------------------------------------------------------------------------------------------
+# A step of training in each library: forward, backward and Adam.
 
 Step = Callable[[], float]
 """Takes a step, and returns its loss when it is done."""

@@ -9,14 +9,8 @@ What is timed is a call from inputs to a new result in memory: of a TinyJit for 
 tinygrad, of the compiled function for jax and torch.compile. A column of its own tells what
 workbench's kernels take without the call.
 
-Programs in fresh processes with an empty cache: the time to a first result.
-
-As after an install, their bytecode is kept.
-
-A process for each library, and the questions it answers.
-
-What a library prints goes to stderr. A library that crashes or hangs loses only its own
-measurements.
+Sections: The libraries that are timed; Programs in fresh processes with an empty cache; A
+process for each library, and the questions it answers.
 """
 
 from __future__ import annotations
@@ -42,6 +36,9 @@ from workbench.base.function_process import FunctionFailed, FunctionProcess, Fun
 from workbench.base.installation import version
 from workbench.bench.suite import ENTRIES, Array, Arrays, Entry
 from workbench.measure.timing import measure
+
+# --------------------------------------------------------------------------------------------------
+# The libraries that are timed.
 
 Run = Callable[[], object]
 Prepared = tuple[Run, Callable[[], Array]]
@@ -179,6 +176,11 @@ PEERS: dict[str, Peer] = {
 """The libraries that workbench is compared with, in the order of the table's columns."""
 
 
+# --------------------------------------------------------------------------------------------------
+# Programs in fresh processes with an empty cache: the time to a first result.
+#
+# As after an install, their bytecode is kept.
+
 TIMEOUT_S = 120
 _PROGRAM = """
 import json, os, sys, time
@@ -238,6 +240,12 @@ class Processes:
         times: list[float] = json.loads(process.stdout)
         return times
 
+
+# --------------------------------------------------------------------------------------------------
+# A process for each library, and the questions it answers.
+#
+# What a library prints goes to stderr. A library that crashes or hangs loses only its own
+# measurements.
 
 ANSWER_WITHIN_S = 180.0
 P = ParamSpec("P")

@@ -7,9 +7,8 @@
 
 Units: seconds, GFLOP/s, bytes. The n-th samples of a row's libraries were taken in one round.
 
-The full benchmark as text: a line per row, the means, the budgets.
-
-The ratios of a Report as an SVG of our own: a dot per library and row, on a log scale.
+Sections: The report of the full benchmark, as values that go to JSON and back; The full
+benchmark as text; The ratios of a Report as an SVG of our own.
 """
 
 from __future__ import annotations
@@ -29,6 +28,9 @@ from workbench.bench.quick import Latency
 from workbench.bench.suite import ENTRIES
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Samples
+
+# --------------------------------------------------------------------------------------------------
+# The report of the full benchmark, as values that go to JSON and back.
 
 SCHEMA = 2
 OURS = "workbench"
@@ -200,6 +202,9 @@ def _processor() -> str:
     return str(binding.get_host_cpu_name())
 
 
+# --------------------------------------------------------------------------------------------------
+# The full benchmark as text: a line per row, the means, the budgets.
+
 # widths of columns, in characters
 NAME = 22
 OWN = 18
@@ -331,6 +336,9 @@ def latency(line: Latency, is_busy: bool) -> str:
 def _figure(value: float, unit: str) -> str:
     return f"{value:.2f} x" if unit == "x" else seconds_text(value)
 
+
+# --------------------------------------------------------------------------------------------------
+# The ratios of a Report as an SVG of our own: a dot per library and row, on a log scale.
 
 # margins, and the height of a row, in pixels
 LEFT = 190

@@ -3,7 +3,7 @@
 Workbench and tinygrad share a form, because their Tensors have the same methods; numpy and
 jax.numpy share another. All answers are compared with numpy's in float64.
 
-Checks of a library's answer.
+Sections: The benchmark set; Checks of a library's answer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import numpy as np
 from workbench.ir.meaning.closeness import STEPS, errors, limit_of
 
 Array = np.ndarray[Any, Any]
+# --------------------------------------------------------------------------------------------------
+# The benchmark set.
+
 Arrays = tuple[Array, ...]
 ROOT_2_BY_PI = math.sqrt(2 / math.pi)
 
@@ -301,6 +304,10 @@ ENTRIES: tuple[Entry, ...] = (
         flops=lambda heads, n, width: 4 * heads * n * n * width,
     ),
 )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------
+# Checks of a library's answer.
 
 
 def fault(answer: Array, expected: Array, steps: int = STEPS) -> str | None:

@@ -1,11 +1,7 @@
-"""Steps of training in all libraries, in turn, in one run.
+"""The benchmark of training: steps in all libraries in turn, their memory, and the report.
 
-The memory of steps of training: what tensors hold, without the code of the libraries.
-
-Ours is what the device's pool has given out, and what the plan of a replay predicts. torch's is the
-sum of all that its profiler saw allocated and freed.
-
-Steps of training as text: a line for each model and library, the means and the goals.
+Sections: The memory of steps of training; Steps of training in all libraries, in turn, in one
+run; Steps of training as text.
 """
 
 from __future__ import annotations
@@ -32,6 +28,12 @@ from workbench.bench.report import geometric_mean
 from workbench.execution import replay
 from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.measure.timing import in_turn
+
+# --------------------------------------------------------------------------------------------------
+# The memory of steps of training: what tensors hold, without the code of the libraries.
+#
+# Ours is what the device's pool has given out, and what the plan of a replay predicts. torch's is
+# the sum of all that its profiler saw allocated and freed.
 
 STEPS = 5
 """Two that are planned anew, and replays."""
@@ -118,6 +120,9 @@ def _peak(pool: BufferPool, step: Step) -> int:
         step()
     return most
 
+
+# --------------------------------------------------------------------------------------------------
+# Steps of training in all libraries, in turn, in one run.
 
 TRAINERS = ("torch", "torch.compile", "tinygrad")
 """The libraries beside ours, by their names in `PEERS`."""
@@ -298,6 +303,9 @@ def _trained(library: str, model: str) -> tuple[Callable[[], float], dict[str, A
     losses = [step() for _ in range(WARM)]
     return step, {"first_s": first_s, "loss": losses[1], "kernels": kernels()}
 
+
+# --------------------------------------------------------------------------------------------------
+# Steps of training as text: a line for each model and library, the means and the goals.
 
 TORCH = "torch"
 TINYGRAD = "tinygrad"

@@ -1,13 +1,10 @@
 """The verdict on a kernel's answer, and the tolerance of an element.
 
 The answer is compared with a `Reference`: the meaning of the user's expression
-(`check/meanings.py`), or the kernel before its opts (`check/answer.py`).
+(`check/meanings.py`), or the kernel before its opts (the last section).
 
-The reference of an answer: right values of some elements, or all, of a kernel's outputs.
-
-A kernel that comes without an expression is compared with itself before its opts: up to 2**24
-lane-steps the whole kernel is interpreted, in float64; of a larger one output positions are sampled
-with a fixed seed.
+Sections: The reference of an answer; The verdict on a kernel's answer, and the tolerance of an
+element.
 """
 
 from __future__ import annotations
@@ -36,6 +33,13 @@ from workbench.ir.nest.loops import statements
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The reference of an answer: right values of some elements, or all, of a kernel's outputs.
+#
+# A kernel that comes without an expression is compared with itself before its opts: up to 2**24
+# lane-steps the whole kernel is interpreted, in float64; of a larger one output positions are
+# sampled with a fixed seed.
 
 FULL_STEPS = 1 << 24
 SAMPLES = 32
@@ -181,6 +185,10 @@ def _marked(kernel: UOp) -> UOp:
         one = UOp.const(store.value.dtype.scalar, 1)
         changes[store] = construct.store(store.place, one)
     return kernel.substitute(changes)
+
+
+# --------------------------------------------------------------------------------------------------
+# The verdict on a kernel's answer, and the tolerance of an element.
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,7 +6,8 @@ bytes that the loops load into each cache), and speeds measured once on this mac
 long as the slowest part; a processor overlaps the others, but not completely. Source of the idea:
 the roofline of Williams, Waterman and Patterson, with a roof for each level.
 
-The cost of one run of a kernel by a model: the base class of processors and GPUs.
+Sections: The cost of one run of a kernel by a model; The cost of a kernel by its loop nest,
+before it runs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import PAGE_BYTES, Speeds
 from workbench.measure.timing import bytes_text, number_text
 from workbench.pipeline import Stages, stages
+
+# --------------------------------------------------------------------------------------------------
+# The cost of one run of a kernel by a model: the base class of processors and GPUs.
 
 REST = 0.15
 """Share of the time of the other parts that is added to the slowest one: parts overlap, but not
@@ -107,6 +111,9 @@ class RunCost(Printed, ABC):
     def notes(self) -> list[str]:
         """Return what else is known of the run, a line each."""
 
+
+# --------------------------------------------------------------------------------------------------
+# The cost of a kernel by its loop nest, before it runs.
 
 KEPT_KERNELS = 64
 """Linear programs that are memoised, the last ones."""

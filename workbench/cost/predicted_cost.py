@@ -1,7 +1,7 @@
 """The predicted cost of a kernel on any machine: this one by its measured speeds, others by their
 published figures.
 
-The predicted speed-up of an opt: the factor, and the reason.
+Sections: The predicted cost of a kernel on any machine; The predicted speed-up of an opt.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.speeds import Rate, Speeds
 from workbench.measure.timing import bytes_text
+
+# --------------------------------------------------------------------------------------------------
+# The predicted cost of a kernel on any machine.
 
 KEPT_COSTS = 512
 """Costs that are memoised, the last ones: a page asks for those of the same kernels again."""
@@ -111,6 +114,9 @@ def published_speeds(hardware: Hardware, target: Target) -> Speeds:
         cycle_s=1 / clock, each_s=each,
     )  # fmt: skip
 
+
+# --------------------------------------------------------------------------------------------------
+# The predicted speed-up of an opt: the factor, and the reason.
 
 SAME = 0.02
 """A smaller relative difference counts as none."""

@@ -1,11 +1,7 @@
 """Counts of the accesses of a program, and what makes one of them cost more than it has to.
 
-Asynchronous copies in progress: the cells of shared memory that they may still fill.
-
-A work-item's copies since it last waited are a batch. A BARRIER with a count ends the batch, and
-waits until all batches of each work-item are complete but that number of the last ones; a BARRIER
-without a count waits for no copy. Source: NVIDIA, PTX ISA 8.5, cp.async.commit_group and
-cp.async.wait_group.
+Sections: Counts of the accesses of a program, and what makes one of them cost more than it has
+to; Asynchronous copies in progress.
 """
 
 from __future__ import annotations
@@ -26,6 +22,9 @@ from workbench.ir.nest.transactions import (
     sectors,
     words_at_once,
 )
+
+# --------------------------------------------------------------------------------------------------
+# Counts of the accesses of a program, and what makes one of them cost more than it has to.
 
 
 @dataclass(frozen=True)
@@ -128,6 +127,15 @@ def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
     words = max(banks, key=len)
     one, other = (np.argwhere((word == w) & active)[0][0] for w in words[:2])
     return int(one), int(other)
+
+
+# --------------------------------------------------------------------------------------------------
+# Asynchronous copies in progress: the cells of shared memory that they may still fill.
+#
+# A work-item's copies since it last waited are a batch. A BARRIER with a count ends the batch, and
+# waits until all batches of each work-item are complete but that number of the last ones; a BARRIER
+# without a count waits for no copy. Source: NVIDIA, PTX ISA 8.5, cp.async.commit_group and
+# cp.async.wait_group.
 
 
 @dataclass(frozen=True)

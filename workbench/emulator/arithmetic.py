@@ -1,11 +1,8 @@
 """Arithmetic of a linear program, for all work-items at once, and the values that depend on
 unwritten memory.
 
-Low-precision floats of a program: the values and memories that hold them.
-
-Of a float that a device does not convert itself, lowering leaves the bits, unsigned integers in
-registers and memory. What the arguments of the program hold, and what tensor cores take, says which
-of them are bits of which dtype; they stay so as far as values are loaded, stored, and put together.
+Sections: Arithmetic of a linear program, for all work-items at once, and the values that depend
+on unwritten memory; Low-precision floats of a program.
 """
 
 from __future__ import annotations
@@ -24,6 +21,10 @@ from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+# --------------------------------------------------------------------------------------------------
+# Arithmetic of a linear program, for all work-items at once, and the values that depend on
+# unwritten memory.
+
 _ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
     op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
 }
@@ -141,6 +142,14 @@ def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
         value = np.asarray(value)[..., None]
     return np.broadcast_to(value, shape)
 
+
+# --------------------------------------------------------------------------------------------------
+# Low-precision floats of a program: the values and memories that hold them.
+#
+# Of a float that a device does not convert itself, lowering leaves the bits, unsigned integers in
+# registers and memory. What the arguments of the program hold, and what tensor cores take, says
+# which of them are bits of which dtype; they stay so as far as values are loaded, stored, and put
+# together.
 
 _TOGETHER = frozenset({Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET})
 """Ops that give elements of their sources as they are."""

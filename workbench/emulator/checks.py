@@ -1,14 +1,9 @@
-"""Edited programs: the text of a linear program, or its steps.
+"""Checks of a program on the emulator: edited programs, limits of the device, wrong outputs,
+inefficiencies, and the predicted duration.
 
-The predicted duration of an emulation: the number of executions of each step.
-
-The remedy for a refused edit of a program: the edit undone.
-
-Inefficiencies of a run: uncoalesced accesses, bank conflicts, divergent branches.
-
-The limits of a device, checked before an edited program runs.
-
-Wrong outputs of a run: the first wrong element of each, and its last writer.
+Sections: Edited programs; The predicted duration of an emulation; The remedy for a refused edit
+of a program; Inefficiencies of a run; The limits of a device, checked before an edited program
+runs; Wrong outputs of a run.
 """
 
 from __future__ import annotations
@@ -40,6 +35,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import brief, to_text
 from workbench.ir.verify.linear import verify_linear
+
+# --------------------------------------------------------------------------------------------------
+# Edited programs: the text of a linear program, or its steps.
 
 Params = tuple[tuple[DType, int], ...]
 NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
@@ -132,6 +130,9 @@ def _type_of(param: UOp) -> str:
     return f"{param.dtype.scalar}[{param.length}]"
 
 
+# --------------------------------------------------------------------------------------------------
+# The predicted duration of an emulation: the number of executions of each step.
+
 STEP_S = 2e-5
 """Seconds of a step of the program for all work-items that run together, however few."""
 LANE_S = 2e-8
@@ -181,6 +182,9 @@ def rounds_at_once(linear: Sequence[UOp], items: int) -> Mapping[int, int]:
         at_once |= {p: rounds for p in steps if linear[p] not in plan.by_round}
     return at_once
 
+
+# --------------------------------------------------------------------------------------------------
+# The remedy for a refused edit of a program: the edit undone.
 
 _MOST_CHARACTERS = 200
 
@@ -232,6 +236,10 @@ def _undone(before: Sequence[str], lines: Sequence[str], line: int | None) -> st
     return f"{hint} (the first of {len(edits)} edits)" if is_one_of_many else hint
 
 
+# --------------------------------------------------------------------------------------------------
+# Inefficiencies of a run: uncoalesced accesses, bank conflicts, divergent branches.
+
+
 def inefficiencies(machine: Machine) -> tuple[Inefficiency, ...]:
     """Return them, the one of most transactions first."""
     listed = [*_of_accesses(machine), *_of_branches(machine)]
@@ -273,6 +281,9 @@ def _of_branches(machine: Machine) -> Iterator[Inefficiency]:
             pair, total = (one, other), (branch.warps, branch.least)
             yield Inefficiency("divergent branch", "", (), pair, position, *total, words)
 
+
+# --------------------------------------------------------------------------------------------------
+# The limits of a device, checked before an edited program runs.
 
 MOST_S = 120.0
 """Seconds of a run on request."""
@@ -348,6 +359,10 @@ def _problems(
 
 
 Array = np.ndarray[Any, Any]
+
+
+# --------------------------------------------------------------------------------------------------
+# Wrong outputs of a run: the first wrong element of each, and its last writer.
 
 
 def find_wrong_values(machine: Machine, expected: Mapping[int, Array]) -> None:

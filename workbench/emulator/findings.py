@@ -1,8 +1,7 @@
 """Findings: the errors of a program of work-items, each with work-items, place and remedy.
 
-The list of findings while the emulator runs: one for each pair of places, in words.
-
-Numbers of groups and work-items: one among all, or those along x, y and z.
+Sections: Findings; Numbers of groups and work-items; The list of findings while the emulator
+runs.
 """
 
 from __future__ import annotations
@@ -15,6 +14,9 @@ from workbench.backends.program.launch import LaunchShape
 from workbench.base.errors import plural
 from workbench.emulator.accesses import UnfinishedCopy
 from workbench.emulator.cells import Conflict
+
+# --------------------------------------------------------------------------------------------------
+# Findings.
 
 Kind = Literal[
     "race",
@@ -79,6 +81,10 @@ class Finding:
         return f"{self.kind}: {self.words}"
 
 
+# --------------------------------------------------------------------------------------------------
+# Numbers of groups and work-items: one among all, or those along x, y and z.
+
+
 def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
     """Return a number as numbers along x, y and z; the last of `sizes` is that of x."""
     parts = []
@@ -96,6 +102,9 @@ def among_all(x_y_z: Sequence[int], sizes: Sequence[int]) -> int:
         number = number * size + place
     return number
 
+
+# --------------------------------------------------------------------------------------------------
+# The list of findings while the emulator runs: one for each pair of places, in words.
 
 MOST_FINDINGS = 20
 

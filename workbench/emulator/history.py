@@ -3,7 +3,8 @@
 history = emulate(kernel, history=True).history
 print(history[41])
 
-The recorder of a work-group's history while a machine runs it.
+Sections: The history of one work-group, line by line, from which any step can be restored; The
+recorder of a work-group's history while a machine runs it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine, program_lines
 
 Array = Any  # numpy arrays of any dtype
+# --------------------------------------------------------------------------------------------------
+# The history of one work-group, line by line, from which any step can be restored.
+
 NOBODY = -1
 Space = Literal["global", "shared", "private"]
 
@@ -247,6 +251,9 @@ def space_of(memory: UOp) -> Space:
         return "global"
     return "shared" if memory.space == "shared" else "private"
 
+
+# --------------------------------------------------------------------------------------------------
+# The recorder of a work-group's history while a machine runs it.
 
 NOTHING: Mapping[int, DType] = {}
 MOST_BYTES = 64 << 20

@@ -10,7 +10,8 @@ counted as if each round were groups of its own, which costs the same.
 What would be found (unwritten memory, a race, an index outside) depends on the order of
 rounds: where anything is, the loop runs step by step, as it does for those who watch.
 
-The ends of the blocks of a linear program.
+Sections: All iterations of a loop at once, where they are independent; The ends of the blocks of
+a linear program.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+# --------------------------------------------------------------------------------------------------
+# All iterations of a loop at once, where they are independent.
+
 MOST_ELEMENTS = 1 << 14
 """Elements of a value that has several rounds: more are slower, since no cache holds them."""
 LEAST_ROUNDS = 4
@@ -297,6 +301,10 @@ class Rounds:
             memory.write(position, place, lanes, None)
         else:
             memory.read(position, place, lanes.backwards(self.count))
+
+
+# --------------------------------------------------------------------------------------------------
+# The ends of the blocks of a linear program.
 
 
 def ends_of(linear: Sequence[UOp]) -> dict[int, int]:

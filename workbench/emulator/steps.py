@@ -1,6 +1,6 @@
 """A step of a work-group: active work-items, accesses, the values of a work-item, and memory.
 
-The trace of a kernel's run on the emulator.
+Sections: A step of a work-group; The trace of a kernel's run on the emulator.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from workbench.ir.nest.accesses import name_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import ProgramLine, program_lines
+
+# --------------------------------------------------------------------------------------------------
+# A step of a work-group.
 
 LANES = 32
 """Work-items that are pictures in a row."""
@@ -203,6 +206,9 @@ def _value(value: Any) -> str:
         return "(" + ", ".join(_value(part) for part in array) + ")"
     return f"{float(array):.5g}" if array.dtype.kind == "f" else str(array)
 
+
+# --------------------------------------------------------------------------------------------------
+# The trace of a kernel's run on the emulator.
 
 SPACES = "global", "shared"
 """Where memory is whose accesses are counted."""

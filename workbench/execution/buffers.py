@@ -1,6 +1,6 @@
 """The memory of BUFFER nodes, which lives as long as the node.
 
-Pieces of memory: values whose elements are neighbours in a BUFFER, which need no kernel.
+Sections: The memory of BUFFER nodes, which lives as long as the node; Pieces of memory.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 
 Array = np.ndarray[Any, Any]
+
+# --------------------------------------------------------------------------------------------------
+# The memory of BUFFER nodes, which lives as long as the node.
 
 _memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
@@ -231,6 +234,10 @@ def overwritten(node: UOp) -> WorkbenchError:
         "a newer one was written over it, by assign or an operator like +=",
         ".clone() of the tensor before, or explore it again",
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Pieces of memory: values whose elements are neighbours in a BUFFER, which need no kernel.
 
 
 def in_place(node: UOp) -> UOp:

@@ -1,11 +1,6 @@
 """The capture of a block of code: the items that it ran, for a replay, and its outputs.
 
-Placement of a new version of memory: over the old one, or in memory of its own.
-
-The kernel that computes it may write in place if nothing reads the old version afterwards, and it
-reads each element before it writes it, at the same index. Kernels that read the old version run
-first: where they depend on the new one, there is a cycle, and the new version gets other memory. A
-value is never wrong, it only costs a buffer more. Source of the idea: buffer donation in XLA.
+Sections: The capture of a block of code; Placement of a new version of memory.
 """
 
 from __future__ import annotations
@@ -19,6 +14,9 @@ from workbench.base.interrupts import scope
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.in_place import narrowed, reads_where_it_writes
 from workbench.ir.schedule.plan import ScheduleItem
+
+# --------------------------------------------------------------------------------------------------
+# The capture of a block of code.
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
@@ -115,6 +113,15 @@ def note_to_others(nodes: Iterable[UOp]) -> None:
         for others in [*_watches.values()]:
             if others is not own:
                 others.update(nodes)
+
+
+# --------------------------------------------------------------------------------------------------
+# Placement of a new version of memory: over the old one, or in memory of its own.
+#
+# The kernel that computes it may write in place if nothing reads the old version afterwards, and it
+# reads each element before it writes it, at the same index. Kernels that read the old version run
+# first: where they depend on the new one, there is a cycle, and the new version gets other memory.
+# A value is never wrong, it only costs a buffer more. Source of the idea: buffer donation in XLA.
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ dies with it, where the kernel reads each element of that one only at the index 
 places are packed, each into the smallest gap. Source of the idea: the memory planners of XLA and
 TVM.
 
-Computed values: the memory of each, by its expression.
+Sections: The memory plan of a schedule; Computed values.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.in_place import reads_where_it_writes
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import base
+
+# --------------------------------------------------------------------------------------------------
+# The memory plan of a schedule.
 
 EXCESS = 1 / 16
 """Part by which the peak of a block may exceed that of values apart: what these free is of many
@@ -307,6 +310,9 @@ def _usage(
 def _nbytes(buffer: UOp) -> int:
     return buffer.size * buffer.dtype.itemsize
 
+
+# --------------------------------------------------------------------------------------------------
+# Computed values: the memory of each, by its expression.
 
 _SAME_VALUES = frozenset(
     {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.EXPAND, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH}

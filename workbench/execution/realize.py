@@ -1,6 +1,6 @@
 """Running schedules: the outputs are planned, and their items run in order.
 
-Later readers of memory: graphs, and values that are registered as a Reader.
+Sections: Later readers of memory; Running schedules.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import Tuner, build
 
+# --------------------------------------------------------------------------------------------------
+# Later readers of memory: graphs, and values that are registered as a Reader.
+
 
 class Reader(Protocol):
     """A value that reads BUFFERs at any later time."""
@@ -80,6 +83,9 @@ def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
     read.update(b for reader in [*_readers] for b in reader.buffers_read())
     return read
 
+
+# --------------------------------------------------------------------------------------------------
+# Running schedules.
 
 running = free_rlock()
 """One thread at a time computes tensors, from the look at what is computed and read to the note of

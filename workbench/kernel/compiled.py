@@ -1,8 +1,6 @@
 """Compiled: a kernel compiled for a device, with the record of its passes.
 
-The registers of a work-item, as a compiler of the machine reports them: for predictions and the
-page.
-
+Sections: Compiled; The registers of a work-item, as a compiler of the machine reports them;
 Checking the plain arguments of a Kernel's methods.
 """
 
@@ -27,6 +25,9 @@ from workbench.ir.nest.estimates import Counts, Estimates, count
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.pipeline import Recorded, Stages, build
+
+# --------------------------------------------------------------------------------------------------
+# Compiled.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,6 +103,10 @@ def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
     return Compiled(device, stages, passes, estimates, counts)
 
 
+# --------------------------------------------------------------------------------------------------
+# The registers of a work-item, as a compiler of the machine reports them: for predictions and the
+# page.
+
 KEPT_KERNELS = 512
 """Kernels whose registers are memoised, the last ones."""
 
@@ -121,6 +126,10 @@ def _registers(kernel: UOp, device: str, rules: RulesInForce) -> int | None:
         code = getattr(build(kernel, device).program, "machine_code", None)
         return None if code is None else code.use.registers
     return None
+
+
+# --------------------------------------------------------------------------------------------------
+# Checking the plain arguments of a Kernel's methods.
 
 
 def seed(value: object) -> int:

@@ -1,7 +1,7 @@
 """The performance of a kernel: its cost by its loop nest, and its time, alone and beside others.
 `Kernel`'s methods call these functions.
 
-Two variants of a kernel side by side: opts, counts, source, answers and, on request, times.
+Sections: The performance of a kernel; Two variants of a kernel side by side.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Calibration, Timing, calibration, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
 from workbench.measure.speeds import Speeds, beaten, speeds
+
+# --------------------------------------------------------------------------------------------------
+# The performance of a kernel.
 
 Run = Callable[[], object]
 
@@ -139,6 +142,9 @@ def _comparison(kernel: RunnableKernel) -> str:
     run = f"lambda {arrays}: f({', '.join(names)})" if names else "lambda: f()"
     return f'k.compare_times({{"auto": k.optimized(), "numpy": {run}}})'
 
+
+# --------------------------------------------------------------------------------------------------
+# Two variants of a kernel side by side: opts, counts, source, answers and, on request, times.
 
 MOST_LINES = 40
 """Most lines of difference that are printed."""

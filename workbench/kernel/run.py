@@ -1,10 +1,8 @@
 """A run of a schedule without effect on its tensors: the producers run first, on the same device,
 in memory of their own.
 
-The check of a kernel: the run that it needs, and the verdict on the outputs.
-
-Results of a user's function that are not computed yet, whose measured time would be that of
-building a graph.
+Sections: A run of a schedule without effect on its tensors; The check of a kernel; Results of a
+user's function that are not computed yet, whose measured time would be that of building a graph.
 """
 
 from __future__ import annotations
@@ -32,6 +30,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.pipeline import Tuner, build
+
+# --------------------------------------------------------------------------------------------------
+# A run of a schedule without effect on its tensors.
 
 NO_ARRAYS: Mapping[UOp, Array] = MappingProxyType({})
 IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
@@ -212,6 +213,10 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
     return generator.integers(low, 9, size).astype(dtype.numpy)
 
 
+# --------------------------------------------------------------------------------------------------
+# The check of a kernel: the run that it needs, and the verdict on the outputs.
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRun:
     """The `buffers` that a kernel runs on, by slot, the `reference` of its outputs, and the
@@ -237,6 +242,10 @@ def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
         for slot, b in enumerate(buffers)
     ]
 
+
+# --------------------------------------------------------------------------------------------------
+# Results of a user's function that are not computed yet, whose measured time would be that of
+# building a graph.
 
 MOST_DEPTH = 8
 """Containers in containers that are looked into."""

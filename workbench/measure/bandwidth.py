@@ -3,10 +3,8 @@
 Vector loads (and stores) walk a working set again and again, so that after the first time it lies
 in the smallest cache that it fits. Source of the idea: McCalpin's STREAM.
 
-Cold caches: the time of a kernel whose data are in no cache.
-
-The cores together copy one half of a large buffer to the other, which evicts all other data from
-their caches.
+Sections: This machine's bandwidth of reading and of copying, for each cache and for memory; Cold
+caches.
 """
 
 from __future__ import annotations
@@ -27,6 +25,9 @@ from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Caches
 from workbench.measure.timing import Run, Samples, measure, rounds, seconds_of
+
+# --------------------------------------------------------------------------------------------------
+# This machine's bandwidth of reading and of copying, for each cache and for memory.
 
 _UNROLLED = 8
 """Vectors per step: enough loads in flight, and few enough registers."""
@@ -165,6 +166,12 @@ def _each(lines: str, vector: int) -> str:
 
 LEAST = 64 << 20
 """Fewest bytes that are copied; if possible, twice the size of the largest cache."""
+# --------------------------------------------------------------------------------------------------
+# Cold caches: the time of a kernel whose data are in no cache.
+#
+# The cores together copy one half of a large buffer to the other, which evicts all other data from
+# their caches.
+
 MOST = 256 << 20
 """Most bytes that are copied."""
 ROUNDS = 5

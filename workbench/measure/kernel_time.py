@@ -1,12 +1,6 @@
 """The time of a kernel, its spread, and its share of this machine's peak.
 
-Calibration: a loop of known length beside each sample shows how busy the machine is.
-
-The loop adds whole numbers in registers, so its time at rest is known from `speeds`: what it takes
-longer is time that the cores gave to others, or ran slower. It runs for about as long as the sample
-before it, in as few launches: a long sample is interrupted more often than a short one, and threads
-that wait for each other at many ends lose more than those of one launch. A neighbour that only
-fills the caches is not seen.
+Sections: Calibration; The time of a kernel, its spread, and its share of this machine's peak.
 """
 
 from __future__ import annotations
@@ -25,6 +19,15 @@ from workbench.measure.bandwidth import measure_cold
 from workbench.measure.peak import run_cycles
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import number_text, percent_text
+
+# --------------------------------------------------------------------------------------------------
+# Calibration: a loop of known length beside each sample shows how busy the machine is.
+#
+# The loop adds whole numbers in registers, so its time at rest is known from `speeds`: what it
+# takes longer is time that the cores gave to others, or ran slower. It runs for about as long as
+# the sample before it, in as few launches: a long sample is interrupted more often than a short
+# one, and threads that wait for each other at many ends lose more than those of one launch. A
+# neighbour that only fills the caches is not seen.
 
 STEPS = (20_000, 200_000, 2_000_000)
 """Steps of the loops, which take about 0.1, 1 and 10 milliseconds; the last is a sample's most."""
@@ -93,6 +96,10 @@ def doubts(busy: float | None, samples_s: Sequence[float]) -> list[str]:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The time of a kernel, its spread, and its share of this machine's peak.
 
 
 @dataclass(frozen=True, slots=True, repr=False)

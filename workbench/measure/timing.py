@@ -1,6 +1,6 @@
 """Reliable timing: repeated, batched when short, in turns when compared.
 
-Numbers with their units, as text.
+Sections: Reliable timing; Numbers with their units, as text.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from itertools import count
 from typing import TypeVar
 
 from workbench.base.interrupts import scope
+
+# --------------------------------------------------------------------------------------------------
+# Reliable timing.
 
 Run = Callable[[], object]
 T = TypeVar("T")
@@ -187,6 +190,9 @@ def no_garbage_collection() -> Generator[None, None, None]:
         if was_on:
             gc.enable()
 
+
+# --------------------------------------------------------------------------------------------------
+# Numbers with their units, as text.
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 

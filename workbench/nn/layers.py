@@ -1,10 +1,7 @@
-"""Layers of one matrix product: Linear, Embedding, LSTMCell.
+"""Layers: Linear, Embedding, LSTMCell, convolutions and normalisations.
 
-Checks of the inputs of layers.
-
-Convolution layers.
-
-Normalisation layers: mean 0 and variance 1 over some axes, then a scale and a shift.
+Sections: Checks of the inputs of layers; Layers of one matrix product; Convolution layers;
+Normalisation layers.
 """
 
 from __future__ import annotations
@@ -20,6 +17,9 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.operands.arguments import dtype_error, flag, listed, shape_error, short, whole
 from workbench.tensor.tensor import Tensor
 
+# --------------------------------------------------------------------------------------------------
+# Checks of the inputs of layers.
+
 
 def tensor_input(value: object, layer: object) -> Tensor:
     """Return the input of a layer. Errors: DTypeError for a value that is not a tensor."""
@@ -31,6 +31,10 @@ def tensor_input(value: object, layer: object) -> Tensor:
         f"the input of a layer must be a tensor, and this is {kind}",
         "Tensor(x)",
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Layers of one matrix product: Linear, Embedding, LSTMCell.
 
 
 class Linear:
@@ -124,6 +128,9 @@ class LSTMCell:
         cell = forget.sigmoid() * hc[1] + enter.sigmoid() * value.tanh()
         return leave.sigmoid() * cell.tanh(), cell
 
+
+# --------------------------------------------------------------------------------------------------
+# Convolution layers.
 
 Sizes = int | Sequence[int]
 
@@ -275,6 +282,10 @@ def _sizes(value: Sizes, count: int, name: str) -> Shape:
     if isinstance(value, int | np.integer):
         return (whole(value, name, 1),) * count
     return tuple(whole(item, name, 1) for item in listed(value, name))
+
+
+# --------------------------------------------------------------------------------------------------
+# Normalisation layers: mean 0 and variance 1 over some axes, then a scale and a shift.
 
 
 class BatchNorm:

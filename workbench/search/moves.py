@@ -3,13 +3,8 @@
 Opts to add come in an order that tries each kind and axis early: one of each in turn, medium
 amounts before small and large ones.
 
-The values of a search: how candidates are measured, and the result of each.
-
-The ranking of candidates by a model, for machines on which they cannot run.
-
-The numbers are those that the page predicts with; they have no noise, and nobody compares answers.
-Candidates that may be the best are compiled, where a compiler for the machine is here: it says how
-many registers they take, which is estimated for all others.
+Sections: The moves of a search; The values of a search; The ranking of candidates by a model,
+for machines on which they cannot run.
 """
 
 from __future__ import annotations
@@ -27,6 +22,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt, OptKind
 from workbench.kernel.compiled import compiled_registers
+
+# --------------------------------------------------------------------------------------------------
+# The moves of a search.
 
 MIDDLING = 12
 """The medium amount: amounts near it are tried first."""
@@ -100,6 +98,10 @@ def _changed(opts: Opts, target: Target) -> Iterator[Move]:
         yield Move((*before, *after), f"- {opt}")
 
 
+# --------------------------------------------------------------------------------------------------
+# The values of a search: how candidates are measured, and the result of each.
+
+
 class SearchStopped(Exception):
     """Raised by `measure` or `is_over` where a user stops the search."""
 
@@ -166,6 +168,13 @@ class SearchOutcome:
     speedup: float | None
     ended: str
 
+
+# --------------------------------------------------------------------------------------------------
+# The ranking of candidates by a model, for machines on which they cannot run.
+#
+# The numbers are those that the page predicts with; they have no noise, and nobody compares
+# answers. Candidates that may be the best are compiled, where a compiler for the machine is here:
+# it says how many registers they take, which is estimated for all others.
 
 HOPELESS = 1.5
 """How much slower than the best one so far a candidate is estimated that is not compiled."""

@@ -1,6 +1,6 @@
 """`Kernel.search`: joins the beam search, a way to measure, progress and the cache.
 
-The progress bar of a search: in a terminal, or in a notebook as a widget.
+Sections: The progress bar of a search; `Kernel.search`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from workbench.search.moves import ByPrediction, Candidate, Move, SearchOutcome,
 from workbench.search.result import K, SavedSearch, SearchResult, kernel_key
 from workbench.worker.client import Worker
 from workbench.worker.workers import worker_for
+
+# --------------------------------------------------------------------------------------------------
+# The progress bar of a search: in a terminal, or in a notebook as a widget.
 
 Report = Callable[[Candidate], None]
 
@@ -90,6 +93,9 @@ class _Best:
         best = seconds_text(self._least)
         return f"{candidate.number + 1} tried, best {best}, {times:.3g} times as fast"
 
+
+# --------------------------------------------------------------------------------------------------
+# `Kernel.search`.
 
 FOLDER = "searches"
 CONFIRM_SHARE = 0.2

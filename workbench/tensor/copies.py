@@ -5,10 +5,8 @@ copies its views see, and a gradient goes to the copy of a leaf. Pickled togethe
 memory as before; their expressions come back as values, so that no gradient goes from one to the
 other. `memo` is that of copy.deepcopy.
 
-numpy's functions on a Tensor: those of its operators return a Tensor, all others are refused
-with a remedy.
-
-Source: numpy enhancement proposals 13 (`__array_ufunc__`) and 18 (`__array_function__`).
+Sections: Copies of tensors that keep shared memory and shared leaves shared; numpy's functions
+on a Tensor.
 """
 
 from __future__ import annotations
@@ -26,6 +24,9 @@ from workbench.tensor.autograd.leaves import detached, leaf_node, leaf_of, leave
 from workbench.tensor.base import Base, canonical
 from workbench.tensor.operands.arguments import dtype_error
 from workbench.tensor.versions import Step, VersionedMemory, kind_of, moved_by, rebased, steps_to
+
+# --------------------------------------------------------------------------------------------------
+# Copies of tensors that keep shared memory and shared leaves shared.
 
 Memo = dict[Any, Any]
 Steps = tuple[Step, ...]
@@ -179,6 +180,12 @@ def _moved_by(steps: Steps, whole: UOp) -> UOp:
         whole = moved_by(step, whole)
     return whole
 
+
+# --------------------------------------------------------------------------------------------------
+# numpy's functions on a Tensor: those of its operators return a Tensor, all others are refused with
+# a remedy.
+#
+# Source: numpy enhancement proposals 13 (`__array_ufunc__`) and 18 (`__array_function__`).
 
 OPERATORS = {
     "add": ("__add__", "__radd__"),

@@ -1,9 +1,7 @@
-"""Newton-Schulz orthogonalisation: the matrix with the same singular vectors and singular values
-near 1, by a polynomial.
+"""Linear algebra of small matrices: QR, SVD and Newton-Schulz orthogonalisation.
 
-The QR decomposition, by reflections.
-
-The singular value decomposition, by rotations of pairs of columns.
+Sections: Newton-Schulz orthogonalisation; The QR decomposition, by reflections; The singular
+value decomposition, by rotations of pairs of columns.
 """
 
 from __future__ import annotations
@@ -15,6 +13,10 @@ from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, listed, number, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered
+
+# --------------------------------------------------------------------------------------------------
+# Newton-Schulz orthogonalisation: the matrix with the same singular vectors and singular values
+# near 1, by a polynomial.
 
 _MOST_STEPS = 100
 """Steps, of which each is kernels of their own; singular values near 1 need about 5, others 20."""
@@ -68,6 +70,10 @@ class NewtonSchulz(Base):
         for factor in reversed(factors[:-1]):
             total, scale = square.matmul(total) * scale + self * factor, 1
         return (total * scale).contiguous()
+
+
+# --------------------------------------------------------------------------------------------------
+# The QR decomposition, by reflections.
 
 
 class QR(Base):
@@ -132,6 +138,9 @@ class QR(Base):
     def _count(self, size: int, shape: tuple[int, ...]) -> Self:
         return self._with(reshaped(numbered(size), shape))
 
+
+# --------------------------------------------------------------------------------------------------
+# The singular value decomposition, by rotations of pairs of columns.
 
 T = TypeVar("T", bound=Base)
 

@@ -1,8 +1,6 @@
-"""Binary losses: the negative logarithm of the probability of the true class of two.
+"""Losses: binary, classification, and the reduction over samples.
 
-Classification losses: the logarithm of the probability of the right class.
-
-Reductions of the losses of many samples: the argument `reduction` of every loss.
+Sections: Reductions of the losses of many samples; Binary losses; Classification losses.
 """
 
 from __future__ import annotations
@@ -14,6 +12,9 @@ from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text, whole
 from workbench.tensor.operands.axes import numbered
+
+# --------------------------------------------------------------------------------------------------
+# Reductions of the losses of many samples: the argument `reduction` of every loss.
 
 T = TypeVar("T", bound=Base)
 
@@ -40,6 +41,9 @@ def reduced(losses: T, reduction: str, weights: T | None = None) -> T:
         return losses.sum()
     return losses.mean() if weights is None else losses.sum() / weights.sum()
 
+
+# --------------------------------------------------------------------------------------------------
+# Binary losses: the negative logarithm of the probability of the true class of two.
 
 LEAST_LOG = -100.0
 """A logarithm is taken as this where it is less, so that a loss is finite, as in PyTorch."""
@@ -86,6 +90,10 @@ class BinaryLosses(Base):
         is_zero = self.eq(0)
         logs = is_zero.where(1.0, self).log()
         return is_zero.where(LEAST_LOG, logs.maximum(LEAST_LOG))
+
+
+# --------------------------------------------------------------------------------------------------
+# Classification losses: the logarithm of the probability of the right class.
 
 
 class ClassLosses(Base):

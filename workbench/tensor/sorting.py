@@ -1,23 +1,6 @@
-"""Sort keys: integers that compare as the values do, of every dtype, in either direction.
+"""Sorting: keys, networks, selection, and sort, argsort and topk.
 
-A key's order is that of its values, as in torch: NaN is the greatest, and -0.0 equals 0.0. A
-*packed* key is int64, the key above the position: no two are equal, so that any way to sort
-them keeps the order of equal values.
-
-Sorting networks of packed keys: blocks sorted by rank, then bitonic merges.
-
-A block is sorted by counting: the rank of a key is how many are less, and the element of rank k is
-the one term of a sum. That is quadratic in the block and two kernels. Blocks are merged by compare
-and exchange at distances that halve: the length is a power of two, filled with keys greater than
-all others. Two exchanges are one kernel, in which each key is computed from the four that it
-depends on.
-
-Source: Batcher's bitonic merge sort, 1968, in the variant whose first exchange of a merge is with
-the block reversed.
-
-Selection by a mask.
-
-sort, argsort, topk: positions in the order of the values, and the values at these positions.
+Sections: Sort keys; Sorting networks of packed keys; Selection by a mask; sort, argsort, topk.
 """
 
 from __future__ import annotations
@@ -42,6 +25,13 @@ from workbench.tensor.operands.arguments import (
 from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, common_shape, constant, expanded
 from workbench.tensor.reductions.reduce import combined
+
+# --------------------------------------------------------------------------------------------------
+# Sort keys: integers that compare as the values do, of every dtype, in either direction.
+#
+# A key's order is that of its values, as in torch: NaN is the greatest, and -0.0 equals 0.0. A
+# *packed* key is int64, the key above the position: no two are equal, so that any way to sort them
+# keeps the order of equal values.
 
 _POSITION_BITS = 32
 _SIGN = -(1 << 31)
@@ -86,6 +76,18 @@ def _float_key(value: UOp) -> UOp:
     key = wide.eq(wide.like(0)).where(key.like(0), key)
     return wide.ne(wide).where(key.like(most), key)
 
+
+# --------------------------------------------------------------------------------------------------
+# Sorting networks of packed keys: blocks sorted by rank, then bitonic merges.
+#
+# A block is sorted by counting: the rank of a key is how many are less, and the element of rank k
+# is the one term of a sum. That is quadratic in the block and two kernels. Blocks are merged by
+# compare and exchange at distances that halve: the length is a power of two, filled with keys
+# greater than all others. Two exchanges are one kernel, in which each key is computed from the four
+# that it depends on.
+#
+# Source: Batcher's bitonic merge sort, 1968, in the variant whose first exchange of a merge is with
+# the block reversed.
 
 MOST_RANKED = 256
 """Keys of an axis that is sorted by rank alone."""
@@ -191,6 +193,9 @@ def _stored(value: UOp) -> UOp:
     return UOp(Ops.CONTIGUOUS, value.dtype, (value,))
 
 
+# --------------------------------------------------------------------------------------------------
+# Selection by a mask.
+
 _DIRECT = 1024
 """Elements that each result looks through one by one; of more, it looks through blocks first."""
 
@@ -292,6 +297,10 @@ class Selection(Base):
         row = ends.le(number).sum(1, dtype=kind)
         inside = table._elements_at(0, row).le(number).sum(1, dtype=kind)
         return row * block + inside
+
+
+# --------------------------------------------------------------------------------------------------
+# sort, argsort, topk: positions in the order of the values, and the values at these positions.
 
 
 class Sorting(Base):

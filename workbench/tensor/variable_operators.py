@@ -1,6 +1,6 @@
-"""Arithmetic of a bound variable: a Tensor, since a variable is data that a kernel reads.
+"""Arithmetic of a bound variable, and of its nest.
 
-Nests: nested lists, tuples and dicts, with tensors and other leaves.
+Sections: Arithmetic of a bound variable; Nests.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import numpy as np
 
 from workbench.tensor.operands.broadcast import BoundVariable
 from workbench.tensor.tensor import Tensor
+
+# --------------------------------------------------------------------------------------------------
+# Arithmetic of a bound variable: a Tensor, since a variable is data that a kernel reads.
 
 OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"),
@@ -34,6 +37,10 @@ def _operator(name: str) -> Callable[[BoundVariable, Any], Any]:
 for _name in (*OPERATORS, *(f"r{name}" for name in OPERATORS), *COMPARISONS):
     setattr(BoundVariable, f"__{_name}__", _operator(f"__{_name}__"))
 setattr(BoundVariable, "__neg__", lambda self: -Tensor(self))  # noqa: B010
+
+
+# --------------------------------------------------------------------------------------------------
+# Nests: nested lists, tuples and dicts, with tensors and other leaves.
 
 
 class Hole:

@@ -1,6 +1,6 @@
-"""Decisions as text: the value, its storage, the reason, and the numbers.
+"""Decisions and passes as text.
 
-Passes as text: a line each, with their effect and their time.
+Sections: Decisions as text; Passes as text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.words import figure_text, plural
 from workbench.viz.schema.plan import DecisionRow
 from workbench.viz.schema.record import PassOutcome
+
+# --------------------------------------------------------------------------------------------------
+# Decisions as text: the value, its storage, the reason, and the numbers.
 
 
 def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
@@ -47,6 +50,10 @@ def decision_cells(decision: DecisionRow) -> tuple[str, str, str, str]:
     estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.estimates]
     outcome = "stored" if decision.stored else "fused"
     return decision.value, outcome, decision.reason, ", ".join(estimates)
+
+
+# --------------------------------------------------------------------------------------------------
+# Passes as text: a line each, with their effect and their time.
 
 
 def passes_text(rows: Sequence[PassOutcome], times: bool = True) -> str:

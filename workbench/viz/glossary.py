@@ -1,10 +1,6 @@
-"""The glossary: the words of `terms.py`, and the words of other tables.
+"""The glossary: its own words, and the words of other tables.
 
-The terms of the glossary, one row each: a word of the page, and its meaning.
-
-The page shows a meaning where its word stands (an element says so with `data-term`) and all of them
-below `?`; the course prints them. What has a table of its own is not repeated here: kinds of axes,
-kinds of opts, ops and passes; `glossary.py` puts them beside these.
+Sections: The terms of the glossary, one row each; The glossary.
 """
 
 from __future__ import annotations
@@ -20,6 +16,13 @@ from workbench.ir.node.ops import OPS
 from workbench.ir.opt.opt import OptOps
 from workbench.viz.model.graph import KIND_LOOKS
 from workbench.viz.schema.record import TermGroup, TermRow
+
+# --------------------------------------------------------------------------------------------------
+# The terms of the glossary, one row each: a word of the page, and its meaning.
+#
+# The page shows a meaning where its word stands (an element says so with `data-term`) and all of
+# them below `?`; the course prints them. What has a table of its own is not repeated here: kinds of
+# axes, kinds of opts, ops and passes; `glossary.py` puts them beside these.
 
 # fmt: off
 TERMS: Mapping[str, Mapping[str, str]] = {
@@ -335,6 +338,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
 # fmt: on
 """Meanings by word, in groups; a word stands in one group."""
 
+
+# --------------------------------------------------------------------------------------------------
+# The glossary.
 
 OP_GROUP = "ops"
 """The group of the words of graphs' nodes."""

@@ -1,13 +1,8 @@
-"""Calls of the page's JavaScript from Python, run by V8 in a process of its own.
+"""The page's JavaScript run from Python by V8 in a process of its own, and the layout of graphs by
+it.
 
-V8 (the package mini-racer) reserves a large part of a process's address space, so that LLVM's JIT
-in the same process finds no room for a program near its data, and ends the process. In another
-process neither that nor an error in a script can harm the notebook.
-
-The layered layout of a whole graph: positions of the nodes of a still picture, and of a plan.
-
-It is the page's own: `workbench/viz/page/layout/whole.js`, run by V8 (see `javascript.py`). One
-engine lays all graphs out; the page does so without Python, and Python without a browser.
+Sections: Calls of the page's JavaScript from Python, run by V8 in a process of its own; The
+layered layout of a whole graph.
 """
 
 from __future__ import annotations
@@ -21,6 +16,13 @@ from typing import Any, NamedTuple
 from workbench.base.child_process import ChildProcess, Head, LastingProcess
 from workbench.base.errors import WorkbenchError
 from workbench.viz.page.document import joined, modules_of, variable
+
+# --------------------------------------------------------------------------------------------------
+# Calls of the page's JavaScript from Python, run by V8 in a process of its own.
+#
+# V8 (the package mini-racer) reserves a large part of a process's address space, so that LLVM's JIT
+# in the same process finds no room for a program near its data, and ends the process. In another
+# process neither that nor an error in a script can harm the notebook.
 
 PROCESS = Path(__file__).with_name("javascript_process.py")
 
@@ -78,6 +80,12 @@ def _cannot_load(problem: str) -> WorkbenchError:
     hint = "pip install mini-racer"
     return WorkbenchError("the graph cannot be laid out", because, hint)
 
+
+# --------------------------------------------------------------------------------------------------
+# The layered layout of a whole graph: positions of the nodes of a still picture, and of a plan.
+#
+# It is the page's own: `workbench/viz/page/layout/whole.js`, run by V8 (see `javascript.py`). One
+# engine lays all graphs out; the page does so without Python, and Python without a browser.
 
 MODULE = (Path(__file__).parent / "page/layout/whole.js").resolve()
 

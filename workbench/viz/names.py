@@ -1,22 +1,11 @@
-"""The paths of the user's objects: `net.layers.2.conv` of the layer that made a value.
-
-The variables of the code that calls `explore` are walked, by attributes and places in lists, as for
-names of arrays. What is in a list of another object is called by that list, though a variable (that
-of a loop) is left over which is it, too.
-
-The user's names of values: `a` for the array that the variable `a` holds where `explore` is
+"""The user's names of values: `a` for the array that the variable `a` holds where `explore` is
 called.
 
 A variable names the node of its tensor. An array in memory also has the name of a tensor that is
 all of it in another shape or on another device. A name of two steps (`net.weight`) counts where
 there is none of one. A node may have several names: the first is shown.
 
-The user's variables: the names in the code that calls this package.
-
-A name means what it means where the package is called: the nearest function's variables come
-first, then those of what called it, then those of cell, script or module, and a name that a nearer
-scope has hides the same name further out. Lists, tuples, dicts, and objects and modules of the
-user's are looked into: `layers[0].weight`. Nothing of the user's runs: no property, no method.
+Sections: The user's variables; The paths of the user's objects; The user's names of values.
 """
 
 from __future__ import annotations
@@ -35,6 +24,15 @@ from workbench.base.source import LAYERS, MOST_FRAMES, Calls, Derivation, Module
 from workbench.execution.memory_plan import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The user's variables: the names in the code that calls this package.
+#
+# A name means what it means where the package is called: the nearest function's variables come
+# first, then those of what called it, then those of cell, script or module, and a name that a
+# nearer scope has hides the same name further out. Lists, tuples, dicts, and objects and modules of
+# the user's are looked into: `layers[0].weight`. Nothing of the user's runs: no property, no
+# method.
 
 T = TypeVar("T")
 MOST_LOOKED_INTO = 3000
@@ -152,6 +150,14 @@ def _is_users_module(module: ModuleType | None) -> bool:
     return names.get("__name__") == "__main__"
 
 
+# --------------------------------------------------------------------------------------------------
+# The paths of the user's objects: `net.layers.2.conv` of the layer that made a value.
+#
+# The variables of the code that calls `explore` are walked, by attributes and places in lists, as
+# for names of arrays. What is in a list of another object is called by that list, though a variable
+# (that of a loop) is left over which is it, too.
+
+
 class ModulePath(NamedTuple):
     """An object, referred to weakly, and its path: the shortest, with dots for brackets."""
 
@@ -243,6 +249,9 @@ def _dotted(path: str) -> str:
     """Return a path of Python as it stands in a state dict: `layers[0]` as `layers.0`."""
     return re.sub(r"\['?([^\]']*)'?\]", r".\1", path)
 
+
+# --------------------------------------------------------------------------------------------------
+# The user's names of values.
 
 Names = Mapping[UOp, tuple[str, ...]]
 """The user's names of nodes, the one to show first."""

@@ -1,13 +1,8 @@
-"""Values that the forward stores for the backward, as text.
+"""An exploration as text: the table of kernels, a kernel, its loop nest, memory, and stored
+activations.
 
-The table of all kernels of a plan: expression, time, share, bytes, and the total; repeated
-sequences are printed once.
-
-A kernel as text: its number and title, its source line, and its work.
-
-The memory of a schedule as text: a bar for each kernel, the peak marked.
-
-A loop nest as text: a line for each loop, with its access to each buffer, and the statements.
+Sections: Values that the forward stores for the backward, as text; The table of all kernels of a
+plan; A kernel as text; The memory of a schedule as text; A loop nest as text.
 """
 
 from __future__ import annotations
@@ -22,6 +17,9 @@ from workbench.viz.model.words import bytes_text, figure_text, kernel_number, pl
 from workbench.viz.schema.plan import MemoryChart, MemoryStep, PlanRepeat, PlanRun
 from workbench.viz.schema.record import KernelRow
 from workbench.viz.schema.variant import Nest, NestRow, UseRow
+
+# --------------------------------------------------------------------------------------------------
+# Values that the forward stores for the backward, as text.
 
 MOST_LISTED = 40
 """Most values that are printed."""
@@ -44,6 +42,10 @@ def _lines(rows: Sequence[Activation]) -> Iterator[str]:
     if len(rows) > MOST_LISTED:
         yield f"  and {len(rows) - MOST_LISTED} more"
 
+
+# --------------------------------------------------------------------------------------------------
+# The table of all kernels of a plan: expression, time, share, bytes, and the total; repeated
+# sequences are printed once.
 
 Cells = tuple[str, str, str, str, str, str]
 """The texts of a line: number, title, time, share, bytes, and the line of the user's code."""
@@ -123,6 +125,10 @@ def _share_text(share: float) -> str:
     return "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
+# --------------------------------------------------------------------------------------------------
+# A kernel as text: its number and title, its source line, and its work.
+
+
 def kernel_heading(place: int, kernel: KernelRow, where: str) -> str:
     """Return which kernel it is, what it computes, and `where` the user's line is."""
     return f"kernel {kernel_number(place)}: {kernel.title}{where and f'  {where}'}"
@@ -133,6 +139,9 @@ def work_text(kernel: KernelRow) -> str:
     flops, size_bytes = figure_text(kernel.flops), bytes_text(int(kernel.bytes))
     return f"{flops} operations, {size_bytes}"
 
+
+# --------------------------------------------------------------------------------------------------
+# The memory of a schedule as text: a bar for each kernel, the peak marked.
 
 MOST_STEPS = 60
 """Steps that are printed; the peak is among them."""
@@ -164,6 +173,10 @@ def _line(
     peak = "  <- the most" if number == chart.peak else ""
     text = f"  {place:>4}  {bytes_text(step.bytes):>8}  {bar:{WIDTH}}  {values}  {title}"
     return f"{text.rstrip()}{peak}"
+
+
+# --------------------------------------------------------------------------------------------------
+# A loop nest as text: a line for each loop, with its access to each buffer, and the statements.
 
 
 def nest_text(nest: Nest) -> str:

@@ -7,7 +7,8 @@ The last two may be left out. An edited source replaces the rendered one; everyt
 launch needs is the kernel's. Another process lacks the rules that were registered in this one: then
 "program" has the program, compiled here.
 
-The data of candidates, in the memory of the device that runs them.
+Sections: A candidate kernel as data; The data of candidates, in the memory of the device that
+runs them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.pipeline import Stages, build, stages
 from workbench.worker.rows import Row, kernel_row, parsed, source_of
+
+# --------------------------------------------------------------------------------------------------
+# A candidate kernel as data.
 
 Run = Callable[[], object]
 
@@ -66,6 +70,10 @@ def bind(candidate: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
     """
     source, program = compiled(candidate)
     return source, program.bind(buffers)
+
+
+# --------------------------------------------------------------------------------------------------
+# The data of candidates, in the memory of the device that runs them.
 
 
 class KernelData:

@@ -1,8 +1,7 @@
-"""A worker in this process, for devices that were registered in it alone.
+"""Workers: in this process, and in a process of a user's executor.
 
-Measuring a candidate in a process of a user's executor: text in, text out.
-
-An executor (of processes, of threads, or Dask's) is given `benchmark_text` and a JSON text.
+Sections: A worker in this process, for devices that were registered in it alone; Measuring a
+candidate in a process of a user's executor.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from workbench.worker.candidate import KernelData
 from workbench.worker.client import QUIET_S, Progress, Row, TaskStopped, Worker, slots_and_bytes
 from workbench.worker.rows import error_row, parsed
 from workbench.worker.server import StopRequest, WorkerServer
+
+# --------------------------------------------------------------------------------------------------
+# A worker in this process, for devices that were registered in it alone.
 
 
 class LocalWorker(Worker):
@@ -85,6 +87,12 @@ class LocalWorker(Worker):
 def worker_for(device: str, nice: int) -> Worker:
     """Return a worker that has a device: another process if every process has the device."""
     return Worker(nice) if Device.is_own(device) else LocalWorker()
+
+
+# --------------------------------------------------------------------------------------------------
+# Measuring a candidate in a process of a user's executor: text in, text out.
+#
+# An executor (of processes, of threads, or Dask's) is given `benchmark_text` and a JSON text.
 
 
 def benchmark_text(task: str) -> str:

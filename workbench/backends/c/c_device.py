@@ -1,22 +1,7 @@
-"""The C device. A fork waits for an import: in a child, a module that is half imported would stay
-so.
+"""The C device: its compiler, its runtime, and C that a user wrote.
 
-The C runtime: C to a Program that runs in this process, through a compiler of the machine.
-
-A compiler takes tens of milliseconds, so a kernel is compiled when it is first run, and many
-kernels can share one call (`compile_many`). The object file is loaded by LLVM's linker, in
-memory: no shared library has to be linked or written.
-
-C kernels that a user wrote: the parameters of the function, and the code around it.
-
-    void scaled(float *out, const float *x) { for (int i = 0; i < 4; i++) out[i] = 2 * x[i]; }
-
-The function has a pointer for each tensor; one to const it only reads. The frame is the function
-that a launch calls: it unpacks the pointers.
-
-The C compiler of this machine: on PATH, or the one of the ziglang package.
-
-$CC is tried first, then cc, clang and gcc. tcc is left out: it miscompiles vectors.
+Sections: The C device; The C compiler of this machine; The C runtime; C kernels that a user
+wrote.
 """
 
 from __future__ import annotations
@@ -58,6 +43,10 @@ from workbench.base.installation import install_command
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The C device. A fork waits for an import: in a child, a module that is half imported would stay
+# so.
 
 
 class CDevice(Processor):
@@ -126,6 +115,11 @@ class CDevice(Processor):
 
 DEVICE = CDevice()
 
+
+# --------------------------------------------------------------------------------------------------
+# The C compiler of this machine: on PATH, or the one of the ziglang package.
+#
+# $CC is tried first, then cc, clang and gcc. tcc is left out: it miscompiles vectors.
 
 # What the renderer relies on: signed integers wrap, a product and a sum are rounded each, float
 # operations are never done in another order. Not -fno-trapping-math: with it GCC 12 takes
@@ -257,6 +251,13 @@ def _version(c_compiler: Compiler) -> str:
     return lines[0].strip() if lines else c_compiler.command[0]
 
 
+# --------------------------------------------------------------------------------------------------
+# The C runtime: C to a Program that runs in this process, through a compiler of the machine.
+#
+# A compiler takes tens of milliseconds, so a kernel is compiled when it is first run, and many
+# kernels can share one call (`compile_many`). The object file is loaded by LLVM's linker, in
+# memory: no shared library has to be linked or written.
+
 _KERNELS_PER_CALL = 64
 
 
@@ -365,6 +366,14 @@ def _object(text: str) -> bytes:
     about = [c_compiler.version, *c_compiler.flags]
     return object_cache.object_of(text, about, jit.host().machine, c_compiler.compile)
 
+
+# --------------------------------------------------------------------------------------------------
+# C kernels that a user wrote: the parameters of the function, and the code around it.
+#
+#     void scaled(float *out, const float *x) { for (int i = 0; i < 4; i++) out[i] = 2 * x[i]; }
+#
+# The function has a pointer for each tensor; one to const it only reads. The frame is the function
+# that a launch calls: it unpacks the pointers.
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _FUNCTION = re.compile(

@@ -1,22 +1,6 @@
-"""Operators of C: an elementwise node as an expression over its operands, scalars and vectors
-alike.
+"""C expressions of the nodes of a kernel: operators, bools, lanes and operands.
 
-C computes types narrower than int in int, so such a result is cast back; operations without an
-operator in C (a maximum, a saturating cast) are functions of the prelude. bools.py has results that
-are bools, and operations on masks.
-
-Bools in C: `_Bool` for scalars, and masks of 0 or -1 for vectors.
-
-`&&` on bools, `&` on masks: a mask chooses between vectors by bit operations, so it is as wide
-as the elements it chooses between. The width of each mask is in `COperands.mask_bits`.
-
-Lanes in C: building vectors of scalars, extracting lanes and combining them.
-
-Operands of C: the text of every computed value, in the form that its user needs.
-
-A text is a name, or an expression that stands where it is used. A value that is the same in
-every lane stays a scalar as long as an operator takes one beside a vector. A vector of bools
-is a mask: integers as wide as what was compared, 0 or -1 per lane.
+Sections: Operands of C; Operators of C; Bools in C; Lanes in C.
 """
 
 from __future__ import annotations
@@ -51,6 +35,13 @@ from workbench.base.errors import CompileError
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
+
+# --------------------------------------------------------------------------------------------------
+# Operands of C: the text of every computed value, in the form that its user needs.
+#
+# A text is a name, or an expression that stands where it is used. A value that is the same in every
+# lane stays a scalar as long as an operator takes one beside a vector. A vector of bools is a mask:
+# integers as wide as what was compared, 0 or -1 per lane.
 
 _ZEROS = frozenset({"0", "0.0", "0.0f", "0u", "0l", "0ul"})
 _TYPED = re.compile(r"\w+(\[[^\[\]]*\])?")
@@ -156,6 +147,13 @@ def is_constant(node: UOp) -> bool:
 def _bytes(dtype: DType) -> DType:
     return mask_type(8, dtype.count)
 
+
+# --------------------------------------------------------------------------------------------------
+# Operators of C: an elementwise node as an expression over its operands, scalars and vectors alike.
+#
+# C computes types narrower than int in int, so such a result is cast back; operations without an
+# operator in C (a maximum, a saturating cast) are functions of the prelude. The section on bools
+# has results that are bools, and operations on masks.
 
 # fmt: off
 INFIX: dict[Ops, tuple[str, int]] = {
@@ -312,6 +310,12 @@ SPECIAL: dict[Ops, Callable[[COperands, UOp, int], Expression]] = {
 }
 
 
+# --------------------------------------------------------------------------------------------------
+# Bools in C: `_Bool` for scalars, and masks of 0 or -1 for vectors.
+#
+# `&&` on bools, `&` on masks: a mask chooses between vectors by bit operations, so it is as wide as
+# the elements it chooses between. The width of each mask is in `COperands.mask_bits`.
+
 # fmt: off
 _ON_BOOLS: dict[Ops, tuple[str, int]] = {
     Ops.ADD: ("||", EITHER), Ops.OR: ("||", EITHER), Ops.MAX: ("||", EITHER),
@@ -406,6 +410,10 @@ def _where_masks(values: COperands, node: UOp, bits: int, count: int) -> Express
         return call(name, values.text(condition)[0], a, b)
     m = paren(values.mask(condition, bits, count), ATOM)
     return f"({m} & {a}) | (~{m} & {b})", OR
+
+
+# --------------------------------------------------------------------------------------------------
+# Lanes in C: building vectors of scalars, extracting lanes and combining them.
 
 
 def stack(values: COperands, node: UOp) -> Expression:

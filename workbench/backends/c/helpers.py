@@ -3,11 +3,8 @@
 A kernel has only those that it calls, each once. `Prelude` returns their names; the types and
 functions that a function uses come before it.
 
-C types, constants and the typedefs that a kernel needs.
-
-A vector is a type of the compilers' vector extension: `f32x8` is eight floats, aligned like
-one, so that any address will do. A bool is a byte in memory, `_Bool` as a value, and in a
-vector a mask: an integer as wide as what it was computed from, all ones where it holds.
+Sections: C types, constants and the typedefs that a kernel needs; Helper functions before a
+kernel, for operations without an operator in C.
 """
 
 from __future__ import annotations
@@ -21,6 +18,13 @@ from workbench.backends.program.analysis import QUOTIENT_SCALE
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
+
+# --------------------------------------------------------------------------------------------------
+# C types, constants and the typedefs that a kernel needs.
+#
+# A vector is a type of the compilers' vector extension: `f32x8` is eight floats, aligned like one,
+# so that any address will do. A bool is a byte in memory, `_Bool` as a value, and in a vector a
+# mask: an integer as wide as what it was computed from, all ones where it holds.
 
 # fmt: off
 _SCALAR = {"float32": "float", "float64": "double", "bool": "_Bool", "index": "long"}
@@ -119,6 +123,9 @@ def _hexadecimal(value: float) -> str:
     mantissa, exponent = value.hex().split("p")
     return mantissa.rstrip("0").rstrip(".") + "p" + exponent
 
+
+# --------------------------------------------------------------------------------------------------
+# Helper functions before a kernel, for operations without an operator in C.
 
 _COMBINED = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "greatest", Ops.MIN: "least"}
 _SIGN = {Ops.ADD: "+", Ops.MUL: "*"}

@@ -14,19 +14,14 @@ statement became several. Vectors are the compilers' own (GCC's and Clang's vect
 
     void name(void **args, long lo, long hi, long thread)
 
-This file has the order of the program, the loops, and which values get names; memory.py,
-registers.py and expressions/ write the expressions, comments.py the comments,
-expressions/helpers.py the functions above the kernel; program/analysis.py has the arguments.
+This file has the order of the program, the loops, and which values get names, with loads,
+stores and registers; expressions.py writes the expressions, program/text.py the comments,
+helpers.py the functions above the kernel; program/analysis.py has the arguments.
 
 The text needs a compiler that wraps signed integers (-fwrapv) and fuses no product with a sum by
 itself (-ffp-contract=off), which are the runtime's flags: a multiply-add is a function.
 
-Memory in C: the pointers at the head of a kernel, loads and stores.
-
-A bool is a byte in memory. A vector is read through a pointer of its type, which the prelude
-declares as aligned like one element and free to alias.
-
-Registers in C: variables, declared in the innermost loop around all of their uses.
+Sections: Memory in C; Registers in C; The C renderer.
 """
 
 from __future__ import annotations
@@ -65,6 +60,12 @@ from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, leaves
 from workbench.ir.node.views import LoopRole
+
+# --------------------------------------------------------------------------------------------------
+# Memory in C: the pointers at the head of a kernel, loads and stores.
+#
+# A bool is a byte in memory. A vector is read through a pointer of its type, which the prelude
+# declares as aligned like one element and free to alias.
 
 
 class CMemory:
@@ -191,6 +192,10 @@ def _in_memory(dtype: DType) -> DType:
     return dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype
 
 
+# --------------------------------------------------------------------------------------------------
+# Registers in C: variables, declared in the innermost loop around all of their uses.
+
+
 class CRegisters:
     """Writes declarations and SETs."""
 
@@ -251,6 +256,9 @@ class CRegisters:
         words = self.values.text(value.src[1])
         return f"*= {paren(words, MUL)}" if value.op is Ops.MUL else f"+= {words[0]}"
 
+
+# --------------------------------------------------------------------------------------------------
+# The C renderer.
 
 RESERVED = frozenset(
     "args lo hi scratch main auto break case char const continue default do double else enum"

@@ -1,19 +1,11 @@
-"""Clang as a compiler for GPUs: from HIP and OpenCL C to the code that their drivers take.
+"""The compilers of machine code: clang, LLVM, Zig's clang and OpenCL drivers, and their results on
+disk.
 
-ROCm's own is tried first, which is the compiler inside of hipRTC; then the one that zig brings, and
-the one on PATH. A clang that was built without the machine in question is passed over.
-
-LLVM's code generators for other machines, in the process of compilers, since they abort at
-unsupported requests.
-
-Zig, a Python package that brings clang.
-
-The compiler of an OpenCL driver, in the process that calls it.
-
-Machine code that a compiler made for a machine, present or not, and its use of that machine's
-resources.
-
-Machine code of other machines on disk, beside the object files of this one.
+Sections: Zig, a Python package that brings clang; Clang as a compiler for GPUs; LLVM's code
+generators for other machines, in the process of compilers, since they abort at unsupported
+requests; The compiler of an OpenCL driver, in the process that calls it; Machine code that a
+compiler made for a machine, present or not, and its use of that machine's resources; Machine
+code of other machines on disk, beside the object files of this one.
 """
 
 from __future__ import annotations
@@ -45,6 +37,9 @@ from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import library
 from workbench.base.typed import to_json, typed_json
 
+# --------------------------------------------------------------------------------------------------
+# Zig, a Python package that brings clang.
+
 
 def zig_command() -> tuple[str, ...]:
     """Return what starts zig; empty where the package is not installed. Nothing is run."""
@@ -61,6 +56,12 @@ def zig_environment() -> dict[str, str]:
     folder = str(cache_folder() / "zig")
     return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder, **os.environ}
 
+
+# --------------------------------------------------------------------------------------------------
+# Clang as a compiler for GPUs: from HIP and OpenCL C to the code that their drivers take.
+#
+# ROCm's own is tried first, which is the compiler inside of hipRTC; then the one that zig brings,
+# and the one on PATH. A clang that was built without the machine in question is passed over.
 
 _QUIET = ("-w", "-Qunused-arguments")
 _VERSION = re.compile(r"clang version (\S+)")
@@ -150,6 +151,11 @@ def _knows(clang: Clang, machine: str, processor: str) -> bool:
         return False
 
 
+# --------------------------------------------------------------------------------------------------
+# LLVM's code generators for other machines, in the process of compilers, since they abort at
+# unsupported requests.
+
+
 class Isa(NamedTuple):
     """A machine as LLVM names it: its triple, processor, and features."""
 
@@ -224,6 +230,10 @@ def _machine(isa: Isa) -> Any:
     )
 
 
+# --------------------------------------------------------------------------------------------------
+# The compiler of an OpenCL driver, in the process that calls it.
+
+
 def build(context: Any, text: str, options: str = "") -> Any:
     """Return the program of a text, with more options than the standard's.
 
@@ -269,6 +279,11 @@ def binary_in(program: Any) -> bytes:
         return bytes(program.get_info(cl.program_info.BINARIES)[0])
     except cl.Error:
         return b""
+
+
+# --------------------------------------------------------------------------------------------------
+# Machine code that a compiler made for a machine, present or not, and its use of that machine's
+# resources.
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +352,10 @@ class MachineCode:
         """Return it with other lines of a source: `numbers` has the new one for each."""
         lines = (AsmLine(line.text, numbers.get(line.source_line or 0)) for line in self.lines)
         return replace(self, lines=tuple(lines))
+
+
+# --------------------------------------------------------------------------------------------------
+# Machine code of other machines on disk, beside the object files of this one.
 
 
 def code_of(compile_code: Callable[[], MachineCode], *parts: str) -> MachineCode:

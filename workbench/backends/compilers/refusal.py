@@ -1,18 +1,7 @@
 """Refusals of a compiler as errors: the line of the text, the code that it belongs to, and a
 remedy.
 
-Messages of compilers about a text: errors, warnings and notes, with their places.
-
-    <stdin>:19:43: error: expected ';' after expression     Clang, GCC, LLVM
-    error: /tmp/kernel.cl:19:43: expected ';'               PoCL
-    kernel.cu(19): error: expected a ";"                    NVRTC
-    At end of source: error: expected a "}"
-    error: expected ';'                                     naga: the place is in the next line
-      ┌─ wgsl:19:43
-    ptxas error   : too much shared data                    what has no place
-
-Under a message Clang and GCC quote the line, mark a place in it, and write below the mark what
-would mend it.
+Sections: Messages of compilers about a text; Refusals of a compiler as errors.
 """
 
 from __future__ import annotations
@@ -26,6 +15,20 @@ from typing import NamedTuple
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, plural
 from workbench.ir.node.ops import Ops
+
+# --------------------------------------------------------------------------------------------------
+# Messages of compilers about a text: errors, warnings and notes, with their places.
+#
+#     <stdin>:19:43: error: expected ';' after expression     Clang, GCC, LLVM
+#     error: /tmp/kernel.cl:19:43: expected ';'               PoCL
+#     kernel.cu(19): error: expected a ";"                    NVRTC
+#     At end of source: error: expected a "}"
+#     error: expected ';'                                     naga: the place is in the next line
+#       ┌─ wgsl:19:43
+#     ptxas error   : too much shared data                    what has no place
+#
+# Under a message Clang and GCC quote the line, mark a place in it, and write below the mark what
+# would mend it.
 
 _KIND = r"(?:fatal |catastrophic )?(?P<kind>error|fatal|warning|note)"
 _SHAPES = tuple(
@@ -115,6 +118,9 @@ def _fix(below: Sequence[str]) -> str:
             return match["fix"].strip() if match else ""
     return ""
 
+
+# --------------------------------------------------------------------------------------------------
+# Refusals of a compiler as errors.
 
 _LAST_WORDS = 400
 _MOST_NOTES = 2

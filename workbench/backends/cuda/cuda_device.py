@@ -1,8 +1,7 @@
 """The CUDA device: an NVIDIA GPU.
 
-Memory of an NVIDIA GPU.
-
-Graphs of launches on an NVIDIA GPU (CUDA C++ Programming Guide, "CUDA Graphs").
+Sections: Graphs of launches on an NVIDIA GPU (CUDA C++ Programming Guide, "CUDA Graphs"); Memory
+of an NVIDIA GPU; The CUDA device.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from workbench.backends.llvm_ir.gpu_targets import PTX
 from workbench.backends.memory import Memory
 from workbench.backends.program.text import Source
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# Graphs of launches on an NVIDIA GPU (CUDA C++ Programming Guide, "CUDA Graphs").
 
 
 class CudaGraph(LaunchGraph[CudaLaunch]):
@@ -44,6 +46,10 @@ class CudaGraph(LaunchGraph[CudaLaunch]):
         return builder.end_building().complete()
 
 
+# --------------------------------------------------------------------------------------------------
+# Memory of an NVIDIA GPU.
+
+
 class CudaMemory(AddressMemory):
     """Memory that kernels of the CUDA device read and write."""
 
@@ -60,6 +66,10 @@ class CudaMemory(AddressMemory):
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
         CudaDriver.current().gpu.set_current()  # a thread has no context of its own
         return call(name, *arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# The CUDA device.
 
 
 class CudaDevice(WorkGroupDevice):

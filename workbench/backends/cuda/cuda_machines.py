@@ -1,35 +1,10 @@
 """The NVIDIA GPUs, as Targets.
 
 Sources: the architecture whitepapers and data sheets named with each; what a generation shares is
-in `generations.py`.
+in the section on generations.
 
-Products of tiles in CUDA C++: functions around PTX's mma.sync and ldmatrix, whose arguments and
-results are the fragments of a lane.
-
-    __device__ inline float4 wmma_16x8x16_float16(unsigned a0, .., unsigned b0, .., float4 c) {
-      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, .."
-          : "+f"(c.x), .. : "r"(a0), ..);
-      return c;
-    }
-
-An operand of 16 or 8 bits shares a register of 32 bits with its neighbours.
-Source: PTX ISA 8.5, "Warp Level Matrix Instructions".
-
-Generations of NVIDIA GPUs: the shared limits and rates of their multiprocessors.
-
-Sources: for limits the table "Technical Specifications per Compute Capability" and for rates the
-table "Arithmetic Instructions" of NVIDIA's CUDA C++ Programming Guide; for how registers and shared
-memory are handed out NVIDIA's occupancy calculator (cuda_occupancy.h of the CUDA Toolkit 13.0); for
-tensor cores, the peaks of the architecture whitepapers by units and clock: T4 (Turing), A100, GA102
-(with accumulators of float32), RTX 4090, H100, and for the generations after it H100's rates, which
-mma.sync does not exceed. Shared memory has 32 banks of 4 bytes per cycle (CUDA C++ Programming
-Guide, "Shared Memory").
-
-The tensor cores of NVIDIA's GPUs.
-
-Source: PTX ISA 8.5, "Matrix multiply-accumulate operation using mma instruction", the sections
-"Matrix Fragments for mma.m8n8k4 with .f64", "mma.m16n8k8", "mma.m16n8k16" and "mma.m16n8k32". Its
-groupID is the lane's number // 4, its threadID_in_group the lane's number % 4.
+Sections: The tensor cores of NVIDIA's GPUs; Generations of NVIDIA GPUs; The NVIDIA GPUs, as
+Targets; Products of tiles in CUDA C++.
 """
 
 from __future__ import annotations
@@ -40,6 +15,13 @@ from dataclasses import dataclass
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import SHUFFLE_ALL, Hardware, Rates, Target
 from workbench.base.tensor_cores import Fragment, TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# The tensor cores of NVIDIA's GPUs.
+#
+# Source: PTX ISA 8.5, "Matrix multiply-accumulate operation using mma instruction", the sections
+# "Matrix Fragments for mma.m8n8k4 with .f64", "mma.m16n8k8", "mma.m16n8k16" and "mma.m16n8k32". Its
+# groupID is the lane's number // 4, its threadID_in_group the lane's number % 4.
 
 LANES = 32
 _C = Fragment("n1 n2 m0 m1 m2", "n0 m3")
@@ -95,6 +77,17 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
             return cores
     return ()
 
+
+# --------------------------------------------------------------------------------------------------
+# Generations of NVIDIA GPUs: the shared limits and rates of their multiprocessors.
+#
+# Sources: for limits the table "Technical Specifications per Compute Capability" and for rates the
+# table "Arithmetic Instructions" of NVIDIA's CUDA C++ Programming Guide; for how registers and
+# shared memory are handed out NVIDIA's occupancy calculator (cuda_occupancy.h of the CUDA Toolkit
+# 13.0); for tensor cores, the peaks of the architecture whitepapers by units and clock: T4
+# (Turing), A100, GA102 (with accumulators of float32), RTX 4090, H100, and for the generations
+# after it H100's rates, which mma.sync does not exceed. Shared memory has 32 banks of 4 bytes per
+# cycle (CUDA C++ Programming Guide, "Shared Memory").
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
@@ -246,6 +239,9 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
     )
 
 
+# --------------------------------------------------------------------------------------------------
+# The NVIDIA GPUs, as Targets.
+
 _HOPPER_PAPER = "NVIDIA H100 Tensor Core GPU Architecture, whitepaper 2022, tables 1 to 4"
 _HOPPER_L2 = "Chips and Cheese, Nvidia's H100: Funny L2, and Tons of Bandwidth, 2023"
 _HOPPER_L2_SPEED = 5.7e12
@@ -332,6 +328,19 @@ def _near(published_bytes: int, memory_bytes: int) -> bool:
     """Return whether a GPU has the memory of its data sheet, of which its system takes a part."""
     return 0.9 < memory_bytes / published_bytes < 1.1
 
+
+# --------------------------------------------------------------------------------------------------
+# Products of tiles in CUDA C++: functions around PTX's mma.sync and ldmatrix, whose arguments and
+# results are the fragments of a lane.
+#
+#     __device__ inline float4 wmma_16x8x16_float16(unsigned a0, .., unsigned b0, .., float4 c) {
+#       asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, .."
+#           : "+f"(c.x), .. : "r"(a0), ..);
+#       return c;
+#     }
+#
+# An operand of 16 or 8 bits shares a register of 32 bits with its neighbours. Source: PTX ISA 8.5,
+# "Warp Level Matrix Instructions".
 
 REGISTER_BITS = 32
 _LETTERS = {dtypes.float32: "f", dtypes.float64: "d", dtypes.int32: "r"}

@@ -1,15 +1,7 @@
-"""The NVIDIA driver, through cuda-core and cuda-bindings: the GPU, its stream, its limits.
+"""The NVIDIA driver, the CUDA runtime over it, and asynchronous copies.
 
-The CUDA runtime: CUDA C++ to a Program, a cubin of NVRTC launched through cuda-core.
-
-Asynchronous copies to shared memory: PTX's cp.async, in a function.
-
-    __device__ inline void begin_copy_16(void *to, const void *from, int size) {
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ..);
-    }
-
-Of `size` bytes on there are zeros. What was begun since the last commit is a batch.
-Source: PTX ISA 8.5, "Data Movement and Conversion Instructions: cp.async".
+Sections: The NVIDIA driver, through cuda-core and cuda-bindings; The CUDA runtime; Asynchronous
+copies to shared memory.
 """
 
 from __future__ import annotations
@@ -31,6 +23,9 @@ from workbench.backends.program.text import Source
 from workbench.base.installation import library
 from workbench.base.interrupts import once
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# The NVIDIA driver, through cuda-core and cuda-bindings: the GPU, its stream, its limits.
 
 KILO = 1e3
 
@@ -133,6 +128,10 @@ def call(name: str, *arguments: Any) -> Any:
             raise MemoryError(word)
         raise RuntimeError(word)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+# --------------------------------------------------------------------------------------------------
+# The CUDA runtime: CUDA C++ to a Program, a cubin of NVRTC launched through cuda-core.
 
 
 class CudaProgram:
@@ -243,6 +242,16 @@ class CudaLaunch(AddressLaunch):
         places = self.places.values()
         library("cuda.core").launch(stream, self.config, self.kernel, *places)
 
+
+# --------------------------------------------------------------------------------------------------
+# Asynchronous copies to shared memory: PTX's cp.async, in a function.
+#
+#     __device__ inline void begin_copy_16(void *to, const void *from, int size) {
+#       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ..);
+#     }
+#
+# Of `size` bytes on there are zeros. What was begun since the last commit is a batch. Source: PTX
+# ISA 8.5, "Data Movement and Conversion Instructions: cp.async".
 
 COPY_BYTES = (4, 8, 16)
 COMMIT = 'asm volatile("cp.async.commit_group;");'

@@ -1,11 +1,8 @@
 """SASS, the machine code of NVIDIA's GPUs: CUDA C++ compiled by NVRTC, and read by nvdisasm
 (NVIDIA, CUDA Binary Utilities), which also names the registers in use at each instruction.
 
-The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls: the source
-line of each instruction.
-
-nvdisasm lists either lines or registers in use, and takes half a second to start: so it is run for
-the registers, and lines are read here.
+Sections: The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls;
+SASS, the machine code of NVIDIA's GPUs.
 """
 
 from __future__ import annotations
@@ -24,6 +21,13 @@ from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import nvrtc
 from workbench.backends.native.program import AsmLine
 from workbench.base.errors import DeviceError
+
+# --------------------------------------------------------------------------------------------------
+# The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls: the source
+# line of each instruction.
+#
+# nvdisasm lists either lines or registers in use, and takes half a second to start: so it is run
+# for the registers, and lines are read here.
 
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -187,6 +191,9 @@ def _standard(
         for _ in range(operands):
             data.leb()
 
+
+# --------------------------------------------------------------------------------------------------
+# SASS, the machine code of NVIDIA's GPUs.
 
 LIMIT_S = 40.0
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")

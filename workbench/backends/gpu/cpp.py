@@ -1,6 +1,6 @@
 """The common part of CUDA C++ and HIP: C++ with CUDA's names.
 
-OpenCL C (OpenCL C specification, version 1.2: what every implementation has).
+Sections: The common part of CUDA C++ and HIP; OpenCL C (OpenCL C specification, version 1.2.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from workbench.base.errors import CompileError
 from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
+
+# --------------------------------------------------------------------------------------------------
+# The common part of CUDA C++ and HIP.
 
 COMMENT = "//.*$"
 WORD = (
@@ -153,6 +156,9 @@ class GpuCpp(Dialect):
             f"{name}({', '.join(listed)}) {{",
         ]
 
+
+# --------------------------------------------------------------------------------------------------
+# OpenCL C (OpenCL C specification, version 1.2: what every implementation has).
 
 OPENCL_C = Language(
     "OpenCL C",

@@ -1,8 +1,7 @@
-"""Memory in a dialect: loads and stores, of vectors where the language and the address allow.
+"""Memory of a kernel in a dialect: addresses of buffers, shared memory and registers.
 
-GPUs whose kernels take addresses of buffers: memory, bound kernels, and graphs of them.
-
-Registers in a dialect: variables, declared in the innermost loop around all of their uses.
+Sections: Memory in a dialect; GPUs whose kernels take addresses of buffers; Registers in a
+dialect.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from workbench.backends.program.text import ADD, ATOM, MUL, CodeWriter, Expressi
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Memory in a dialect: loads and stores, of vectors where the language and the address allow.
 
 _SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
 
@@ -211,6 +213,9 @@ def _of_all_lanes(condition: Sequence[UOp]) -> list[UOp]:
     return [each.src[0] if each.op is Ops.BROADCAST else each for each in condition]
 
 
+# --------------------------------------------------------------------------------------------------
+# GPUs whose kernels take addresses of buffers: memory, bound kernels, and graphs of them.
+
 KEPT_GRAPHS = 8
 """Graphs of the same launches, for other buffers each."""
 L = TypeVar("L", bound="AddressLaunch")
@@ -319,6 +324,10 @@ class LaunchGraph(ABC, Generic[L]):
 
 def _address(buffer: Buffer) -> int:
     return int(buffer.handle) + buffer.offset
+
+
+# --------------------------------------------------------------------------------------------------
+# Registers in a dialect: variables, declared in the innermost loop around all of their uses.
 
 
 class WorkItemRegisters:

@@ -11,8 +11,8 @@
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 
-This file has the order of the program and which values get names; values.py and scalars.py write
-expressions, memory.py loads and stores, registers.py registers, and the dialect every word.
+This file has the order of the program and which values get names; values.py writes
+expressions, memory.py loads, stores and registers, and the dialect every word.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Values as expressions of a dialect: scalars, and vectors, whole or lane by lane.
+"""Values of a kernel as expressions of a dialect: vectors, scalars and 64-bit indexes.
 
-A work-item computes one lane at a time; vectors are for memory and for registers. So a vector is
-either one expression (a load, a register, sums and products of floats) or an expression for each of
-its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`.
-
-Operators on scalars: an elementwise node as an expression over its operands.
-
-64-bit indexes: the test for the few kernels that need them; a GPU is faster with 32 bits.
+Sections: Operators on scalars; Values as expressions of a dialect; 64-bit indexes.
 """
 
 from __future__ import annotations
@@ -38,6 +32,9 @@ from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
+
+# --------------------------------------------------------------------------------------------------
+# Operators on scalars: an elementwise node as an expression over its operands.
 
 Arguments = Sequence[Expression]
 # fmt: off
@@ -188,6 +185,13 @@ _UNARIES: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {
     Ops.FMA: _fma,
 }
 
+
+# --------------------------------------------------------------------------------------------------
+# Values as expressions of a dialect: scalars, and vectors, whole or lane by lane.
+#
+# A work-item computes one lane at a time; vectors are for memory and for registers. So a vector is
+# either one expression (a load, a register, sums and products of floats) or an expression for each
+# of its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`.
 
 Lanes = tuple[Expression, ...]
 _VECTOR_INFIX = {Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL)}
@@ -363,6 +367,9 @@ def pair_of(op: Ops, dtype: DType) -> UOp:
     a, b = (UOp(Ops.REG, dtype, (), (name, 0)) for name in "ab")
     return UOp(op, dtype, (a, b))
 
+
+# --------------------------------------------------------------------------------------------------
+# 64-bit indexes: the test for the few kernels that need them; a GPU is faster with 32 bits.
 
 _INT32 = 1 << 31
 _SUMS = frozenset({Ops.ADD, Ops.MUL, Ops.NEG})

@@ -1,6 +1,7 @@
 """The base of devices with work-groups: kernels in a dialect, for this machine or another.
 
-The Target of a common GPU, for kernels that are read or emulated on a machine without one.
+Sections: The base of devices with work-groups; The Target of a common GPU, for kernels that are
+read or emulated on a machine without one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from workbench.backends.program.text import Language, Source
 from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The base of devices with work-groups.
 
 KEPT_PROGRAMS = 1024
 
@@ -114,6 +118,10 @@ class WorkGroupDevice(DeviceInfo):
 @lru_cache(maxsize=KEPT_PROGRAMS)
 def _program(kind: Callable[[Source], Program], source: Source) -> Program:
     return kind(source)
+
+
+# --------------------------------------------------------------------------------------------------
+# The Target of a common GPU, for kernels that are read or emulated on a machine without one.
 
 
 def common_gpu(name: str) -> Target:

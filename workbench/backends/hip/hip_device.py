@@ -1,10 +1,7 @@
 """The HIP device: an AMD GPU, through HIP.
 
-Memory of an AMD GPU.
-
-Graphs of launches on an AMD GPU (HIP documentation, "HIP graphs").
-
-The HIP runtime: HIP to a Program, code of hipRTC launched through hip-python.
+Sections: The HIP runtime; Graphs of launches on an AMD GPU (HIP documentation, "HIP graphs");
+Memory of an AMD GPU; The HIP device.
 """
 
 from __future__ import annotations
@@ -28,6 +25,9 @@ from workbench.backends.memory import Buffer, Memory
 from workbench.backends.program.text import Source
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# The HIP runtime: HIP to a Program, code of hipRTC launched through hip-python.
 
 MILLI = 1e-3
 
@@ -106,6 +106,10 @@ class HipLaunch(AddressLaunch):
         call("ModuleLaunchKernel", self.kernel, *sizes, 0, stream, None, arguments)
 
 
+# --------------------------------------------------------------------------------------------------
+# Graphs of launches on an AMD GPU (HIP documentation, "HIP graphs").
+
+
 class HipExecutable:
     """A graph that can be launched; the driver holds it until its last reference ends."""
 
@@ -140,6 +144,10 @@ class HipGraph(LaunchGraph[HipLaunch]):
             call("GraphDestroy", graph)
 
 
+# --------------------------------------------------------------------------------------------------
+# Memory of an AMD GPU.
+
+
 class HipMemory(AddressMemory):
     """Memory that kernels of the HIP device read and write."""
 
@@ -154,6 +162,10 @@ class HipMemory(AddressMemory):
 
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
         return call(name, *arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# The HIP device.
 
 
 class HipDevice(WorkGroupDevice):

@@ -6,17 +6,7 @@ memory); AMD Instinct MI300 Instruction Set Architecture, reference guide 2024 (
 the AMDGPU code generator's AMDGPUBaseInfo.cpp, 2026 (multiples of registers, groups of a compute
 unit).
 
-The matrix cores of AMD's GPUs.
-
-Sources: AMD matrix instruction calculator (register layouts of v_mfma_*, CDNA2 and CDNA3); "How to
-accelerate AI applications on RDNA 3 using WMMA", GPUOpen 2023, and the RDNA3 ISA, section "Wave
-matrix multiply accumulate": there the lanes 16 to 31 hold copies of what lanes 0 to 15 hold of A
-and B.
-
-HIP (AMD, HIP documentation): CUDA's words, and vectors with operators.
-
-Vectors of up to 4 lanes are HIP's, but for those of 16-bit floats. These are vectors of clang's; so
-are longer ones, and the operands of instructions, to which HIP's are converted bit by bit.
+Sections: The matrix cores of AMD's GPUs; The AMD GPUs, as Targets; HIP (AMD, HIP documentation).
 """
 
 from __future__ import annotations
@@ -31,6 +21,14 @@ from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import SHUFFLE_ALL, Hardware, Target
 from workbench.base.tensor_cores import Fragment, TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# The matrix cores of AMD's GPUs.
+#
+# Sources: AMD matrix instruction calculator (register layouts of v_mfma_*, CDNA2 and CDNA3); "How
+# to accelerate AI applications on RDNA 3 using WMMA", GPUOpen 2023, and the RDNA3 ISA, section
+# "Wave matrix multiply accumulate": there the lanes 16 to 31 hold copies of what lanes 0 to 15 hold
+# of A and B.
 
 _F32 = dtypes.float32
 _WORDS = {dtypes.float16: "f16", dtypes.bfloat16: "bf16_1k", _F32: "f32"}
@@ -74,6 +72,9 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
         return RDNA3
     return CDNA if arch in ("gfx90a", "gfx940", "gfx941", "gfx942", "gfx950") else ()
 
+
+# --------------------------------------------------------------------------------------------------
+# The AMD GPUs, as Targets.
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
@@ -147,6 +148,12 @@ def machine_of(gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: i
     cores = tensor_cores(arch)
     return replace(common_gpu(gpu), conversions=CONVERSIONS, tensor_cores=cores)
 
+
+# --------------------------------------------------------------------------------------------------
+# HIP (AMD, HIP documentation): CUDA's words, and vectors with operators.
+#
+# Vectors of up to 4 lanes are HIP's, but for those of 16-bit floats. These are vectors of clang's;
+# so are longer ones, and the operands of instructions, to which HIP's are converted bit by bit.
 
 HIP_CPP = Language("HIP", "HIP, the program of one work-item", COMMENT, WORD, HEAD)
 _ELEMENTS = {

@@ -1,12 +1,8 @@
 """hipRTC, the compiler of HIP as a library, in the process of compilers.
 
-Machine code for any AMD GPU, present or not.
-
-A stand-in for ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"): the names
-of HIP that a compiler must know.
-
-Its functions have no debug locations, so that their instructions are those of the line that calls
-them. What only AMD's device library has is declared alone: there a call stays.
+Sections: hipRTC, the compiler of HIP as a library, in the process of compilers; A stand-in for
+ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"); Machine code for any AMD
+GPU, present or not.
 """
 
 from __future__ import annotations
@@ -22,6 +18,9 @@ from workbench.backends.program.text import Source
 from workbench.base.errors import DeviceError
 from workbench.base.installation import install_command
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# hipRTC, the compiler of HIP as a library, in the process of compilers.
 
 
 def compile_text(text: str, arch: str) -> bytes:
@@ -49,6 +48,13 @@ def _log(program: object) -> str:
         call("GetProgramLog", program, log, module="hiprtc")
     return log.rstrip(b"\0").decode(errors="replace")
 
+
+# --------------------------------------------------------------------------------------------------
+# A stand-in for ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"): the names of
+# HIP that a compiler must know.
+#
+# Its functions have no debug locations, so that their instructions are those of the line that calls
+# them. What only AMD's device library has is declared alone: there a call stays.
 
 NAME = "hip/hip_runtime.h"
 _SIZES = (1, 2, 3, 4)
@@ -187,6 +193,9 @@ def _shuffles() -> list[str]:
 HEADER = "\n".join([_WORDS.rstrip(), *_vectors(), *_bits(), *_math(), *_shuffles(), ""])
 """The text of the header."""
 
+
+# --------------------------------------------------------------------------------------------------
+# Machine code for any AMD GPU, present or not.
 
 # Wherever clang is from, the header is ours, so that lines are those of the text.
 _FLAGS = (

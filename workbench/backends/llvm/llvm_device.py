@@ -1,7 +1,7 @@
 """The LLVM device. A fork waits for an import: in a child, a module that is half imported would
 stay so.
 
-The LLVM runtime: LLVM IR to a Program that runs in this process.
+Sections: The LLVM device; The LLVM runtime.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from workbench.backends.program.text import Language, Source
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The LLVM device.
 
 
 class LLVMDevice(Processor):
@@ -84,6 +87,10 @@ class LLVMDevice(Processor):
 
 
 DEVICE = LLVMDevice()
+
+
+# --------------------------------------------------------------------------------------------------
+# The LLVM runtime: LLVM IR to a Program that runs in this process.
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)

@@ -1,12 +1,8 @@
 """Machine code of a linear program for a GPU, by LLVM: its lines, and the options that AMD's GPUs
 need.
 
-Line numbers in SPIR-V, since LLVM writes no useful debug locations into it.
-
-So an instruction of LLVM IR that has a result gets a decoration of it, UserSemantic (SPIR-V 1.6,
-"Decoration"), which LLVM hands on and which changes no code; its words are a line. Instructions
-that store, jump or wait have no result: those of a block, which keeps its name, are as many as in
-LLVM IR, and in the same order. What has no line of its own prepares what follows it.
+Sections: Line numbers in SPIR-V, since LLVM writes no useful debug locations into it; Machine
+code of a linear program for a GPU, by LLVM.
 """
 
 from __future__ import annotations
@@ -28,6 +24,14 @@ from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Line numbers in SPIR-V, since LLVM writes no useful debug locations into it.
+#
+# So an instruction of LLVM IR that has a result gets a decoration of it, UserSemantic (SPIR-V 1.6,
+# "Decoration"), which LLVM hands on and which changes no code; its words are a line. Instructions
+# that store, jump or wait have no result: those of a block, which keeps its name, are as many as in
+# LLVM IR, and in the same order. What has no line of its own prepares what follows it.
 
 _USER_SEMANTIC = 5635
 _MARK = re.compile(r'^\s*OpDecorate (%\d+) UserSemantic "line (\d+)"$')
@@ -154,6 +158,9 @@ def _rows(code: Sequence[str]) -> Iterator[_SpirvLine]:
             block = names.get(result, "")
         yield _SpirvLine(result, BlockStatements(block, kind))
 
+
+# --------------------------------------------------------------------------------------------------
+# Machine code of a linear program for a GPU, by LLVM.
 
 _AMD_KEYS = {
     "vgpr_count": "registers",

@@ -5,12 +5,7 @@
 As in the languages of work-items, indexes are 32 bits wide where addresses allow, and a scalar load
 under a condition is in a branch. Functions such as exp2 are the machine's own approximations.
 
-Warp shuffles in LLVM IR: machines exchange words of 32 bits, so values are converted to words
-and back.
-
-    %t0 = bitcast float %acc0_0 to i32
-    %t1 = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t0, i32 16, i32 31)
-    %shuffle_0 = bitcast i32 %t1 to float
+Sections: Warp shuffles in LLVM IR; The LLVM renderer for GPUs.
 """
 
 from __future__ import annotations
@@ -47,6 +42,14 @@ from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+
+# --------------------------------------------------------------------------------------------------
+# Warp shuffles in LLVM IR: machines exchange words of 32 bits, so values are converted to words and
+# back.
+#
+#     %t0 = bitcast float %acc0_0 to i32
+#     %t1 = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t0, i32 16, i32 31)
+#     %shuffle_0 = bitcast i32 %t1 to float
 
 Step = Callable[[str], str]
 """Writes an instruction, and returns the name of its value."""
@@ -88,6 +91,9 @@ def _shuffled_scalar(dtype: DType, value: str, exchange: Step, step: Step) -> st
         return last or f"bitcast i32 {result} to i32"
     return f"bitcast {plain} {step(last) if last else result} to {kind}"
 
+
+# --------------------------------------------------------------------------------------------------
+# The LLVM renderer for GPUs.
 
 _SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
 _RESERVED = frozenset({"entry"})

@@ -3,11 +3,8 @@
 Every function returns text. An op that needs several instructions gets `emit`, which writes
 the earlier ones and returns their names; the last one is returned, for the caller to name.
 
-LLVM instructions that move values between the lanes of a vector.
-
-As in instructions.py, `emit` writes the first instructions, and the last one is returned.
-
-Values as LLVM operands: the current name of each node, and names for new values.
+Sections: LLVM types, constants and elementwise instructions; LLVM instructions that move values
+between the lanes of a vector; Values as LLVM operands.
 """
 
 from __future__ import annotations
@@ -23,6 +20,9 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# LLVM types, constants and elementwise instructions.
 
 Emit = Callable[[str], str]
 """Writes an instruction and returns the name of its result."""
@@ -243,7 +243,7 @@ _OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
 
 SUPPORTED = frozenset({*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD})
 """The elementwise ops that reach LLVM; lowering has decomposed the others. FMOD, which branches, is
-in remainder.py."""
+in render.py."""
 
 
 def _cast(node: UOp, arg: str, emit: Emit) -> str:
@@ -296,6 +296,12 @@ def _convert(source: DType, dtype: DType, arg: str) -> str:
     else:
         word = ("sext" if signed else "zext") if wider else "trunc"
     return f"{word} {kind} to {to}"
+
+
+# --------------------------------------------------------------------------------------------------
+# LLVM instructions that move values between the lanes of a vector.
+#
+# As in instructions.py, `emit` writes the first instructions, and the last one is returned.
 
 
 def broadcast(scalar: str, dtype: DType, emit: Emit) -> str:
@@ -359,6 +365,10 @@ def _part(vector: str, dtype: DType, half: DType, number: int, emit: Emit) -> st
     kind = type_of(dtype)
     mask = f"<{half.count} x i32> <{picks}>"
     return emit(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
+
+
+# --------------------------------------------------------------------------------------------------
+# Values as LLVM operands: the current name of each node, and names for new values.
 
 
 class Operands:

@@ -1,17 +1,7 @@
-"""Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register.
+"""Control flow and arguments of a kernel in LLVM IR: loops, IFs, and debug locations.
 
-A phi names its value at the end of the loop, which is known only when the loop has been written:
-its header is inserted afterwards, where the loop began.
-
-IFs in LLVM: a block for the body, and a phi for each register that it sets.
-
-The arguments of a kernel on this processor: an array of pointers; scratch memory is on the
-stack, or is passed after the arguments.
-
-LLVM IR with a debug location on each instruction: the line of its own text.
-
-Debug locations change no instruction: LLVM's code generator writes them into the assembly as `.loc`
-lines, which map machine code to the lines of the text.
+Sections: Loops in LLVM; IFs in LLVM; The arguments of a kernel on this processor; LLVM IR with a
+debug location on each instruction.
 """
 
 from __future__ import annotations
@@ -28,6 +18,12 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register.
+#
+# A phi names its value at the end of the loop, which is known only when the loop has been written:
+# its header is inserted afterwards, where the loop began.
 
 
 @dataclass(slots=True)
@@ -132,6 +128,10 @@ class Loops:
         return lines
 
 
+# --------------------------------------------------------------------------------------------------
+# IFs in LLVM: a block for the body, and a phi for each register that it sets.
+
+
 @dataclass(slots=True)
 class _Branch:
     """An open IF: the block before it, the label after it, the registers that it sets with their
@@ -180,6 +180,11 @@ class Branches:
             self.operands.values[register] = self.text.emit(phi, name)
 
 
+# --------------------------------------------------------------------------------------------------
+# The arguments of a kernel on this processor: an array of pointers; scratch memory is on the stack,
+# or is passed after the arguments.
+
+
 class ArgumentMemory(LLVMMemory):
     """Writes memory accesses of a processor."""
 
@@ -212,6 +217,12 @@ class ArgumentMemory(LLVMMemory):
             if define in self.plan.padded and not base:
                 self.text.put(f"store {kind} zeroinitializer, ptr {address}")
 
+
+# --------------------------------------------------------------------------------------------------
+# LLVM IR with a debug location on each instruction: the line of its own text.
+#
+# Debug locations change no instruction: LLVM's code generator writes them into the assembly as
+# `.loc` lines, which map machine code to the lines of the text.
 
 _NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
 _LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE)

@@ -1,14 +1,7 @@
-"""Products of tiles in LLVM IR for GPUs: AMD's intrinsics (LLVM, "User Guide for AMDGPU Backend"),
-and PTX's mma.sync as inline assembly.
+"""Products of tiles in LLVM IR, on GPUs and on processors.
 
-    %wmma_0 = call <4 x float> @llvm.amdgcn.mfma.f32.16x16x16f16(<4 x half> %t0, <4 x half> %t1,
-              <4 x float> %acc0_0, i32 0, i32 0, i32 0)
-
-Products of tiles on processors in LLVM IR, where one lane holds whole tiles (Intel, AVX512_BF16
-and AMX-BF16; Arm, BF16 of Advanced SIMD).
-
-    %wmma_0 = call <4 x float> @llvm.aarch64.neon.bfmmla(<4 x float> %acc0_0, <8 x bfloat> %t0,
-              <8 x bfloat> %t1)
+Sections: Products of tiles in LLVM IR for GPUs; Products of tiles on processors in LLVM IR,
+where one lane holds whole tiles (Intel, AVX512_BF16 and AMX-BF16; Arm, BF16 of Advanced SIMD).
 """
 
 from __future__ import annotations
@@ -19,6 +12,20 @@ from workbench.backends.llvm_ir.instructions import broadcast, type_of
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.tensor_cores import TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# Products of tiles on processors in LLVM IR, where one lane holds whole tiles (Intel, AVX512_BF16
+# and AMX-BF16; Arm, BF16 of Advanced SIMD).
+#
+#     %wmma_0 = call <4 x float> @llvm.aarch64.neon.bfmmla(<4 x float> %acc0_0, <8 x bfloat> %t0,
+#               <8 x bfloat> %t1)
+
+# --------------------------------------------------------------------------------------------------
+# Products of tiles in LLVM IR for GPUs: AMD's intrinsics (LLVM, "User Guide for AMDGPU Backend"),
+# and PTX's mma.sync as inline assembly.
+#
+#     %wmma_0 = call <4 x float> @llvm.amdgcn.mfma.f32.16x16x16f16(<4 x half> %t0, <4 x half> %t1,
+#               <4 x float> %acc0_0, i32 0, i32 0, i32 0)
 
 Step = Callable[[str], str]
 """Writes an instruction, and returns the name of its value."""

@@ -2,22 +2,11 @@
 
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 
-`llvm_ir/walker.py` has the order of the program, and what it looks like; program/analysis.py has
-the arguments.
+The walk below has the order of the program, and what it looks like; program/analysis.py has the
+arguments.
 
-The walk of a linear program that writes LLVM IR: SSA form, named values, and the loops of the
-kernel.
-
-One block per loop, tested at its end (a loop runs at least once), so that every value computed
-above is available below. Registers become phis. Values have telling names: `%g0` an axis,
-`%acc_s_0` an accumulator, `%p1_at3` an address in argument 1 and `%p1_v3` a value loaded from
-there.
-
-This file has the order of the program; loops.py, branches.py, memory.py, lanes.py and
-instructions.py have the instructions, operands.py the names. The frame of a kernel, its arguments
-and its numbers are the machine's (`render.py`, `gpu/render.py`).
-
-The remainder of floats in LLVM: by one quotient if it is small, by several if not.
+Sections: The remainder of floats in LLVM; The walk of a linear program that writes LLVM IR; The
+LLVM renderer.
 """
 
 from __future__ import annotations
@@ -57,6 +46,9 @@ from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import advice
+
+# --------------------------------------------------------------------------------------------------
+# The remainder of floats in LLVM: by one quotient if it is small, by several if not.
 
 
 def remainder(node: UOp, args: Sequence[str], text: LLVMWriter) -> str:
@@ -159,6 +151,19 @@ class _Remainder:
         return self.text.step(f"select {self.bit} {test}, {self.kind} {yes}, {self.kind} {no}")
 
 
+# --------------------------------------------------------------------------------------------------
+# The walk of a linear program that writes LLVM IR: SSA form, named values, and the loops of the
+# kernel.
+#
+# One block per loop, tested at its end (a loop runs at least once), so that every value computed
+# above is available below. Registers become phis. Values have telling names: `%g0` an axis,
+# `%acc_s_0` an accumulator, `%p1_at3` an address in argument 1 and `%p1_v3` a value loaded from
+# there.
+#
+# The walk has the order of the program; loops.py, memory.py and instructions.py have the
+# instructions and the names. The frame of a kernel, its arguments and its numbers are the machine's
+# (the last section, `gpu_render.py`).
+
 _NEVER_WRITTEN = frozenset(
     {Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE, Ops.BLOCK, Ops.AFTER}
 )
@@ -243,6 +248,9 @@ class LLVMWalker:
             return combine_lanes(node.arg, args[0], node.src[0].dtype, step)
         raise CompileError("render", f"LLVM has no instruction for {node.op.name}", hint=advice())
 
+
+# --------------------------------------------------------------------------------------------------
+# The LLVM renderer.
 
 _RESERVED = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
 _ROUNDED = SUPPORTED - {Ops.BITCAST, Ops.WHERE}

@@ -4,7 +4,8 @@ LLVM's values never change, so a register that a loop changes becomes a phi at t
 which must be known before the loop is written. Constant parts of indexes become offsets of
 addresses.
 
-The growing text of an LLVM function: lines, indentation, unique names.
+Sections: SSA form of a linear program, and the constant offsets of its addresses, for the LLVM
+renderer; The growing text of an LLVM function.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from workbench.backends.program.text import Names
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# SSA form of a linear program, and the constant offsets of its addresses, for the LLVM renderer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,10 @@ def split_offset(index: UOp) -> tuple[UOp, int]:
             if offset.op is Ops.CONST:
                 return rest, int(offset.arg)
     return index, 0
+
+
+# --------------------------------------------------------------------------------------------------
+# The growing text of an LLVM function: lines, indentation, unique names.
 
 
 class LLVMWriter(Names):

@@ -1,10 +1,7 @@
 """The METAL device: an Apple GPU.
 
-The METAL runtime: Metal to a Program, through Apple's compiler.
-
-Memory of an Apple GPU, which this process shares: a handle is an MTLBuffer.
-
-Apple's driver, through pyobjc: the GPU, its queue, its limits.
+Sections: Apple's driver, through pyobjc; Memory of an Apple GPU, which this process shares; The
+METAL runtime; The METAL device.
 """
 
 from __future__ import annotations
@@ -28,6 +25,9 @@ from workbench.base.errors import DeviceError
 from workbench.base.installation import library
 from workbench.base.interrupts import once
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# Apple's driver, through pyobjc: the GPU, its queue, its limits.
 
 MOST_PENDING = 64
 """Most launches that run, or wait for others: the command buffers that a queue of Metal has."""
@@ -91,6 +91,9 @@ class MetalDriver(GpuDriver):
             raise DeviceError(f"the GPU stopped in {name}", because)
 
 
+# --------------------------------------------------------------------------------------------------
+# Memory of an Apple GPU, which this process shares: a handle is an MTLBuffer.
+
 SHARED = 0
 """Apple, Metal, MTLResourceStorageModeShared."""
 
@@ -131,6 +134,10 @@ class MetalMemory(Memory):
         MetalDriver.current().wait()
         whole = handle.contents().as_buffer(handle.length())
         return np.frombuffer(whole, np.uint8)[offset : offset + size]
+
+
+# --------------------------------------------------------------------------------------------------
+# The METAL runtime: Metal to a Program, through Apple's compiler.
 
 
 class MetalProgram:
@@ -227,6 +234,10 @@ class MetalLaunch:
 
 def _words(error: Any) -> str:
     return "" if error is None else str(error.localizedDescription())
+
+
+# --------------------------------------------------------------------------------------------------
+# The METAL device.
 
 
 class MetalDevice(WorkGroupDevice):

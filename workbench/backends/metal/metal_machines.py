@@ -6,11 +6,8 @@ memory); P. Turner, metal-benchmarks, 2023 (lanes of a core, which Apple does no
 Notebookcheck, Apple M3 10-Core GPU, 2023 (clock, which Apple does not publish). The registers and
 work-items that a core holds are not published, and change while a kernel runs.
 
-simdgroup_matrix of Apple's GPUs, from the seventh family (M1) on.
-
-Sources: Metal Shading Language Specification, 2.7 and 6.7 (simdgroup_matrix, 8 x 8); Apple does
-not document which lane holds which element: P. Turner, metal-benchmarks, "SIMD-group matrix",
-measured it, and MLX (`steel/gemm/mma.h`) relies on it.
+Sections: simdgroup_matrix of Apple's GPUs, from the seventh family (M1) on; The Apple GPUs, as
+Targets.
 """
 
 from __future__ import annotations
@@ -22,6 +19,13 @@ from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import SHUFFLE_WORDS, Hardware, Target
 from workbench.base.tensor_cores import Fragment, TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# simdgroup_matrix of Apple's GPUs, from the seventh family (M1) on.
+#
+# Sources: Metal Shading Language Specification, 2.7 and 6.7 (simdgroup_matrix, 8 x 8); Apple does
+# not document which lane holds which element: P. Turner, metal-benchmarks, "SIMD-group matrix",
+# measured it, and MLX (`steel/gemm/mma.h`) relies on it.
 
 
 def _layout(row: str, column: str) -> Fragment:
@@ -43,6 +47,9 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
     family = arch.lower().removeprefix("apple")
     return SIMDGROUP if family.isdecimal() and int(family) >= 7 else ()
 
+
+# --------------------------------------------------------------------------------------------------
+# The Apple GPUs, as Targets.
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""

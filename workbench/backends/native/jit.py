@@ -5,7 +5,8 @@ text is parsed and verified before code is generated, the target is always the h
 another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
 within one could not compile.
 
-Object files of LLVM IR, compiled once for all processes and cached on disk.
+Sections: The JIT compiler, the one file that uses llvmlite; Object files of LLVM IR, compiled
+once for all processes and cached on disk.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from workbench.backends.native.machine import (
 from workbench.base.errors import DeviceError
 from workbench.base.interrupts import no_fork, raised_after
 from workbench.base.tensor_cores import TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# The JIT compiler, the one file that uses llvmlite.
 
 _FOREIGN = re.compile(
     r"\basm\b"
@@ -279,6 +283,10 @@ def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
         if "Failed to materialize" in words:
             words = NOT_HERE
         raise refusal("llvm", words, text or "") from error
+
+
+# --------------------------------------------------------------------------------------------------
+# Object files of LLVM IR, compiled once for all processes and cached on disk.
 
 
 def object_of(text: str) -> bytes:

@@ -1,17 +1,9 @@
-"""This machine as the operating system describes it: its processor, and the sizes of its caches.
+"""This machine: its processor, caches and features, its microarchitecture, and its matrix
+instructions.
 
-Microarchitectures by LLVM's name of the processor: the latency of a multiply-add, and the
-throughput by its width.
-
-Opts are chosen by these figures, the same in every session; the costs of kernels go by what is
-measured (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm, Software
-Optimization Guides of the cores named here; AMD and Intel, optimization manuals, 2024.
-
-Matrix instructions of processors, as tensor cores of one lane that holds whole tiles.
-
-Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and
-TDPBF16PS (pairs of steps stand side by side, and B has the pairs of a column one after the other);
-Arm Architecture Reference Manual for A-profile, BFMMLA (2 x 4 by 4 x 2, B by columns).
+Sections: This machine as the operating system describes it; Microarchitectures by LLVM's name of
+the processor; Matrix instructions of processors, as tensor cores of one lane that holds whole
+tiles.
 """
 
 from __future__ import annotations
@@ -28,6 +20,9 @@ from typing import NamedTuple
 from workbench.base.dtypes import dtypes
 from workbench.base.target import TYPICAL_CACHES, TYPICAL_WAYS, Caches, Starts, Ways
 from workbench.base.tensor_cores import Fragment, TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# This machine as the operating system describes it: its processor, and the sizes of its caches.
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
@@ -147,6 +142,15 @@ def cpu() -> str:
     return named[1].strip() if named else platform.processor() or platform.machine()
 
 
+# --------------------------------------------------------------------------------------------------
+# Microarchitectures by LLVM's name of the processor: the latency of a multiply-add, and the
+# throughput by its width.
+#
+# Opts are chosen by these figures, the same in every session; the costs of kernels go by what is
+# measured (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm,
+# Software Optimization Guides of the cores named here; AMD and Intel, optimization manuals, 2024.
+
+
 class MultiplyAdd(NamedTuple):
     """See the fields of `Target`."""
 
@@ -201,6 +205,14 @@ MULTIPLY_ADDS: dict[str, MultiplyAdd] = {
 def multiply_add(processor: str) -> MultiplyAdd:
     """Return the figures of a processor by LLVM's name: common ones where it is not known."""
     return MULTIPLY_ADDS.get(processor, MultiplyAdd())
+
+
+# --------------------------------------------------------------------------------------------------
+# Matrix instructions of processors, as tensor cores of one lane that holds whole tiles.
+#
+# Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and
+# TDPBF16PS (pairs of steps stand side by side, and B has the pairs of a column one after the
+# other); Arm Architecture Reference Manual for A-profile, BFMMLA (2 x 4 by 4 x 2, B by columns).
 
 
 def _core(m: int, n: int, k: int, a: str, b: str, c: str, name: str) -> TensorCore:

@@ -10,10 +10,7 @@ threads, where there is one. A long kernel is launched in slices of at most 50 m
 works in the middle of it; a kernel that is known to be short is one call, of less than a
 microsecond.
 
-Assembly text: instructions and the labels that they jump to, each with its line of source.
-
-Compilers write `.loc` directives with the line of the source that the next instructions are for.
-These directives, and all others, are removed from the text.
+Sections: Assembly text; Launching machine code, for all devices on this machine's processor.
 """
 
 from __future__ import annotations
@@ -34,6 +31,12 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import once
+
+# --------------------------------------------------------------------------------------------------
+# Assembly text: instructions and the labels that they jump to, each with its line of source.
+#
+# Compilers write `.loc` directives with the line of the source that the next instructions are for.
+# These directives, and all others, are removed from the text.
 
 _LABEL = re.compile(r'[\w.$@"]+:')
 _NAME = re.compile(r"[\w.$@]+")
@@ -93,6 +96,9 @@ def _is_shown(label: str, used: set[str]) -> bool:
     """Whether a jump goes to a label, or it is the function's name."""
     return label in used or not label.startswith((".", "L", '"'))
 
+
+# --------------------------------------------------------------------------------------------------
+# Launching machine code, for all devices on this machine's processor.
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024

@@ -2,22 +2,9 @@
 findings are errors. (J. Price and S. McIntosh-Smith, Oclgrind: an extensible OpenCL device
 simulator, 2015.)
 
-The OCLGRIND runtime: OpenCL C to a Program whose findings are errors.
-
-The simulation of a kernel by Oclgrind in a process of its own, which detects races and reads of
-unwritten memory.
-
-The kernel is compiled without optimisations: those remove conditions that depend on unwritten
-memory, and Oclgrind's check of such reads crashes on some of their vectors.
-
-The report of Oclgrind as findings, one a paragraph.
-
-Read-write data race at local memory address 0x1000000000004
-    Kernel: k
-    First entity:  Global(1,0,0) Local(1,0,0) Group(0,0,0)
-      store float %0, float addrspace(3)* %1, align 4
-    At line 5 (column 7) of input.cl:
-      t[l] = a[l];
+Sections: The report of Oclgrind as findings, one a paragraph; The simulation of a kernel by
+Oclgrind in a process of its own, which detects races and reads of unwritten memory; The OCLGRIND
+runtime; The OCLGRIND device.
 """
 
 from __future__ import annotations
@@ -43,6 +30,16 @@ from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
 from workbench.base.installation import library
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# The report of Oclgrind as findings, one a paragraph.
+#
+# Read-write data race at local memory address 0x1000000000004
+#     Kernel: k
+#     First entity:  Global(1,0,0) Local(1,0,0) Group(0,0,0)
+#       store float %0, float addrspace(3)* %1, align 4
+#     At line 5 (column 7) of input.cl:
+#       t[l] = a[l];
 
 _ENTITY = re.compile(r"Local\((\d+),(\d+),(\d+)\) Group\((\d+),(\d+),(\d+)\)")
 _LINE = re.compile(r"At line (\d+) ")
@@ -108,6 +105,13 @@ def _finding(paragraph: str) -> SimulatorFinding | None:
     words = f"{title[0].lower()}{title[1:]}: {who} at {at}"
     return SimulatorFinding(row.kind, items, lines, words, row.hint)
 
+
+# --------------------------------------------------------------------------------------------------
+# The simulation of a kernel by Oclgrind in a process of its own, which detects races and reads of
+# unwritten memory.
+#
+# The kernel is compiled without optimisations: those remove conditions that depend on unwritten
+# memory, and Oclgrind's check of such reads crashes on some of their vectors.
 
 MOST_MESSAGES = 20_000
 """Oclgrind writes no more than this number of messages in the life of its process."""
@@ -220,6 +224,9 @@ class _Simulator:
         return [bytes(array) for array in arrays]
 
 
+# --------------------------------------------------------------------------------------------------
+# The OCLGRIND runtime: OpenCL C to a Program whose findings are errors.
+
 LIMIT_S = 120.0
 """Seconds after which a run counts as hanging."""
 _process = CompilerProcess()
@@ -315,6 +322,10 @@ def _refuse(source: Source, report: str) -> None:
         first.lines,
         tuple(p for n in lines if source.lines for p in source.lines[n - 1]),
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# The OCLGRIND device.
 
 
 class OclgrindDevice(WorkGroupDevice):

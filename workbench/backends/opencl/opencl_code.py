@@ -1,12 +1,9 @@
 """The compiler of an OpenCL driver in a process of its own: if it crashes or hangs, a kernel is
 lost, and this process goes on.
 
-A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported data types"): types
-and constants beyond the built-in functions, and functions of Intel's extensions.
-
-SPIR-V of OpenCL C, which the driver of any GPU compiles.
-
-The OpenCL driver that the device uses: its context, its queue, its limits.
+Sections: The OpenCL driver that the device uses; The compiler of an OpenCL driver in a process
+of its own; A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported data
+types"); SPIR-V of OpenCL C, which the driver of any GPU compiles.
 """
 
 from __future__ import annotations
@@ -41,6 +38,9 @@ from workbench.base.installation import install_command, library
 from workbench.base.target import Target
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+# --------------------------------------------------------------------------------------------------
+# The OpenCL driver that the device uses: its context, its queue, its limits.
+
 _SIMULATORS = ("oclgrind",)
 
 
@@ -101,6 +101,9 @@ def is_simulator(device: Any) -> bool:
     return any(word in device.platform.name.lower() for word in _SIMULATORS)
 
 
+# --------------------------------------------------------------------------------------------------
+# The compiler of an OpenCL driver in a process of its own.
+
 LIMIT_S = 120.0
 """Seconds that a driver's compiler may take."""
 _process = CompilerProcess()
@@ -151,6 +154,10 @@ def compile_kernel(kernel: KernelText) -> bytes:
             raise CompileError(error.stage, because, hint=error.hint, line=error.line) from None
     return binary_in(build(driver.context, kernel.text))
 
+
+# --------------------------------------------------------------------------------------------------
+# A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported data types"): types
+# and constants beyond the built-in functions, and functions of Intel's extensions.
 
 NAME = "opencl-c-base.h"
 """Clang includes it by itself."""
@@ -222,6 +229,9 @@ def _header() -> str:
 HEADER = _header()
 """The text of the header."""
 
+
+# --------------------------------------------------------------------------------------------------
+# SPIR-V of OpenCL C, which the driver of any GPU compiles.
 
 _MACHINE = "spirv64"
 _TARGET = f"--target={SPIRV.triple}"

@@ -1,8 +1,6 @@
 """The OPENCL device: any OpenCL implementation of this machine, a GPU's if there is one.
 
-The OPENCL runtime: OpenCL C to a Program, the driver's binary launched through pyopencl.
-
-Memory of an OpenCL driver: a handle is a pyopencl Buffer.
+Sections: Memory of an OpenCL driver; The OPENCL runtime; The OPENCL device.
 """
 
 from __future__ import annotations
@@ -26,6 +24,9 @@ from workbench.base.errors import DeviceError
 from workbench.base.installation import library
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# Memory of an OpenCL driver: a handle is a pyopencl Buffer.
 
 
 class OpenCLMemory(Memory):
@@ -67,6 +68,10 @@ class OpenCLMemory(Memory):
             src_offset=source_offset,
             dst_offset=target_offset,
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# The OPENCL runtime: OpenCL C to a Program, the driver's binary launched through pyopencl.
 
 
 class OpenCLProgram:
@@ -164,6 +169,10 @@ def _warn_of_compiler(driver: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# The OPENCL device.
 
 
 class OpenCLDevice(WorkGroupDevice):

@@ -5,11 +5,8 @@ memory and work-items of a group of the Xe-LP architecture); Intel, Core i7-1185
 specifications, 2020 (clock); D. Blythe, The Xe GPU Architecture, Hot Chips 32, 2020 (caches,
 bandwidth of local memory, rates of dtypes).
 
-The matrix engines of Intel's GPUs (XMX).
-
-Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate: 8 rows of A, a row in each
-element (as a short in sub-groups of 16, as an int that packs two columns in sub-groups of 8), and
-pairs of rows of B packed in ints.
+Sections: The matrix engines of Intel's GPUs (XMX); The GPUs that are programmed in OpenCL C, as
+Targets.
 """
 
 from __future__ import annotations
@@ -19,6 +16,13 @@ from collections.abc import Mapping
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Hardware, Target
 from workbench.base.tensor_cores import Fragment, TensorCore
+
+# --------------------------------------------------------------------------------------------------
+# The matrix engines of Intel's GPUs (XMX).
+#
+# Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate: 8 rows of A, a row in each
+# element (as a short in sub-groups of 16, as an int that packs two columns in sub-groups of 8), and
+# pairs of rows of B packed in ints.
 
 
 def _dpas(lanes: int, operand: DType) -> TensorCore:
@@ -45,6 +49,9 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
         return XE_HPG
     return XE_HPC if word in ("xe-hpc", "pvc") else ()
 
+
+# --------------------------------------------------------------------------------------------------
+# The GPUs that are programmed in OpenCL C, as Targets.
 
 IRIS_XE = Hardware(
     name="Iris Xe",

@@ -4,7 +4,7 @@ They are its arguments, its arrays with their offsets in scratch memory, and the
 launch runs a part. The frame around a kernel, what a launch hands in and how, is the language's:
 `backends/native/program.py` has that of this machine's processor.
 
-Facts of a value that are known before it is computed.
+Sections: Program analysis; Facts of a value that are known before it is computed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from workbench.ir.node.bounds import unwrapped_bounds
 from workbench.ir.node.exact_range import divisor, exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# Program analysis.
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,9 @@ def finished(
         lines=((),) * len(head) + tuple(positions) + ((),) * len(foot),
     )
 
+
+# --------------------------------------------------------------------------------------------------
+# Facts of a value that are known before it is computed.
 
 QUOTIENT_SCALE = {dtypes.float32: 2.0**100, dtypes.float64: 2.0**1000}
 """Factor by which a divisor is scaled where the quotient overflows; scaled twice, no quotient

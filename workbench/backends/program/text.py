@@ -1,25 +1,9 @@
-"""Comments in generated code: the part of the expression that the lines below compute.
+"""Text of a kernel in any language: source and language as data, names, comments, expressions, and
+the base of the writers of C-like languages.
 
-A linear program has the statements of its statement tree, in the same order. `Follower` walks the
-tree beside the program: from each loop and each write it knows to which statement of the tree a
-write belongs. Where the two do not agree (a program written by hand has no tree), it returns no
-comments.
-
-Unique names of generated code.
-
-A language of kernels: its label, and the patterns that highlight its text.
-
-Source: the text of a kernel, and the facts that a runtime needs to load it.
-
-The growing text of a function in a C-like language: lines, indentation, unique names.
-
-The base of the writers of C-like languages: the values that get names, and a comment for each
-statement of several lines.
-
-C expressions: text with its precedence, so that only needed parentheses are written.
-
-Source text that a user wrote: the parameters of its function, and its kernel (an EXTERN) as a
-Source.
+Sections: Comments in generated code; Unique names of generated code; A language of kernels;
+Source; The growing text of a function in a C-like language; The base of the writers of C-like
+languages; C expressions; Source text that a user wrote.
 """
 
 from __future__ import annotations
@@ -41,6 +25,14 @@ from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.text.program import statement_lines
+
+# --------------------------------------------------------------------------------------------------
+# Comments in generated code: the part of the expression that the lines below compute.
+#
+# A linear program has the statements of its statement tree, in the same order. `Follower` walks the
+# tree beside the program: from each loop and each write it knows to which statement of the tree a
+# write belongs. Where the two do not agree (a program written by hand has no tree), it returns no
+# comments.
 
 _NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST_COMMENT = 88
@@ -140,6 +132,10 @@ def _is_part_of(node: UOp, leaf: UOp) -> bool:
     return node.place.param is place.param
 
 
+# --------------------------------------------------------------------------------------------------
+# Unique names of generated code.
+
+
 class Names:
     """Returns unique names. `spell` turns a text into an identifier of the language; `joint` stands
     between a name and the number that its second use gets."""
@@ -166,6 +162,10 @@ class Names:
         return self.unique(f"{name}{number}")
 
 
+# --------------------------------------------------------------------------------------------------
+# A language of kernels: its label, and the patterns that highlight its text.
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """`name` is the tab's label, `title` its description. The others are regular expressions that
@@ -178,6 +178,9 @@ class Language:
     word: str
     head: str = ""
 
+
+# --------------------------------------------------------------------------------------------------
+# Source: the text of a kernel, and the facts that a runtime needs to load it.
 
 MOST_CHARACTERS = 1 << 22
 """A compiler takes minutes for a longer text, and no kernel of a person has one."""
@@ -258,6 +261,9 @@ def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
     return tuple(by_slot.get(slot, (dtypes.void, 0)) for slot in slots)
 
 
+# --------------------------------------------------------------------------------------------------
+# The growing text of a function in a C-like language: lines, indentation, unique names.
+
 _WIDTH = 96
 """Most characters of a line of a comment."""
 _LONGEST_LINE = 110
@@ -316,6 +322,10 @@ def identifier(name: str, reserved: Container[str]) -> str:
     return name + "_" if name in reserved else name
 
 
+# --------------------------------------------------------------------------------------------------
+# The base of the writers of C-like languages: the values that get names, and a comment for each
+# statement of several lines.
+
 _SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
 _SHORT_VALUE = 72
 
@@ -372,6 +382,9 @@ class StatementWriter:
             self._statement_at = len(self.text.lines)
 
 
+# --------------------------------------------------------------------------------------------------
+# C expressions: text with its precedence, so that only needed parentheses are written.
+
 Expression = tuple[str, int]
 """An expression and how tightly it binds."""
 
@@ -406,6 +419,11 @@ def signed(words: str) -> Expression:
 def call(name: str, *arguments: str) -> Expression:
     """Return the call of a function or builtin."""
     return f"{name}({', '.join(arguments)})", ATOM
+
+
+# --------------------------------------------------------------------------------------------------
+# Source text that a user wrote: the parameters of its function, and its kernel (an EXTERN) as a
+# Source.
 
 
 class DeclaredArgument(NamedTuple):

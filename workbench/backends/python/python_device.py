@@ -1,15 +1,7 @@
 """The PYTHON device. A fork waits for an import: in a child, a module that is half imported would
 stay so.
 
-The runtime of the PYTHON device: numpy runs the statement tree, all lanes of many work-items in
-lock step.
-
-A loop whose iterations are independent is a dimension of numpy arrays, and so is each lane axis. A
-statement runs for all of them before the next one begins, so barriers cost nothing. REDUCE loops
-run in sequence. Where there are too many lanes, the outermost loops run in pieces. Every access
-to a buffer is checked against its size.
-
-The renderer of the PYTHON device: the statement tree itself, and its readable text.
+Sections: The PYTHON device; The runtime of the PYTHON device; The renderer of the PYTHON device.
 """
 
 from __future__ import annotations
@@ -39,6 +31,9 @@ from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.text.program import to_expr
+
+# --------------------------------------------------------------------------------------------------
+# The PYTHON device.
 
 
 class PythonDevice(DeviceInfo):
@@ -75,6 +70,15 @@ class PythonDevice(DeviceInfo):
 
 DEVICE = PythonDevice()
 
+
+# --------------------------------------------------------------------------------------------------
+# The runtime of the PYTHON device: numpy runs the statement tree, all lanes of many work-items in
+# lock step.
+#
+# A loop whose iterations are independent is a dimension of numpy arrays, and so is each lane axis.
+# A statement runs for all of them before the next one begins, so barriers cost nothing. REDUCE
+# loops run in sequence. Where there are too many lanes, the outermost loops run in pieces. Every
+# access to a buffer is checked against its size.
 
 LANES_AT_ONCE = 1 << 20
 
@@ -183,6 +187,10 @@ class _Run:
         step = max(1, self.lanes_at_once // (lanes * loop.lanes))
         for first in range(0, loop.axis.extent, step):
             yield first, min(step, loop.axis.extent - first)
+
+
+# --------------------------------------------------------------------------------------------------
+# The renderer of the PYTHON device: the statement tree itself, and its readable text.
 
 
 def render(block: UOp) -> Source:

@@ -1,7 +1,6 @@
 """A statement on the PYTHON device: numpy computes it for all lanes at once.
 
-The plan of a kernel on the PYTHON device: its loops, the steps of each statement, and the loop
-that owns each storage.
+Sections: The plan of a kernel on the PYTHON device; A statement on the PYTHON device.
 """
 
 from __future__ import annotations
@@ -21,6 +20,10 @@ from workbench.ir.meaning.values import bitcast_array, cast_array
 from workbench.ir.meaning.values import cast_elementwise as elementwise
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# The plan of a kernel on the PYTHON device: its loops, the steps of each statement, and the loop
+# that owns each storage.
 
 Path = tuple[int, ...]
 """The position of a loop: its number among its parent's children, outermost first."""
@@ -181,6 +184,10 @@ def _statements(children: Sequence[UOp], path: Path) -> Iterator[tuple[Path, UOp
 
 
 Array = Any  # numpy arrays of any dtype, and numpy scalars
+
+
+# --------------------------------------------------------------------------------------------------
+# A statement on the PYTHON device.
 
 
 @dataclass(slots=True)

@@ -1,10 +1,6 @@
 """The WASM device: WebAssembly, which browsers run, and here wasmtime.
 
-The WASM runtime: LLVM IR to a Program that wasmtime runs in this process.
-
-WebAssembly memory: one block, whose pieces are numpy arrays.
-
-The wasmtime engine: its store, and the one memory of all kernels.
+Sections: WebAssembly memory; The WASM device; The wasmtime engine; The WASM runtime.
 """
 
 from __future__ import annotations
@@ -34,6 +30,9 @@ from workbench.base.installation import library
 from workbench.base.interrupts import free_lock, no_fork, once, raised_after
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# WebAssembly memory: one block, whose pieces are numpy arrays.
 
 
 class WasmMemory(HostMemory):
@@ -92,6 +91,10 @@ class WasmMemory(HostMemory):
         return (4 << 30) - self._end
 
 
+# --------------------------------------------------------------------------------------------------
+# The WASM device.
+
+
 class WasmDevice(DeviceInfo):
     """WebAssembly with vectors of 128 bits."""
 
@@ -140,6 +143,9 @@ class WasmDevice(DeviceInfo):
 
 DEVICE = WasmDevice()
 
+
+# --------------------------------------------------------------------------------------------------
+# The wasmtime engine: its store, and the one memory of all kernels.
 
 PAGE_BYTES = 1 << 16
 """The unit of memory."""
@@ -209,6 +215,9 @@ def engine() -> WasmEngine:
     atexit.register(wasm.close)
     return wasm
 
+
+# --------------------------------------------------------------------------------------------------
+# The WASM runtime: LLVM IR to a Program that wasmtime runs in this process.
 
 KEPT_PROGRAMS = 1024
 

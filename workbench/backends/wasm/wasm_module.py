@@ -1,13 +1,7 @@
 """The linker for WebAssembly: from LLVM's object file to a module that exports the kernel and
 imports its memory (WebAssembly Core Specification, chapter 5; the tool conventions' "Linking").
 
-The LLVM renderer for WebAssembly: a linear program as a function in LLVM IR.
-
-    void name(ptr p0, ptr p1, ptr scratch)
-
-A launch runs all of it. Memory is one piece, of addresses of 32 bits; so are the indexes. There are
-no constants in memory, since nothing would put them there, and no library of functions: the
-remainder of floats is a function after the kernel.
+Sections: The linker for WebAssembly; The LLVM renderer for WebAssembly.
 """
 
 from __future__ import annotations
@@ -30,6 +24,9 @@ from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+
+# --------------------------------------------------------------------------------------------------
+# The linker for WebAssembly.
 
 ISA = llvm.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
 """WebAssembly 2.0, as browsers have it."""
@@ -187,6 +184,15 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
         if digit < 128:
             return value, at
 
+
+# --------------------------------------------------------------------------------------------------
+# The LLVM renderer for WebAssembly: a linear program as a function in LLVM IR.
+#
+#     void name(ptr p0, ptr p1, ptr scratch)
+#
+# A launch runs all of it. Memory is one piece, of addresses of 32 bits; so are the indexes. There
+# are no constants in memory, since nothing would put them there, and no library of functions: the
+# remainder of floats is a function after the kernel.
 
 _RESERVED = frozenset({"entry", "scratch"})
 # The divisor is doubled up to the dividend, and subtracted on its way back: each difference of

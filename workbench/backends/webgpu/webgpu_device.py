@@ -1,14 +1,7 @@
 """The WEBGPU device: a GPU through WebGPU.
 
-The WEBGPU runtime: WGSL to a Program, through wgpu's compiler (naga).
-
-Memory of WebGPU: a handle is a GPUBuffer, of whole words of 4 bytes.
-
-The GPU that the device uses through wgpu: its queue, its limits.
-
-The Target that every implementation of WebGPU supports.
-
-Source: W3C, WebGPU, section "Limits": the default of each limit, which no implementation is below.
+Sections: The Target that every implementation of WebGPU supports; The GPU that the device uses
+through wgpu; Memory of WebGPU; The WEBGPU runtime; The WEBGPU device.
 """
 
 from __future__ import annotations
@@ -33,6 +26,12 @@ from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import library
 from workbench.base.interrupts import once
 from workbench.base.target import Target
+
+# --------------------------------------------------------------------------------------------------
+# The Target that every implementation of WebGPU supports.
+#
+# Source: W3C, WebGPU, section "Limits": the default of each limit, which no implementation is
+# below.
 
 
 def target(
@@ -64,6 +63,9 @@ def target(
 MACHINES: Mapping[str, Target] = {"BROWSER": target("BROWSER")}
 """By name."""
 
+
+# --------------------------------------------------------------------------------------------------
+# The GPU that the device uses through wgpu: its queue, its limits.
 
 LIMITS = (
     "max-buffer-size",
@@ -121,6 +123,9 @@ class WebGpuDriver(GpuDriver):
     def wait(self) -> None:
         self.queue.read_buffer(self.mark)  # which comes after all that was submitted
 
+
+# --------------------------------------------------------------------------------------------------
+# Memory of WebGPU: a handle is a GPUBuffer, of whole words of 4 bytes.
 
 WORD = 4
 
@@ -182,6 +187,9 @@ class WebGpuMemory(Memory):
         words = WebGpuDriver.current().queue.read_buffer(handle, offset, nbytes)
         return np.frombuffer(words, np.uint8).copy()
 
+
+# --------------------------------------------------------------------------------------------------
+# The WEBGPU runtime: WGSL to a Program, through wgpu's compiler (naga).
 
 _STORAGE = re.compile(r"((?:@\s*\w+\s*\([^()]*\)\s*)+)var\s*<\s*storage\s*,\s*read_write\s*,?\s*>")
 _BINDING = re.compile(r"@\s*binding\s*\(\s*(\d+)")
@@ -321,6 +329,10 @@ class WebGpuLaunch:
         if slot in self._copies:
             return {"buffer": self._copies[slot], "offset": 0, "size": size}
         return {"buffer": buffer.handle, "offset": buffer.offset, "size": size}
+
+
+# --------------------------------------------------------------------------------------------------
+# The WEBGPU device.
 
 
 class WebGpuDevice(WorkGroupDevice):

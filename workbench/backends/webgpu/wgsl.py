@@ -1,14 +1,8 @@
 """WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, no types above 32 bits
-(`long_integers.py` has integers of 64 bits).
+(`wgsl_integers.py` has integers of 64 bits).
 
-WGSL functions for kernels that need more accuracy than the built-in ones have.
-
-WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last place, and each may be
-anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are, as in
-the polynomials of other devices, do not help: an implementation may reassociate them. Here powers
-of two are split at an integer by `round`, and arguments of sines reduced by `fma`, which nothing
-reassociates; a remainder is a long division of integers, eight bits a step. Source of the
-reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
+Sections: WGSL functions for kernels that need more accuracy than the built-in ones have; WGSL
+(W3C, WebGPU Shading Language).
 """
 
 from __future__ import annotations
@@ -37,6 +31,16 @@ from workbench.base.errors import LanguageError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
+
+# --------------------------------------------------------------------------------------------------
+# WGSL functions for kernels that need more accuracy than the built-in ones have.
+#
+# WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last place, and each may
+# be anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are,
+# as in the polynomials of other devices, do not help: an implementation may reassociate them. Here
+# powers of two are split at an integer by `round`, and arguments of sines reduced by `fma`, which
+# nothing reassociates; a remainder is a long division of integers, eight bits a step. Source of the
+# reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
 
 NAN = "var<private> nan_bits: u32 = 0x7fc00000u;"
 INFINITY = "var<private> infinity_bits: u32 = 0x7f800000u;"
@@ -105,6 +109,9 @@ FUNCTIONS: Mapping[Ops, tuple[str, tuple[str, ...]]] = {
 """The name of the function for an op, and the declarations that it needs, in their order."""
 
 
+# --------------------------------------------------------------------------------------------------
+# WGSL (W3C, WebGPU Shading Language).
+
 WGSL = Language(
     "WGSL",
     "WGSL, the program of one invocation",
@@ -129,8 +136,8 @@ _NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 
 class Wgsl(Dialect):
     """The dialect. Floats are at least what WGSL promises: a number below the normal ones may be 0.
-    Elements below 32 bits share words in memory (`packed.py`); their values have 32 bits, wrapped
-    where an operation may leave its own."""
+    Elements below 32 bits share words in memory (`wgsl_integers.py`); their values have 32
+    bits, wrapped where an operation may leave its own."""
 
     language = WGSL
     reserved = _RESERVED | long_integers.NAMES

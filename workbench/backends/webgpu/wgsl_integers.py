@@ -4,17 +4,8 @@ A value is a `vec2<u32>`, in memory as well: bits, which a function takes for a 
 or without. Source: Knuth, The Art of Computer Programming 2, section 4.3.1: the product by halves
 of words, the division bit by bit.
 
-Elements of less than 32 bits, packed in WGSL's words of 32 bits.
-
-    fn load_p1(i: i32) -> u32 { return extractBits(p1[i >> 2u], u32(i & 3) << 3u, 8u); }
-    fn store_p0(i: i32, value: u32) {
-      let at: u32 = u32(i & 3) << 3u;
-      atomicAnd(&p0[i >> 2u], ~(255u << at));
-      atomicOr(&p0[i >> 2u], (value & 255u) << at);
-    }
-
-Several work-items may write elements of one word. Each changes the bits of its own element, in two
-steps between which those of others stay as they are; whole words are stored at once.
+Sections: Integers of 64 bits, which WGSL lacks; Elements of less than 32 bits, packed in WGSL's
+words of 32 bits.
 """
 
 from __future__ import annotations
@@ -25,6 +16,9 @@ from typing import NamedTuple
 from workbench.backends.program.text import ATOM, EQUAL, UNARY, Expression, call, paren
 from workbench.base.dtypes import DType
 from workbench.ir.node.ops import Ops
+
+# --------------------------------------------------------------------------------------------------
+# Integers of 64 bits, which WGSL lacks.
 
 WORDS = "vec2<u32>"
 """The type of a value."""
@@ -223,6 +217,19 @@ def functions(names: Iterable[str]) -> list[str]:
         pending = {each for name in pending for each in calls(_TEXTS[name])} - needed
     return [text for name, text in _TEXTS.items() if name in needed]
 
+
+# --------------------------------------------------------------------------------------------------
+# Elements of less than 32 bits, packed in WGSL's words of 32 bits.
+#
+#     fn load_p1(i: i32) -> u32 { return extractBits(p1[i >> 2u], u32(i & 3) << 3u, 8u); }
+#     fn store_p0(i: i32, value: u32) {
+#       let at: u32 = u32(i & 3) << 3u;
+#       atomicAnd(&p0[i >> 2u], ~(255u << at));
+#       atomicOr(&p0[i >> 2u], (value & 255u) << at);
+#     }
+#
+# Several work-items may write elements of one word. Each changes the bits of its own element, in
+# two steps between which those of others stay as they are; whole words are stored at once.
 
 WORD_BITS = 32
 _PARTS = "xyzw"

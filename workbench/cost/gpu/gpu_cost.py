@@ -7,14 +7,9 @@ groups are counted. Source of the idea:
 S. Hong and H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level
 Parallelism Awareness, 2009; and the roofline.
 
-The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it.
-
-Occupancy: the number of warps that a unit of a GPU holds at a time, and the limit that binds it.
-
-A unit holds whole work-groups, as many as each of its limits allows: registers, which are handed
-out to warps in the unit's parts, shared memory, work-items, and work-groups. Source of the rules:
-NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the CUDA Toolkit 13.0); those of other makers
-have the same form.
+Sections: Occupancy; The cost of a run on any GPU, by the linear program of a kernel and
+published figures; The bottleneck of a kernel on a GPU by its predicted cost, and the effect of
+an opt on it.
 """
 
 from __future__ import annotations
@@ -54,6 +49,14 @@ from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import bytes_text, number_text
 from workbench.pipeline import stages
+
+# --------------------------------------------------------------------------------------------------
+# Occupancy: the number of warps that a unit of a GPU holds at a time, and the limit that binds it.
+#
+# A unit holds whole work-groups, as many as each of its limits allows: registers, which are handed
+# out to warps in the unit's parts, shared memory, work-items, and work-groups. Source of the rules:
+# NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the CUDA Toolkit 13.0); those of other
+# makers have the same form.
 
 UNKNOWN_ITEMS = 1024
 """Work-items that a unit holds where that is not published."""
@@ -172,6 +175,9 @@ def _hardware(target: Target) -> Hardware:
 def _up(value: int, block: int) -> int:
     return -(-value // block) * block
 
+
+# --------------------------------------------------------------------------------------------------
+# The cost of a run on any GPU, by the linear program of a kernel and published figures.
 
 WAITING = 1.25
 """How much longer a group alone takes than the slowest unit does where it waits."""
@@ -402,6 +408,9 @@ def _kind(kernel: UOp, work: ItemWork) -> str:
 def _tensor_kind(operand_format: str) -> str:
     return f"{operand_format} {TENSOR}"
 
+
+# --------------------------------------------------------------------------------------------------
+# The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it.
 
 SAME = 0.02
 """A smaller relative difference counts as none."""

@@ -9,8 +9,8 @@ them: what lies between hides them.
 Source of the latencies: W. Luo and others, Benchmarking and Dissecting the Nvidia Hopper GPU
 Architecture via Microbenchmarking, 2024. GPUs of other makers are taken to be alike.
 
-The cycles that a work-group takes of each unit that its warps share: arithmetic pipes, tensor
-cores, instruction issue, shared memory and first cache, and each level below.
+Sections: The time of a work-group that has a unit of the GPU for itself; The cycles that a work-
+group takes of each unit that its warps share.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from workbench.cost.gpu.memory_traffic import WarpAccess, level_speeds
 from workbench.ir.nest.accesses import async_stores
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The time of a work-group that has a unit of the GPU for itself.
 
 GLOBAL_CYCLES = 500
 """Cycles from a load from memory to its value."""
@@ -187,6 +190,10 @@ def _space(node: UOp) -> str:
         return "global"
     return "shared" if memory.space == "shared" else "private"
 
+
+# --------------------------------------------------------------------------------------------------
+# The cycles that a work-group takes of each unit that its warps share: arithmetic pipes, tensor
+# cores, instruction issue, shared memory and first cache, and each level below.
 
 SPECIAL_LANES = 16
 """Special functions that a unit begins per cycle."""

@@ -1,17 +1,8 @@
 """The work of a work-item without its memory accesses: operations by kind, and instructions.
 
-The instructions that operations become in machine code.
-
-Source of the counts: the SASS of NVRTC 13.5 for sm_90, on the way that ordinary numbers take. A
-division is an approximate reciprocal, five multiply-adds and a check; very large and very small
-numbers take another way, which is a call. GPUs of other makers are taken to be alike.
-
-The registers of a work-item, estimated from its linear program until a compiler reports them.
-
-A value lives from its instruction to its last use; one from before a loop, and used in it, lives
-until the loop ends. Values that are computed once and are cheap, numbers of work-items among them,
-count as others do. Source of the idea: MaxLive of linear-scan register allocation (Poletto and
-Sarkar, 1999).
+Sections: The instructions that operations become in machine code; The work of a work-item
+without its memory accesses; The registers of a work-item, estimated from its linear program
+until a compiler reports them.
 """
 
 from __future__ import annotations
@@ -29,6 +20,13 @@ from workbench.ir.nest.estimates import executed
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The instructions that operations become in machine code.
+#
+# Source of the counts: the SASS of NVRTC 13.5 for sm_90, on the way that ordinary numbers take. A
+# division is an approximate reciprocal, five multiply-adds and a check; very large and very small
+# numbers take another way, which is a call. GPUs of other makers are taken to be alike.
 
 SPECIAL_FUNCTION = "special function"
 """The kind of operations that few lanes have: approximate reciprocals, roots, powers of 2, and
@@ -112,6 +110,9 @@ def merged_loads(node: UOp, loops: Sequence[UOp]) -> int:
 def _is_shared(memory: UOp) -> bool:
     return memory.op is Ops.DEFINE and memory.space == "shared"
 
+
+# --------------------------------------------------------------------------------------------------
+# The work of a work-item without its memory accesses.
 
 LOOP_INSTRUCTIONS = 3
 """Instructions of a step of a loop: count, compare, jump."""
@@ -209,6 +210,14 @@ def _words(dtype: DType) -> int:
     """Return how many words of 32 bits a lane hands on of a value."""
     return max(1, dtype.scalar.itemsize // WORD_BYTES) * dtype.count
 
+
+# --------------------------------------------------------------------------------------------------
+# The registers of a work-item, estimated from its linear program until a compiler reports them.
+#
+# A value lives from its instruction to its last use; one from before a loop, and used in it, lives
+# until the loop ends. Values that are computed once and are cheap, numbers of work-items among
+# them, count as others do. Source of the idea: MaxLive of linear-scan register allocation (Poletto
+# and Sarkar, 1999).
 
 FIXED = 8
 """Registers that compilers use beside the values: addresses of arguments, the stack, predicates."""

@@ -8,11 +8,8 @@ Sources: the capacity-miss models of loop tiling (`cost/cache_traffic.py`); for 
 that replace lines at random, as those of GPUs nearly do (X. Mei and X. Chu, Dissecting GPU Memory
 Hierarchy through Microbenchmarking, 2017).
 
-The memory accesses of a program of work-items, and what each costs a warp.
-
-The addresses follow from the index at every work-item of a group; axes that are not work-items are
-at 0. Both kinds of memory are behind one pipe: a request takes it for a cycle at least, and for one
-more for each 128 bytes, or each conflict of banks.
+Sections: The memory accesses of a program of work-items, and what each costs a warp; The bytes
+that a run of work-groups moves from each level of a GPU's memory.
 """
 
 from __future__ import annotations
@@ -43,6 +40,13 @@ from workbench.ir.nest.transactions import (
 from workbench.ir.node.exact_range import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
+
+# --------------------------------------------------------------------------------------------------
+# The memory accesses of a program of work-items, and what each costs a warp.
+#
+# The addresses follow from the index at every work-item of a group; axes that are not work-items
+# are at 0. Both kinds of memory are behind one pipe: a request takes it for a cycle at least, and
+# for one more for each 128 bytes, or each conflict of banks.
 
 Place = Literal["global", "shared", "private"]
 PASS_SECTORS = 4
@@ -222,6 +226,9 @@ def _in_pairs(starts: Array) -> NDArray[np.bool_]:
     in_pairs: NDArray[np.bool_] = np.any(same, axis=0)
     return in_pairs
 
+
+# --------------------------------------------------------------------------------------------------
+# The bytes that a run of work-groups moves from each level of a GPU's memory.
 
 L2_OF_DRAM = 3.0
 """How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100

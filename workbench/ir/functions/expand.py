@@ -6,7 +6,8 @@ cost. In each kernel that scheduling builds, this table replaces them by their f
 later stage knows them. To add a function: its row in the op table, its formula, its row here. Where
 one of these rules is switched off, the kernel still has the op, and no device compiles it.
 
-An example graph for each function, with named inputs.
+Sections: Functions of the tensor level, expanded; An example graph for each function, with named
+inputs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from workbench.ir.rewriting.example_graphs import variable
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
+
+# --------------------------------------------------------------------------------------------------
+# Functions of the tensor level, expanded.
 
 x, y = var("x", "float"), var("y", "float")
 
@@ -62,6 +66,9 @@ EXPAND_FUNCTIONS = Pass(
     FUNCTION_RULES,
 )
 
+
+# --------------------------------------------------------------------------------------------------
+# An example graph for each function, with named inputs.
 
 X_Y = [variable(dtypes.float32, name) for name in "xy"]
 EXAMPLES: dict[str, UOp] = {

@@ -1,27 +1,11 @@
 """Formulas of functions of float nodes, in EXP2, LOG2 and arithmetic, accurate at extremes.
 
-The error function of float nodes: a polynomial near 0, and 1 minus a power of 2 farther out.
-
-The polynomials are minimax fits (Remez exchange, 60 digits, rounded to the float at hand). Their
-error is that of erf itself, relative.
-
-x ** y of floats, as 2 ** (log2(x) * y) with IEEE's results at the edges.
-
-Rounding of float nodes to whole numbers, by TRUNC, comparisons and sums that round.
-
-The sign of float nodes, removed or copied from another node: an op of the tensor level, and bit
-operations in a kernel.
-
-Multiply-adds and polynomials, the parts of the formulas of functions.
-
-A formula asks for a multiply-add: no other sum of a program has one but a REDUCE (the rule
-form-fma).
-
-Trigonometric and hyperbolic functions of float nodes, and their inverses.
-
-The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
-the float at hand), in powers of z = t**2. Each formula is exact for small results, too: none
-subtracts nearly equal numbers.
+Sections: Multiply-adds and polynomials, the parts of the formulas of functions; The sign of
+float nodes, removed or copied from another node; Formulas of functions of float nodes, in EXP2,
+LOG2 and arithmetic, accurate at extremes; The error function of float nodes; Rounding of float
+nodes to whole numbers, by TRUNC, comparisons and sums that round; x ** y of floats, as 2 **
+(log2(x) * y) with IEEE's results at the edges; Trigonometric and hyperbolic functions of float
+nodes, and their inverses.
 """
 
 from __future__ import annotations
@@ -33,6 +17,12 @@ from functools import cache
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Multiply-adds and polynomials, the parts of the formulas of functions.
+#
+# A formula asks for a multiply-add: no other sum of a program has one but a REDUCE (the rule form-
+# fma).
 
 
 def fma(a: UOp, b: UOp, c: UOp) -> UOp:
@@ -46,6 +36,11 @@ def polynomial(x: UOp, coefficients: Sequence[float]) -> UOp:
     for coefficient in reversed(rest):
         value = fma(value, x, coefficient)
     return value
+
+
+# --------------------------------------------------------------------------------------------------
+# The sign of float nodes, removed or copied from another node: an op of the tensor level, and bit
+# operations in a kernel.
 
 
 def absolute(x: UOp) -> UOp:
@@ -72,6 +67,9 @@ def copysign(x: UOp, y: UOp) -> UOp:
     """Return the magnitude of x with the sign of y."""
     return with_sign_of(magnitude(x), y)
 
+
+# --------------------------------------------------------------------------------------------------
+# Formulas of functions of float nodes, in EXP2, LOG2 and arithmetic, accurate at extremes.
 
 Formula = Callable[[UOp], UOp]
 
@@ -191,6 +189,12 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(c / scale for c in upper), tuple(c / scale for c in lower)
 
 
+# --------------------------------------------------------------------------------------------------
+# The error function of float nodes: a polynomial near 0, and 1 minus a power of 2 farther out.
+#
+# The polynomials are minimax fits (Remez exchange, 60 digits, rounded to the float at hand). Their
+# error is that of erf itself, relative.
+
 # erf(t)/t - 1 for t from 0 to 1, in powers of t**2. Error: 2**-28.6 and 2**-56.0.
 NEAR = {
     dtypes.float32: (
@@ -240,6 +244,10 @@ def erf(x: UOp) -> UOp:
     return with_sign_of((size < 1.0).where(near, far), x)
 
 
+# --------------------------------------------------------------------------------------------------
+# Rounding of float nodes to whole numbers, by TRUNC, comparisons and sums that round.
+
+
 def floored(x: UOp) -> UOp:
     """Return the greatest whole number that is not above x; NaN and infinity stay."""
     whole = x.trunc()
@@ -269,6 +277,10 @@ def is_odd(whole: UOp) -> UOp:
     return half.trunc().ne(half)
 
 
+# --------------------------------------------------------------------------------------------------
+# x ** y of floats, as 2 ** (log2(x) * y) with IEEE's results at the edges.
+
+
 def power(x: UOp, y: UOp) -> UOp:
     """Return x ** y of floats, with IEEE's answers for zero, negative and infinite x.
 
@@ -290,6 +302,13 @@ def has_no_root(x: UOp) -> UOp:
     """Return where x has whole powers only: below 0, but for -inf and -0.0."""
     return (x < 0.0) & (x > -math.inf)
 
+
+# --------------------------------------------------------------------------------------------------
+# Trigonometric and hyperbolic functions of float nodes, and their inverses.
+#
+# The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
+# float at hand), in powers of z = t**2. Each formula is exact for small results, too: none
+# subtracts nearly equal numbers.
 
 # (atan(t)/t - 1) / z for |t| <= tan(pi/8). Error of t + t*z*p(z): 2**-30.4 and 2**-59.4.
 ATAN = {

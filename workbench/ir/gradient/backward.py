@@ -5,18 +5,8 @@ a target. The rule of a node's op (table.py) says what it hands on to its source
 node from several readers is added. Source of the idea: Linnainmaa 1970; by rewriting a graph of
 values, and so differentiable again, Pearlmutter and Siskind 2008.
 
-The steps of the gradient pass, as rewrites: the rule, the gradient and the result.
-
-The graph that the pass begins with has a GRADIENT node for each source of each node on the way to a
-target: of the source, in the node, given the gradient of that. From the root down, each is replaced
-by what the rule of the node's op says. It is written when a page or a test reads it: the pass
-itself makes no such node.
-
-The gradient of sliding windows, as `tensor/movement/windows.py` makes them.
-
-They are copies of an axis, end to end, cut into rows longer than it by a shift: column p of row j
-is element p + j * shift. Rule by rule, an element would be looked for in every copy; here it is
-told directly, and the kernel has a step for each row: the adjoint of a convolution is one, too.
+Sections: The gradient of sliding windows, as `tensor/movement/windows.py` makes them; The steps
+of the gradient pass, as rewrites; Reverse-mode differentiation.
 """
 
 from __future__ import annotations
@@ -42,6 +32,13 @@ from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import rules_off
+
+# --------------------------------------------------------------------------------------------------
+# The gradient of sliding windows, as `tensor/movement/windows.py` makes them.
+#
+# They are copies of an axis, end to end, cut into rows longer than it by a shift: column p of row j
+# is element p + j * shift. Rule by rule, an element would be looked for in every copy; here it is
+# told directly, and the kernel has a step for each row: the adjoint of a convolution is one, too.
 
 
 class Rows(NamedTuple):
@@ -119,6 +116,15 @@ def _padded(value: UOp, axis: int, before: int, after: int) -> UOp:
         return value
     box = tuple((before, after) if i == axis else (0, 0) for i in range(len(value.shape)))
     return UOp(Ops.PAD, value.dtype, (value,), box)
+
+
+# --------------------------------------------------------------------------------------------------
+# The steps of the gradient pass, as rewrites: the rule, the gradient and the result.
+#
+# The graph that the pass begins with has a GRADIENT node for each source of each node on the way to
+# a target: of the source, in the node, given the gradient of that. From the root down, each is
+# replaced by what the rule of the node's op says. It is written when a page or a test reads it: the
+# pass itself makes no such node.
 
 
 class Share(NamedTuple):
@@ -242,6 +248,10 @@ def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] |
 
 def _words(node: UOp) -> str:
     return f"{node.op.name.lower()} {list(node.shape)}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Reverse-mode differentiation.
 
 
 class NoGradient(Exception):

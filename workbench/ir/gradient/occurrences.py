@@ -2,23 +2,10 @@
 
 An occurrence is a DETACH of a value with a number. Its gradient flows to what the value was made of
 (`duplicate`), or, where it was made of a tensor that has this value, to that (`alias`). It vanishes
-before anything is scheduled, and of the graph of a gradient only targets stay (`merged.py`).
+before anything is scheduled, and of the graph of a gradient only targets stay (the last
+section).
 
-Custom gradients: DETACH nodes with a gradient of their own.
-
-A formula says the gradient of a value that is made of others, better than the rules of the ops
-would: a function of this package, which a copy of the node has, too.
-
-A custom gradient of a value is a DETACH of the value, with what it was made of as
-further sources. The function that returns their gradients stands beside the node, as long as it
-lives.
-
-The graph of a value as a gradient reads it: equal values are merged, except those that must stay
-apart.
-
-Each tensor is an occurrence of its value (`occurrences.py`). The targets of a gradient are kept
-apart; all other occurrences of equal values are one node again, whose gradient is handed on once,
-so that it costs nothing to write an expression twice.
+Sections: Occurrences of values; Custom gradients; The graph of a value as a gradient reads it.
 """
 
 from __future__ import annotations
@@ -32,6 +19,9 @@ from weakref import WeakKeyDictionary
 from workbench.base.trace import derived_from, replaced
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Occurrences of values.
 
 _numbers = count(1)
 
@@ -123,6 +113,15 @@ def _occurrence(value: UOp, is_alias: bool) -> UOp:
     return UOp(Ops.DETACH, value.dtype, (value,), number)
 
 
+# --------------------------------------------------------------------------------------------------
+# Custom gradients: DETACH nodes with a gradient of their own.
+#
+# A formula says the gradient of a value that is made of others, better than the rules of the ops
+# would: a function of this package, which a copy of the node has, too.
+#
+# A custom gradient of a value is a DETACH of the value, with what it was made of as further
+# sources. The function that returns their gradients stands beside the node, as long as it lives.
+
 OwnRule = Callable[[UOp], Sequence[UOp | None]]
 _rules: WeakKeyDictionary[UOp, OwnRule] = WeakKeyDictionary()
 _function_numbers = count(1)
@@ -201,6 +200,15 @@ def _none(g: UOp, _: None, *sources: UOp) -> list[UOp]:
 
 def _of_value(g: UOp, _: None, value: UOp, *sources: UOp) -> list[UOp]:
     return [g, *_none(g, _, *sources)]
+
+
+# --------------------------------------------------------------------------------------------------
+# The graph of a value as a gradient reads it: equal values are merged, except those that must stay
+# apart.
+#
+# Each tensor is an occurrence of its value (`occurrences.py`). The targets of a gradient are kept
+# apart; all other occurrences of equal values are one node again, whose gradient is handed on once,
+# so that it costs nothing to write an expression twice.
 
 
 class MergedGraph:

@@ -1,20 +1,7 @@
-"""Gradient rules: their type, and the parts that several of them share.
+"""Gradient rules: one of each op, as nodes.
 
-Gradients of arithmetic. `g` is the gradient of the node `n`, whose sources are `x`, `y`, ..
-
-Where two sources of MAX or MIN are equal, each gets half. Where one is a constant, the right one
-gets all: relu is MAX(x, 0), whose gradient at 0 is 0 and at NaN 1, and clip MAX(low, x), whose
-gradient at the limit is 1 and at NaN 0, as in PyTorch.
-
-Gradients of functions, at the level of functions: the gradient of TANH uses TANH, not its
-formula. `g` is the gradient of the node `n`, whose source is `x`.
-
-Gradients of movement ops: the gradient moves back, and the gradients of copies are summed. `g`
-is the gradient of the node `n`, whose source is `x`.
-
-Gradients of REDUCE_AXIS, by the op that it combines with. `g` is the gradient of the node `n`,
-whose source is `x`.
-
+Sections: Gradient rules; Gradients of arithmetic; Gradients of functions, at the level of
+functions; Gradients of movement ops; Gradients of REDUCE_AXIS, by the op that it combines with;
 The gradient rule of each op, and the reason of each op without one.
 """
 
@@ -28,6 +15,9 @@ from workbench.ir.gradient.occurrences import own_gradient
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Gradient rules: their type, and the parts that several of them share.
 
 GradientRule = Callable[..., tuple[UOp | None, ...] | None]
 """Called with `g`, the gradient of a node, the node, and its sources; returns the gradient of each
@@ -59,6 +49,14 @@ def expanded(value: UOp, shape: tuple[int, ...]) -> UOp:
     if value.shape == shape:
         return value
     return UOp(Ops.EXPAND, value.dtype, (value,), shape)
+
+
+# --------------------------------------------------------------------------------------------------
+# Gradients of arithmetic. `g` is the gradient of the node `n`, whose sources are `x`, `y`, ..
+#
+# Where two sources of MAX or MIN are equal, each gets half. Where one is a constant, the right one
+# gets all: relu is MAX(x, 0), whose gradient at 0 is 0 and at NaN 1, and clip MAX(low, x), whose
+# gradient at the limit is 1 and at NaN 0, as in PyTorch.
 
 
 def greatest(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
@@ -93,6 +91,11 @@ ARITHMETIC: dict[Ops, GradientRule] = {
     Ops.CAST:  lambda g, n, x: (g.cast(x.dtype),),
 }
 # fmt: on
+
+
+# --------------------------------------------------------------------------------------------------
+# Gradients of functions, at the level of functions: the gradient of TANH uses TANH, not its
+# formula. `g` is the gradient of the node `n`, whose source is `x`.
 
 
 def root(x: UOp) -> UOp:
@@ -145,6 +148,11 @@ FUNCTIONS: dict[Ops, GradientRule] = {
 # fmt: on
 
 
+# --------------------------------------------------------------------------------------------------
+# Gradients of movement ops: the gradient moves back, and the gradients of copies are summed. `g` is
+# the gradient of the node `n`, whose source is `x`.
+
+
 def permuted_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
     """Return `g` with its axes where they were."""
     order = tuple(n.arg.index(axis) for axis in range(len(n.arg)))
@@ -193,6 +201,10 @@ MOVEMENT: dict[Ops, GradientRule] = {
 }
 # fmt: on
 
+
+# --------------------------------------------------------------------------------------------------
+# Gradients of REDUCE_AXIS, by the op that it combines with. `g` is the gradient of the node `n`,
+# whose source is `x`.
 
 BLOCK = 16
 """Elements of a block: the product of all others is computed within a block, and among the
@@ -272,6 +284,9 @@ def reduction(g: UOp, n: UOp, x: UOp) -> tuple[UOp | None, ...] | None:
     """Return the gradient of a REDUCE_AXIS, by its combining op."""
     return REDUCTIONS[n.combines](g, n, x)
 
+
+# --------------------------------------------------------------------------------------------------
+# The gradient rule of each op, and the reason of each op without one.
 
 GRADIENTS: dict[Ops, GradientRule] = {
     **ARITHMETIC,

@@ -2,10 +2,7 @@
 
 `expand.py` expands the values; this file writes them, to registers or to memory.
 
-Edits of a statement tree by a pass, and their record.
-
-The pass replaces parts of loop bodies and says which step that was; so the account that a reader
-steps through is what the pass did. The states are made when they are read.
+Sections: Expansion of statements; Edits of a statement tree by a pass, and their record.
 """
 
 from __future__ import annotations
@@ -33,6 +30,9 @@ from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet
 from workbench.ir.rules.index import SIMPLIFY_INDEX
+
+# --------------------------------------------------------------------------------------------------
+# Expansion of statements.
 
 MACHINE_DIVISION = Pass(
     "machine-division",
@@ -238,6 +238,12 @@ class StatementExpander:
             self.machine[node] = MACHINE_DIVISION(node)
         return self.machine[node]
 
+
+# --------------------------------------------------------------------------------------------------
+# Edits of a statement tree by a pass, and their record.
+#
+# The pass replaces parts of loop bodies and says which step that was; so the account that a reader
+# steps through is what the pass did. The states are made when they are read.
 
 LOOPS = (Ops.LOOP, Ops.IF)
 

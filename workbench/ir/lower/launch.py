@@ -1,44 +1,6 @@
-"""Barriers of a work-group: before a work-item reads a tile that others have written.
+"""Lowering of a launch: loops of work-items, barriers, tree reductions and warp shuffles.
 
-The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, they
-are cut in two, the filling before the reading; a device with work-groups has a barrier there.
-
-The loops of a launch: those of a statement tree that the Target runs as work-groups and
-work-items. `LaunchShape` (`backends/program/launch.py`) says what a device does with them.
-
-Tree reductions: a work-group combines its partial results in halves, in shared memory.
-
-    for r1 in 16 { acc += tile[r1] }  ->   for r1_8 in 8 (fill) { tile[r1_8] += tile[r1_8 + 8] }
-                                           barrier
-                                           for r1_4 in 4 (fill) { tile[r1_4] += tile[r1_4 + 4] }
-                                           barrier
-                                           for r1 in 4 { acc += tile[r1] }
-
-The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes about as
-many steps as n has bits, where every work-item would have made all n. Of an odd number the middle
-one waits for the next step. The last few each work-item combines by itself: that is sooner done
-than to wait. Where a machine has warp shuffles, warps combine their parts first
-(`warp_shuffles.py`), and this is done with what they leave, if it is many. Source: Harris,
-"Optimizing parallel reduction in CUDA" (2007).
-
-Warp shuffles: a work-group combines its partial results inside of warps, from register to
-register.
-
-    tile[x0] = acc                    ->   part = acc
-    barrier                                part += WARP_SHUFFLE(part, 16)   .. 8, 4, 2, 1
-    for r1 in 1024 { acc2 += tile[r1] }    tile[x0 // 32] = part  where x0 % 32 < 1
-                                           barrier
-                                           for x0 in 1024 (item) {
-                                             cell = tile[x0 % 32]
-                                             cell += WARP_SHUFFLE(cell, 16)   .. 8, 4, 2, 1
-                                           }
-                                           acc2 += cell
-
-A lane adds the value of the lane whose number differs in one bit, for each bit: in the end all have
-the sum, and nothing need be told to others. So there is one barrier where a tree in shared memory
-(`tree_reduction.py`) has one for each bit, and none where a row of parts is in one warp. What is
-combined, and how far: `ir/nest/fragments.py`. Source: Luitjens, "Faster Parallel Reductions on
-Kepler" (2014), butterfly reductions.
+Sections: Tree reductions; Barriers of a work-group; The loops of a launch; Warp shuffles.
 """
 
 from __future__ import annotations
@@ -59,6 +21,22 @@ from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.node.views import LoopRole
+
+# --------------------------------------------------------------------------------------------------
+# Tree reductions: a work-group combines its partial results in halves, in shared memory.
+#
+#     for r1 in 16 { acc += tile[r1] }  ->   for r1_8 in 8 (fill) { tile[r1_8] += tile[r1_8 + 8] }
+#                                            barrier
+#                                            for r1_4 in 4 (fill) { tile[r1_4] += tile[r1_4 + 4] }
+#                                            barrier
+#                                            for r1 in 4 { acc += tile[r1] }
+#
+# The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes about as
+# many steps as n has bits, where every work-item would have made all n. Of an odd number the middle
+# one waits for the next step. The last few each work-item combines by itself: that is sooner done
+# than to wait. Where a machine has warp shuffles, warps combine their parts first
+# (the last section), and this is done with what they leave, if it is many. Source: Harris,
+# "Optimizing parallel reduction in CUDA" (2007).
 
 
 def halvings(count: int) -> Iterator[int]:
@@ -100,6 +78,13 @@ def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
     target, source = (place.substitute({axis: at}) for at in (step, step + half))
     own, other = (construct.running(at, half) for at in (target, source))
     return construct.store(target, own.alu(update.combines, other), None)
+
+
+# --------------------------------------------------------------------------------------------------
+# Barriers of a work-group: before a work-item reads a tile that others have written.
+#
+# The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, they
+# are cut in two, the filling before the reading; a device with work-groups has a barrier there.
 
 
 def barriers(kernel: UOp, target: Target) -> int:
@@ -178,6 +163,10 @@ def _fewest(pairs: list[tuple[int, int]]) -> list[int]:
     return points[1:]
 
 
+# --------------------------------------------------------------------------------------------------
+# The loops of a launch: those of a statement tree that the Target runs as work-groups and work-
+# items. `LaunchShape` (`backends/program/launch.py`) says what a device does with them.
+
 Roles = Mapping[UOp, LoopRole]
 """The role of the loops over an axis."""
 
@@ -239,6 +228,27 @@ def _kind(loop: Loop) -> AxisType:
 
 
 _OF_GRID = (AxisType.GLOBAL, AxisType.THREAD)
+
+
+# --------------------------------------------------------------------------------------------------
+# Warp shuffles: a work-group combines its partial results inside of warps, from register to
+# register.
+#
+#     tile[x0] = acc                    ->   part = acc
+#     barrier                                part += WARP_SHUFFLE(part, 16)   .. 8, 4, 2, 1
+#     for r1 in 1024 { acc2 += tile[r1] }    tile[x0 // 32] = part  where x0 % 32 < 1
+#                                            barrier
+#                                            for x0 in 1024 (item) {
+#                                              cell = tile[x0 % 32]
+#                                              cell += WARP_SHUFFLE(cell, 16)   .. 8, 4, 2, 1
+#                                            }
+#                                            acc2 += cell
+#
+# A lane adds the value of the lane whose number differs in one bit, for each bit: in the end all
+# have the sum, and nothing need be told to others. So there is one barrier where a tree in shared
+# memory (the first section) has one for each bit, and none where a row of parts is in one warp.
+# What is combined, and how far: `ir/nest/fragments.py`. Source: Luitjens, "Faster Parallel
+# Reductions on Kepler" (2014), butterfly reductions.
 
 
 class WarpTile:

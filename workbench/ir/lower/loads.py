@@ -2,11 +2,7 @@
 transpose of a square of vectors, or one load a lane. A work-item loads neighbours along any lanes
 at once, and picks from them: its lanes are values of their own.
 
-Addresses of lanes: an index as a sum that loops can hoist, and a stride along the vector.
-
-`64*g0 + 4*g1 + u0` at u0 = 3 is `64*g0 + 4*g1 + 3`; along u0 its stride is 1. An index
-that is not a plain sum of axes (a division with a lane inside, a number from memory) is computed
-for each place.
+Sections: Addresses of lanes; Loads of lanes.
 """
 
 from __future__ import annotations
@@ -23,6 +19,13 @@ from workbench.ir.node.exact_range import from_terms, row_major, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.rules.index import SIMPLIFY_INDEX
+
+# --------------------------------------------------------------------------------------------------
+# Addresses of lanes: an index as a sum that loops can hoist, and a stride along the vector.
+#
+# `64*g0 + 4*g1 + u0` at u0 = 3 is `64*g0 + 4*g1 + 3`; along u0 its stride is 1. An index that is
+# not a plain sum of axes (a division with a lane inside, a number from memory) is computed for each
+# place.
 
 
 class Parts(NamedTuple):
@@ -115,6 +118,10 @@ def flat(place: UOp) -> UOp:
         index, gate = split_gate(total)
         whole = from_terms(*terms(index), UOp.index(0))
         return whole if gate is None else gated(whole, gate)
+
+
+# --------------------------------------------------------------------------------------------------
+# Loads of lanes.
 
 
 @dataclass(slots=True)

@@ -2,13 +2,12 @@
 
 An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
 is rounded as the graph says. A dtype that the device does not convert itself is not left then:
-loads and stores move uint16 or uint8, and casts are integer arithmetic (math/storage_formats.py).
+loads and stores move uint16 or uint8, and casts are integer arithmetic (the second section).
 Of one that it converts, LOAD, STORE, BITCAST and the casts from and to float32 are left. Source of
 rounding to odd: Boldo and Melquiond 2008.
 
-Conversions of low-precision floats from and to float32, by integer arithmetic on their bits.
-
-Nothing branches or calls a library. Source: Giesen 2012, "Float->half conversion variants".
+Sections: Low-precision floats; Conversions of low-precision floats from and to float32, by
+integer arithmetic on their bits.
 """
 
 from __future__ import annotations
@@ -26,6 +25,14 @@ from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
+
+# --------------------------------------------------------------------------------------------------
+# Conversions of low-precision floats from and to float32, by integer arithmetic on their bits.
+#
+# Nothing branches or calls a library. Source: Giesen 2012, "Float->half conversion variants".
+
+# --------------------------------------------------------------------------------------------------
+# Low-precision floats.
 
 _U32 = dtypes.uint32
 _F32 = dtypes.float32

@@ -1,32 +1,8 @@
-"""Argument reduction: the exact multiple of pi/2 in an angle, as x * 2/pi in integers, modulo 4.
+"""Functions of machines without them: EXP2, LOG2, SIN and COS as arithmetic and bit operations.
 
-x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once
-multiplied by 2**e are multiples of 2 pi and drop out, the far ones are too small to matter. A
-window of 96 or 192 bits is left, whose position depends on e alone. The greatest float
-nearest to a multiple of pi/2 is 2**-30 (float32) or 2**-62 (float64) times pi/2 from it;
-the product keeps 62 and 126 bits after the point. Source: Payne and Hanek 1983.
-
-EXP2 as a branch-free polynomial.
-
-The polynomial is a minimax fit of the relative error (Remez exchange, 60 digits, rounded to
-the float at hand). Source of the reduction: Cody and Waite 1980.
-
-The bit layout of floats, and arithmetic that the polynomials of functions share.
-
-LOG2 as a branch-free polynomial.
-
-The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
-the float at hand). Source of the reduction in float64: fdlibm's log.
-
-SIN and COS without branches, accurate up to the greatest finite number.
-
-x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
-is the answer, and its sign. n and r come from one integer product (argument_reduction.py), because
-subtracting multiples of pi/2 in floats fails for large x; a second method for small x would only
-add cost: without branches both are computed.
-
-The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
-the float at hand). SIN and COS of one x share all but the last selection.
+Sections: The bit layout of floats, and arithmetic that the polynomials of functions share;
+Argument reduction; EXP2 as a branch-free polynomial; LOG2 as a branch-free polynomial; SIN and
+COS without branches, accurate up to the greatest finite number.
 """
 
 from __future__ import annotations
@@ -39,6 +15,9 @@ from typing import NamedTuple
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.functions.formulas import fma, polynomial
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# The bit layout of floats, and arithmetic that the polynomials of functions share.
 
 
 class FloatFormat(NamedTuple):
@@ -78,6 +57,15 @@ def shr(x: UOp, amount: int | UOp) -> UOp:
     signed."""
     return x >> amount
 
+
+# --------------------------------------------------------------------------------------------------
+# Argument reduction: the exact multiple of pi/2 in an angle, as x * 2/pi in integers, modulo 4.
+#
+# x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once multiplied
+# by 2**e are multiples of 2 pi and drop out, the far ones are too small to matter. A window of 96
+# or 192 bits is left, whose position depends on e alone. The greatest float nearest to a multiple
+# of pi/2 is 2**-30 (float32) or 2**-62 (float64) times pi/2 from it; the product keeps 62 and 126
+# bits after the point. Source: Payne and Hanek 1983.
 
 LIMB = 0xFFFFFFFF
 WINDOW = 3
@@ -208,6 +196,12 @@ def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
     return a - 1.5, fma(c - 1.0, c.like(2.0 ** (-2 * size)), rest)
 
 
+# --------------------------------------------------------------------------------------------------
+# EXP2 as a branch-free polynomial.
+#
+# The polynomial is a minimax fit of the relative error (Remez exchange, 60 digits, rounded to the
+# float at hand). Source of the reduction: Cody and Waite 1980.
+
 # (2**f - 1) / f on [-1/2, 1/2], lowest power first. Error of 1 + f*p(f) relative to 2**f:
 # 2**-28.9 and 2**-58.0.
 COEFFICIENTS = {
@@ -247,6 +241,12 @@ def _clamp(x: UOp, low: float, high: float) -> UOp:
     x = (x < low).where(x.like(low), x)
     return (x.like(high) < x).where(x.like(high), x)
 
+
+# --------------------------------------------------------------------------------------------------
+# LOG2 as a branch-free polynomial.
+#
+# The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
+# float at hand). Source of the reduction in float64: fdlibm's log.
 
 # The bits of sqrt(1/2).
 HALF_ROOT = {dtypes.float32: 0x3F3504F3, dtypes.float64: 0x3FE6A09E667F3BCD}
@@ -312,6 +312,17 @@ def _edges(x: UOp, inside: UOp) -> UOp:
     above = (x < math.inf).where(inside, x)
     return (x.like(0.0) < x).where(above, outside)
 
+
+# --------------------------------------------------------------------------------------------------
+# SIN and COS without branches, accurate up to the greatest finite number.
+#
+# x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
+# is the answer, and its sign. n and r come from one integer product (the section on
+# argument reduction), because subtracting multiples of pi/2 in floats fails for large x; a second
+# method for small x would only add cost: without branches both are computed.
+#
+# The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
+# float at hand). SIN and COS of one x share all but the last selection.
 
 # (sin(r)/r - 1) / r**2 in powers of r**2 for |r| <= pi/4. Error of r + r**3 * p(r**2)
 # relative to sin(r): 2**-27.9 and 2**-57.9.

@@ -1,11 +1,7 @@
 """Equality of two arrays but for rounding, with one tolerance for each dtype.
 
-Perturbed roundings: the values of a graph whose inexact operations round off by some units more.
-
-A kernel may add in another order, contract a product and a sum, or compute a function by another
-formula. In `with other_roundings(..):` the reference interpreters give each operation of floats
-that is inexact another result nearby; what is exact stays as it is. Where the results of several
-such runs differ, a rounding decides. Source of the idea: Monte Carlo arithmetic (Parker 1997).
+Sections: Equality of two arrays but for rounding, with one tolerance for each dtype; Perturbed
+roundings.
 """
 
 from __future__ import annotations
@@ -23,6 +19,9 @@ from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import OPS, Ops
 
 Array = np.ndarray[Any, Any]
+# --------------------------------------------------------------------------------------------------
+# Equality of two arrays but for rounding, with one tolerance for each dtype.
+
 STEPS = 1 << 16
 """Number of values that a reduction combines, where it is not known."""
 LONG_STEPS = 1 << 22
@@ -79,6 +78,14 @@ def are_close(actual: Array, expected: Array, steps: int = STEPS) -> bool:
     limit = limit_of(actual, expected, steps)
     return bool((errors(actual, expected) <= limit).all())
 
+
+# --------------------------------------------------------------------------------------------------
+# Perturbed roundings: the values of a graph whose inexact operations round off by some units more.
+#
+# A kernel may add in another order, contract a product and a sum, or compute a function by another
+# formula. In `with other_roundings(..):` the reference interpreters give each operation of floats
+# that is inexact another result nearby; what is exact stays as it is. Where the results of several
+# such runs differ, a rounding decides. Source of the idea: Monte Carlo arithmetic (Parker 1997).
 
 _EXACT = frozenset(
     {Ops.NEG, Ops.ABS, Ops.COPYSIGN, Ops.MAX, Ops.MIN, Ops.WHERE, Ops.TRUNC, Ops.FMOD}

@@ -4,16 +4,8 @@ It follows the definition of each level and knows nothing of lowering, so the re
 device are compared with it. `widen=True` computes floats in float64: the oracle of `check`. Source
 of the idea: definitional interpreters (Reynolds 1972).
 
-The reference interpreter of kernels: each value is an array with one axis per open range.
-
-A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of
-its shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any
-other, and the loop order does not matter. interpret_steps.py has the steps.
-
-The steps in which the interpreter computes a kernel, in windows that bound its memory.
-
-A step computes the value of one node. A value that is too large is computed in windows of the
-outermost ranges of the result; a product that is summed is never in memory as a whole.
+Sections: The steps in which the interpreter computes a kernel, in windows that bound its memory;
+The reference interpreter of kernels; The reference interpreter.
 """
 
 from __future__ import annotations
@@ -35,6 +27,12 @@ from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, closed
 from workbench.ir.text.program import to_expr
 from workbench.ir.verify.tensor import custom_kernel
+
+# --------------------------------------------------------------------------------------------------
+# The steps in which the interpreter computes a kernel, in windows that bound its memory.
+#
+# A step computes the value of one node. A value that is too large is computed in windows of the
+# outermost ranges of the result; a product that is summed is never in memory as a whole.
 
 ELEMENTS_AT_ONCE = 1 << 21
 """Elements of one value; with all values that are live beside it, about 2**24."""
@@ -102,6 +100,14 @@ def windows_of(
 def _elements(node: UOp, widths: Mapping[UOp, int]) -> int:
     own = math.prod(node.memory_shape) if node.op is Ops.STAGE else 1
     return own * math.prod([widths.get(r, r.extent) for r in node.ranges])
+
+
+# --------------------------------------------------------------------------------------------------
+# The reference interpreter of kernels: each value is an array with one axis per open range.
+#
+# A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of its
+# shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any other,
+# and the loop order does not matter. The next section has the steps.
 
 
 def interpret_kernel(sink: UOp, arrays: Sequence[Array], widen: bool = False) -> list[Array]:
@@ -377,6 +383,9 @@ def _read(memory: Array, where: tuple[Array, ...], valid: Array | None) -> Array
     result[valid] = memory[tuple([np.broadcast_to(w, shape)[valid] for w in where])]
     return result
 
+
+# --------------------------------------------------------------------------------------------------
+# The reference interpreter.
 
 __all__ = ["interpret_kernel", "interpret_tensor", "interpret_tensors"]
 

@@ -1,14 +1,8 @@
-"""The meaning of elementwise ops on numpy arrays, where numpy has no function of that meaning.
+"""The meaning of elementwise ops and casts on numpy arrays, where numpy has no function of that
+meaning.
 
-Integers: floor division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or
-more, or by a negative amount, give 0.
-
-The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
-
-Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0".
-To a float it rounds to the nearest, the even one of two, and what is too large is infinite, in
-fp8e4m3, which has no infinity, 448. float64 to float16 rounds once, integers to float16 and all
-else to bfloat16 and to floats of 8 bits by way of float32.
+Sections: The meaning of elementwise ops on numpy arrays, where numpy has no function of that
+meaning; The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
 """
 
 from __future__ import annotations
@@ -23,6 +17,13 @@ import numpy as np
 from workbench.base.dtypes import DType, dtypes
 
 Array = Any  # numpy arrays of any dtype; numpy's own generics are no more precise
+
+
+# --------------------------------------------------------------------------------------------------
+# The meaning of elementwise ops on numpy arrays, where numpy has no function of that meaning.
+#
+# Integers: floor division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or
+# more, or by a negative amount, give 0.
 
 
 def wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
@@ -87,6 +88,15 @@ def softplus(a: Array) -> Array:
 def erf(a: Array) -> Array:
     """numpy has none: Python's, one element after the other."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
+
+
+# --------------------------------------------------------------------------------------------------
+# The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
+#
+# Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0". To a
+# float it rounds to the nearest, the even one of two, and what is too large is infinite, in
+# fp8e4m3, which has no infinity, 448. float64 to float16 rounds once, integers to float16 and all
+# else to bfloat16 and to floats of 8 bits by way of float32.
 
 
 def cast_array(a: Array, src: DType, dst: DType) -> Array:

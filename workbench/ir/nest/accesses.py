@@ -1,18 +1,8 @@
-"""The buffer accesses of the statements of a lowered kernel, each as one flat index.
+"""The memory accesses of a kernel: strides, banks of shared memory, and the warps that read shared
+tiles.
 
-The statements are those of the statement tree; the buffers are the kernel's arguments and its
-arrays in scratch memory, not its registers.
-
-Banks of shared memory: the padding of a tile's rows that avoids bank conflicts.
-
-Shared memory has banks, and words of one bank are read one after the other. Work-items that read
-down a column of a tile of 32 words a row all meet in one bank; of a row of 33 they do not:
-
-    tile[32][32]: banks 0 0 0 0 ..   ->   tile[32][33]: banks 0 1 2 3 ..
-
-Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
-
-Shared tiles: memory of a work-group through which work-items exchange elements.
+Sections: The buffer accesses of the statements of a lowered kernel, each as one flat index;
+Banks of shared memory; Shared tiles.
 """
 
 from __future__ import annotations
@@ -31,6 +21,12 @@ from workbench.ir.nest.vectors import Vectors
 from workbench.ir.node.exact_range import index_values, row_major, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# The buffer accesses of the statements of a lowered kernel, each as one flat index.
+#
+# The statements are those of the statement tree; the buffers are the kernel's arguments and its
+# arrays in scratch memory, not its registers.
 
 
 class MemoryAccess(NamedTuple):
@@ -125,6 +121,16 @@ def _flat(at: UOp) -> UOp:
         return at.flat_index
     return row_major(at.indexes, at.memory.memory_shape)
 
+
+# --------------------------------------------------------------------------------------------------
+# Banks of shared memory: the padding of a tile's rows that avoids bank conflicts.
+#
+# Shared memory has banks, and words of one bank are read one after the other. Work-items that read
+# down a column of a tile of 32 words a row all meet in one bank; of a row of 33 they do not:
+#
+#     tile[32][32]: banks 0 0 0 0 ..   ->   tile[32][33]: banks 0 1 2 3 ..
+#
+# Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
 
 LONGER = (1, 2, 4, 8, 16)
 """Elements that a row may be longer by, if it is not more than twice as long then."""
@@ -270,6 +276,10 @@ def _passes(access: TileAccess, shapes: Sequence[Shape], nbytes: int) -> Array:
     )
     words = strides @ places * nbytes // BANK_BYTES
     return bank_passes(words, np.ones(words.shape, bool))
+
+
+# --------------------------------------------------------------------------------------------------
+# Shared tiles: memory of a work-group through which work-items exchange elements.
 
 
 def is_shared(tile: Statement, reader: Statement) -> bool:

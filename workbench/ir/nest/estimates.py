@@ -2,13 +2,8 @@
 the generated program times their trip counts. The counts are deterministic, so that exercises can
 be checked by them.
 
-The number of distinct elements of a buffer that a set of index expressions touches.
-
-An affine index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds
-the span of all smaller ones (the counts multiply) or lands inside one unbroken run of elements (the
-run grows): both are exact. In other cases elements are counted one by one where that is cheap, and
-else bounded (`exact` is False). An index that is loaded is counted as another element for each of
-its points.
+Sections: The number of distinct elements of a buffer that a set of index expressions touches;
+Counts of a kernel that need no clock.
 """
 
 from __future__ import annotations
@@ -26,6 +21,15 @@ from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.node.exact_range import IndexSteps, Step, index_steps, index_values, terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# The number of distinct elements of a buffer that a set of index expressions touches.
+#
+# An affine index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds
+# the span of all smaller ones (the counts multiply) or lands inside one unbroken run of elements
+# (the run grows): both are exact. In other cases elements are counted one by one where that is
+# cheap, and else bounded (`exact` is False). An index that is loaded is counted as another element
+# for each of its points.
 
 ENUMERATED = 1 << 14
 """Points that are counted one by one, at most."""
@@ -223,6 +227,10 @@ def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
     values, *gates = np.broadcast_arrays(*arrays)
     elements: list[int] = np.unique(values[gates[0]] if gates else values).tolist()
     return elements
+
+
+# --------------------------------------------------------------------------------------------------
+# Counts of a kernel that need no clock.
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,7 @@ one work-item is one lane from here on:
 
 A Target that has no such tensor core leaves the axes as lanes of one work-item.
 
-Warp reductions: parts of a work-group's reduction that are combined inside of warps first.
-
-A tile of GROUP has a part for each work-item along an axis, and one reduction reads it. Where the
-machine has warp shuffles for its dtype, lanes of a warp combine theirs from register to register:
-
-    x0 in 1024, warps of 32:    1024 parts -> 32 cells of shared memory -> (one more warp) 1 result
-    x0 in 16, warps of 32:      16 parts -> 1 result, in no memory
-    x0 in 12, warps of 32:      12 parts, by fours -> 3 cells
-
-The axis must be the fastest one of the work-items, so that its numbers are those of lanes, and all
-lanes must come there: where some work-items have no part, the tile stays whole. Source: Luitjens,
-"Faster Parallel Reductions on Kepler" (2014).
+Sections: Fragments; Warp reductions.
 """
 
 from __future__ import annotations
@@ -42,6 +31,9 @@ from workbench.ir.node import construct
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, gated, memoised, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# Fragments.
 
 LANE = "lane"
 
@@ -248,6 +240,20 @@ def _unused(kernel: UOp) -> str:
         name += "_"
     return name
 
+
+# --------------------------------------------------------------------------------------------------
+# Warp reductions: parts of a work-group's reduction that are combined inside of warps first.
+#
+# A tile of GROUP has a part for each work-item along an axis, and one reduction reads it. Where the
+# machine has warp shuffles for its dtype, lanes of a warp combine theirs from register to register:
+#
+#     x0 in 1024, warps of 32:    1024 parts -> 32 cells of shared memory -> (a warp more) 1 result
+#     x0 in 16, warps of 32:      16 parts -> 1 result, in no memory
+#     x0 in 12, warps of 32:      12 parts, by fours -> 3 cells
+#
+# The axis must be the fastest one of the work-items, so that its numbers are those of lanes, and
+# all lanes must come there: where some work-items have no part, the tile stays whole. Source:
+# Luitjens, "Faster Parallel Reductions on Kepler" (2014).
 
 FEW = 4
 """Partial results that each work-item combines by itself, sooner than after another barrier."""

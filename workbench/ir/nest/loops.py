@@ -1,20 +1,7 @@
-"""Loop nests of a kernel, derived from its ranges and its loop order.
+"""The loops of a kernel: their nest, where values are computed in it, and the sizes of a launch.
 
-A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
-closes, those it depends on, and every loop of its consumers that lies outside its innermost
-free range, so that a tile is computed where it is used and not hoisted out as a whole matrix.
-
-Statement placement: the loops of a kernel, and the order of statements and loops in each.
-
-Statements are grouped level by level: those with the same next loop share it, unless one reads
-the other through a value that closes that loop: that is the barrier, and the loop splits there.
-Loop fission at a barrier, tiles and row buffers all follow from this one walk.
-
-The dimensions of a launch: the axes that number work-groups, and those that number work-items of
-a group.
-
-Axes that are open together need dimensions of their own; a device has few, and each has a limit.
-Dimension 0 is the innermost: neighbouring work-items differ in it.
+Sections: Loop nests of a kernel, derived from its ranges and its loop order; Statement
+placement; The dimensions of a launch.
 """
 
 from __future__ import annotations
@@ -28,6 +15,13 @@ from typing import TypeVar
 from workbench.base.target import Target
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, closed, memoised
+
+# --------------------------------------------------------------------------------------------------
+# Loop nests of a kernel, derived from its ranges and its loop order.
+#
+# A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
+# closes, those it depends on, and every loop of its consumers that lies outside its innermost free
+# range, so that a tile is computed where it is used and not hoisted out as a whole matrix.
 
 STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 
@@ -184,6 +178,14 @@ def kinds(sink: UOp) -> UOp:
     return sink.substitute(changes) if changes else sink
 
 
+# --------------------------------------------------------------------------------------------------
+# Statement placement: the loops of a kernel, and the order of statements and loops in each.
+#
+# Statements are grouped level by level: those with the same next loop share it, unless one reads
+# the other through a value that closes that loop: that is the barrier, and the loop splits there.
+# Loop fission at a barrier, tiles and row buffers all follow from this one walk.
+
+
 @dataclass(eq=False, slots=True)
 class Loop:
     """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
@@ -298,6 +300,13 @@ def _joinable(axis: UOp, group: list[Item], pending: dict[Item, None]) -> list[I
             members[item] = None
     return list(members)
 
+
+# --------------------------------------------------------------------------------------------------
+# The dimensions of a launch: the axes that number work-groups, and those that number work-items of
+# a group.
+#
+# Axes that are open together need dimensions of their own; a device has few, and each has a limit.
+# Dimension 0 is the innermost: neighbouring work-items differ in it.
 
 Axis = TypeVar("Axis", bound=Hashable)
 GROUP_DIMENSIONS = 3

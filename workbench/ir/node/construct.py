@@ -1,8 +1,7 @@
 """Constructors of nodes by the names of their parts: the only file that knows the order of sources
 and of the parts of an arg. `views.py` has the same names for reading.
 
-Constants: the neutral element of each combining op, and constants of a shape. EXPAND(CONST) is
-one value at every point, and needs no memory.
+Sections: Constructors of nodes by the names of their parts; Constants.
 """
 
 from __future__ import annotations
@@ -14,6 +13,9 @@ from workbench.base.tensor_cores import Fragment, TensorCore
 from workbench.ir.node.ops import MOVEMENT, REDUCTIONS, Ops
 from workbench.ir.node.uop import Storage, UOp
 from workbench.ir.node.views import LoopRole, Space
+
+# --------------------------------------------------------------------------------------------------
+# Constructors of nodes by the names of their parts.
 
 Shape = tuple[int, ...]
 RUNNING = "running"
@@ -162,6 +164,11 @@ def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:
 def in_order(kernel: UOp, order: Iterable[str]) -> UOp:
     """Return a kernel with its loops in `order`, outermost first."""
     return kernel.replace(arg=kernel.arg._replace(order=tuple(order)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Constants: the neutral element of each combining op, and constants of a shape. EXPAND(CONST) is
+# one value at every point, and needs no memory.
 
 
 def identity(combines: Ops, dtype: DType) -> UOp:

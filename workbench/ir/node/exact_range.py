@@ -4,18 +4,10 @@ Interval arithmetic forgets that `i // 8 * 8` and `i % 8` are of the same `i`. T
 sum that share no range are independent, so each is evaluated at every step of its own few ranges,
 and the extremes add up.
 
-Affine index expressions: `4*g0 + u0 + 3` is the sum of {g0: 4, u0: 1} and 3.
-
-An atom is any node but a sum or a product with a constant: a RANGE, a division, a load.
-
-The elements that one gated index touches while some ranges run, as (stride, extent) pairs.
-
-An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
-each is evaluated at every step of its own few ranges; where its values are at equal distances it is
-one step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
-number of values is known. A loaded index is counted as another one at every point.
-
-The values of index expressions for all values of their ranges, as numpy arrays.
+Sections: Affine index expressions; The values of index expressions for all values of their
+ranges, as numpy arrays; The exact least and greatest value of an index expression, where
+interval bounds are too wide; The elements that one gated index touches while some ranges run, as
+(stride, extent) pairs.
 """
 
 from __future__ import annotations
@@ -30,6 +22,11 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.meaning.evaluate import Array, constant, elementwise
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# Affine index expressions: `4*g0 + u0 + 3` is the sum of {g0: 4, u0: 1} and 3.
+#
+# An atom is any node but a sum or a product with a constant: a RANGE, a division, a load.
 
 Terms = dict[UOp, int]
 
@@ -93,6 +90,9 @@ def divisor(index: UOp) -> int:
     return divisors[index]
 
 
+# --------------------------------------------------------------------------------------------------
+# The values of index expressions for all values of their ranges, as numpy arrays.
+
 MOST_AXES = 16
 """Ranges that are evaluated at once, at most; numpy's limit of dimensions is a little higher."""
 
@@ -131,6 +131,9 @@ def _steps(axis: UOp, axes: Sequence[UOp]) -> Array:
     shape[axes.index(axis)] = axis.extent
     return np.arange(axis.extent, dtype=dtypes.index.numpy).reshape(shape)
 
+
+# --------------------------------------------------------------------------------------------------
+# The exact least and greatest value of an index expression, where interval bounds are too wide.
 
 _POINTS = 1 << 18
 """Index values of one independent part that are evaluated, at most."""
@@ -182,6 +185,14 @@ def _sums(axes: list[UOp], group: TermList) -> Array | None:
         total = total + value * factor
     return total
 
+
+# --------------------------------------------------------------------------------------------------
+# The elements that one gated index touches while some ranges run, as (stride, extent) pairs.
+#
+# An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
+# each is evaluated at every step of its own few ranges; where its values are at equal distances it
+# is one step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
+# number of values is known. A loaded index is counted as another one at every point.
 
 TRIED_OUT = 1 << 14
 """Points of a part that are evaluated, at most."""

@@ -5,7 +5,7 @@ this table, and none repeats a column of it. Integer semantics are defined here 
 and devices: IDIV and MOD floor, division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by
 the width or more (or by a negative amount) give 0, float -> int truncates and saturates.
 
-Kinds of axis: the purpose of a kernel's loop, and the first letter of its name.
+Sections: The op table; Kinds of axis.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from workbench.ir.meaning.values import (
     trunc_div,
     wrap,
 )
+
+# --------------------------------------------------------------------------------------------------
+# The op table.
 
 
 class Ops(Enum):
@@ -360,6 +363,10 @@ ELEMENTWISE = frozenset({op for op, row in OPS.items() if row.python is not None
 REDUCTIONS: dict[Ops, Reduction] = {
     op: row.reduction for op, row in OPS.items() if row.reduction is not None
 }
+
+
+# --------------------------------------------------------------------------------------------------
+# Kinds of axis: the purpose of a kernel's loop, and the first letter of its name.
 
 
 class AxisType(Enum):

@@ -5,13 +5,8 @@ Everything else about a node (shape, bounds, open ranges) is derived from its so
 demand and without recursion: graphs are thousands of nodes deep. Source of the idea: hash
 consing (Ershov 1958); one node type for all levels is tinygrad's.
 
-Functions of a whole kernel, memoised as long as the kernel lives, since opts, menus and searches
-call them again and again.
-
-Open ranges: the RANGEs that a value depends on, and the nodes that close them.
-
-A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a node
-closes are a list among its sources; a STAGE closes the ranges of its indexes.
+Sections: Open ranges; UOp; Functions of a whole kernel, memoised as long as the kernel lives,
+since opts, menus and searches call them again and again.
 """
 
 from __future__ import annotations
@@ -31,6 +26,12 @@ from workbench.ir.node.bounds import bounds_of
 from workbench.ir.node.operators import Operators
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, AxisType, Ops
 from workbench.ir.node.views import Space, Views, shape_of
+
+# --------------------------------------------------------------------------------------------------
+# Open ranges: the RANGEs that a value depends on, and the nodes that close them.
+#
+# A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a
+# node closes are a list among its sources; a STAGE closes the ranges of its indexes.
 
 Node = Any  # a UOp: uop.py imports this file, not the other way round
 
@@ -88,6 +89,9 @@ def listed_sources(node: Node, src: tuple[Node, ...]) -> tuple[Node, ...]:
             listed.update(dict.fromkeys(sorted(source.ranges, key=_name)))
     return (src[0], *listed)
 
+
+# --------------------------------------------------------------------------------------------------
+# UOp.
 
 WrittenOpt = tuple[str, str | int | None, str | int | None]
 """An opt that a user wrote in tensor code: its kind, axis and argument."""
@@ -437,6 +441,10 @@ def leaves(roots: Iterable[UOp], op: Ops) -> Iterator[UOp]:
                 visited.add(node)
                 yield node
 
+
+# --------------------------------------------------------------------------------------------------
+# Functions of a whole kernel, memoised as long as the kernel lives, since opts, menus and searches
+# call them again and again.
 
 T = TypeVar("T")
 

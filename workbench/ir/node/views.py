@@ -1,7 +1,8 @@
 """Names for the sources and the arg of a node, op by op. This file and `construct.py`, which
 puts them there, are the only ones that know their positions.
 
-Shapes of tensor-level values, derived from op, sources and arg.
+Sections: Names for the sources and the arg of a node, op by op; Shapes of tensor-level values,
+derived from op, sources and arg.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Any, Literal, NamedTuple, Self
 from workbench.base.errors import ShapeError, VerifyError, cut
 from workbench.base.source import user_line
 from workbench.ir.node.ops import ELEMENTWISE, AxisType, Ops
+
+# --------------------------------------------------------------------------------------------------
+# Names for the sources and the arg of a node, op by op.
 
 Space = Literal["register", "scratch", "shared"]
 """Where a DEFINE is: one value per lane in registers, or an array in memory."""
@@ -229,6 +233,9 @@ class Views:
 
 _LEADS_TO_MEMORY = (Ops.INDEX, Ops.AFTER)
 
+
+# --------------------------------------------------------------------------------------------------
+# Shapes of tensor-level values, derived from op, sources and arg.
 
 Shape = tuple[int, ...]
 Node = Any  # a UOp: uop.py imports this file, not the other way round

@@ -1,14 +1,6 @@
 """Applying opts: one predicate with a reason, shared by apply, menus and search.
 
-The memory budget of a kernel: the memory that it needs, and the memory that a device has.
-
-Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
-the statement tree, to which a loop order may add. Both are checked before lowering; lowering checks
-the second again. A row that the kernel could not hold before an opt need not fit after it.
-
-Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
-
-In a graph they are plain data, (kind, axis, arg) each, so that IR text and files have them.
+Sections: The memory budget of a kernel; Applying opts; Opts in tensor code.
 """
 
 from __future__ import annotations
@@ -28,6 +20,13 @@ from workbench.ir.node.uop import UOp, WrittenOpt, closed
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.kinds.padto import PADTO
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, offered, ranges
+
+# --------------------------------------------------------------------------------------------------
+# The memory budget of a kernel: the memory that it needs, and the memory that a device has.
+#
+# Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
+# the statement tree, to which a loop order may add. Both are checked before lowering; lowering
+# checks the second again. A row that the kernel could not hold before an opt need not fit after it.
 
 
 def stage_bytes(kernel: UOp) -> int:
@@ -85,6 +84,10 @@ def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
 
 def _has_its_own(axis: UOp) -> bool:
     return axis.axis_kind.is_lane or axis.axis_kind.is_work_item
+
+
+# --------------------------------------------------------------------------------------------------
+# Applying opts.
 
 
 def resolve(kernel: UOp, opt: Opt, target: Target | None = None) -> Opt:
@@ -237,6 +240,11 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
                 opts_by_kernel[outcome] = opt
     return tuple(opts_by_kernel.values()), refused
 
+
+# --------------------------------------------------------------------------------------------------
+# Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
+#
+# In a graph they are plain data, (kind, axis, arg) each, so that IR text and files have them.
 
 WHY = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
 

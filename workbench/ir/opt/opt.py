@@ -3,9 +3,8 @@
 An OptKind is one record with all facts of a kind. `OptOps` has the kinds by name; `table.py` lists
 those of the package, and users may add their own.
 
-The legal amounts that a refusal proposes, by the predicate that checks opts.
-
-Families of axes: the parts into which opts have split one axis.
+Sections: Opts as values; The legal amounts that a refusal proposes, by the predicate that checks
+opts; Families of axes.
 """
 
 from __future__ import annotations
@@ -23,6 +22,9 @@ from workbench.ir.nest.storage import Excess
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AXIS_ORDER, AxisType, Ops
 from workbench.ir.node.uop import UOp, memoised, split_gate
+
+# --------------------------------------------------------------------------------------------------
+# Opts as values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,9 @@ def axes(kernel: UOp) -> tuple[Axis, ...]:
     return tuple(Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values())
 
 
+# --------------------------------------------------------------------------------------------------
+# The legal amounts that a refusal proposes, by the predicate that checks opts.
+
 LARGEST = 64
 """The largest amount that a hint lists: larger ones are often legal, too, but a hint is short."""
 
@@ -288,6 +293,9 @@ def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
         return f"{of(0)}   (legal here: {extent}, the whole axis)"
     return "another axis (no amount is legal here)"
 
+
+# --------------------------------------------------------------------------------------------------
+# Families of axes: the parts into which opts have split one axis.
 
 Family = tuple[str, ...]
 

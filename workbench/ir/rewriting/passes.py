@@ -1,6 +1,6 @@
 """Passes: named, documented values, each a rule table or a function from IR to IR.
 
-Memos of what was made of kernels under the rules in force.
+Sections: Passes; Memos of what was made of kernels under the rules in force.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from workbench.base.interrupts import free_lock
 from workbench.base.trace import PassStep, Recording, merged, recording
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RuleSet, rewrite, rules_in_force
+
+# --------------------------------------------------------------------------------------------------
+# Passes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,9 @@ def tables(*passes: Pass) -> dict[str, RuleSet]:
     """Return the rules of the passes that are rules, by the name of the pass."""
     return {p.name: p.table for p in passes if p.table is not None}
 
+
+# --------------------------------------------------------------------------------------------------
+# Memos of what was made of kernels under the rules in force.
 
 T = TypeVar("T")
 MOST_ENTRIES = 1024

@@ -173,7 +173,7 @@ def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple
 def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
     """Return STOREs, sources first, in the order in which they are made: one whose value is
     computed from another's comes before it. It reads all that this one does, whose memory may be
-    that of an operand (see `in_place/reads.py`)."""
+    that of an operand (see `in_place.py`)."""
     for place, store in enumerate(stores[1:], 1):
         below = store.toposort()
         if any(source.value in below for source in stores[:place]):

@@ -3,11 +3,8 @@
 Unit: about one float operation. They are rough on purpose: a decision is recorded with its
 estimates, so that a reader can disagree.
 
-Staged rows: values that several statements of a kernel read under shared outer loops.
-
-Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
-row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it
-twice, and far cheaper than a round through memory.
+Sections: The scheduler's estimates of the cost of computing a value and of storing it; Staged
+rows.
 """
 
 from __future__ import annotations
@@ -22,6 +19,9 @@ from workbench.base.sequences import common_prefix
 from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
+
+# --------------------------------------------------------------------------------------------------
+# The scheduler's estimates of the cost of computing a value and of storing it.
 
 STORE_COST = 8.0
 """Per element: written once and read back."""
@@ -204,6 +204,13 @@ def _ends(node: UOp, inside: Callable[[UOp], bool]) -> list[UOp]:
     """Return the values at which a walk down through those `inside` ends."""
     return [n for n in node.toposort(inside) if not n.src or not inside(n)]
 
+
+# --------------------------------------------------------------------------------------------------
+# Staged rows: values that several statements of a kernel read under shared outer loops.
+#
+# Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
+# row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it
+# twice, and far cheaper than a round through memory.
 
 ROW_BYTES = 64 << 10
 """Bytes of the longest row: an eighth of a second-level cache of 512 KiB, since a longer one would

@@ -1,14 +1,6 @@
-"""In-place writes to a part of memory: only the part is computed and stored.
+"""Writes in place: a write to a part of memory, and the reads that make one unsafe.
 
-A write to a part makes an expression of the whole, `WHERE(inside, value, old)`. Where it is written
-over `old`, what is outside is there already, so the kernel's loops go over the part alone.
-
-Safe in-place outputs: kernels whose output may take over the memory of an input.
-
-An output may, where each element of the input is read only to compute the element of the output
-that takes its place: then it is read before it is written, in every order of loops, with all opts,
-since what is written depends on it. Source of the idea: in-place buffers of array compilers (XLA's
-donation, Halide's inplace).
+Sections: In-place writes to a part of memory; Safe in-place outputs.
 """
 
 from __future__ import annotations
@@ -26,6 +18,13 @@ from workbench.ir.node.uop import UOp, closed, gated, split_gate
 from workbench.ir.schedule.build import named
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import simplified
+
+# --------------------------------------------------------------------------------------------------
+# In-place writes to a part of memory: only the part is computed and stored.
+#
+# A write to a part makes an expression of the whole, `WHERE(inside, value, old)`. Where it is
+# written over `old`, what is outside is there already, so the kernel's loops go over the part
+# alone.
 
 TRUE = UOp.const(dtypes.bool, True)
 Interval = tuple[int, int]
@@ -169,6 +168,14 @@ def _conjuncts(condition: UOp) -> Iterator[UOp]:
     else:
         yield condition
 
+
+# --------------------------------------------------------------------------------------------------
+# Safe in-place outputs: kernels whose output may take over the memory of an input.
+#
+# An output may, where each element of the input is read only to compute the element of the output
+# that takes its place: then it is read before it is written, in every order of loops, with all
+# opts, since what is written depends on it. Source of the idea: in-place buffers of array compilers
+# (XLA's donation, Halide's inplace).
 
 _CLOSERS = frozenset({Ops.REDUCE, Ops.STAGE})
 

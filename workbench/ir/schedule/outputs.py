@@ -1,16 +1,9 @@
-"""Groups of values that are outputs of one kernel.
+"""Kernels of several outputs: groups of values that one kernel computes, their shared ranges, and
+their reads.
 
-Kernels of one iteration space are joined where that gains: they read the same elements at the same
-step, one reads what another computes, or both are so small that a launch takes longer than their
-work. A path from one through another kernel to the other forbids it: it would be a cycle.
-Source of the idea: the horizontal fusion of tensor compilers, tinygrad's multi-output kernels.
-
-The ranges that the outputs of one kernel share, and the check that they fit together.
-
-The reads of each kernel of a plan, in a form in which kernels can be compared.
-
-Two kernels of one iteration space read the same element at the same step where their indexes are
-equal, once the ranges of each are called after their place in its loops.
+Sections: The reads of each kernel of a plan, in a form in which kernels can be compared; Groups
+of values that are outputs of one kernel; The ranges that the outputs of one kernel share, and
+the check that they fit together.
 """
 
 from __future__ import annotations
@@ -33,6 +26,12 @@ from workbench.ir.schedule.access import (
 )
 from workbench.ir.schedule.cost import steps
 from workbench.ir.schedule.plan import Decision, OutputGroup, SchedulePlan
+
+# --------------------------------------------------------------------------------------------------
+# The reads of each kernel of a plan, in a form in which kernels can be compared.
+#
+# Two kernels of one iteration space read the same element at the same step where their indexes are
+# equal, once the ranges of each are called after their place in its loops.
 
 
 class PlacedRead(NamedTuple):
@@ -112,6 +111,14 @@ def _reductions(plan: SchedulePlan) -> dict[UOp, UOp]:
             reduction_of.update(dict.fromkeys(inner, node))
     return reduction_of
 
+
+# --------------------------------------------------------------------------------------------------
+# Groups of values that are outputs of one kernel.
+#
+# Kernels of one iteration space are joined where that gains: they read the same elements at the
+# same step, one reads what another computes, or both are so small that a launch takes longer than
+# their work. A path from one through another kernel to the other forbids it: it would be a cycle.
+# Source of the idea: the horizontal fusion of tensor compilers, tinygrad's multi-output kernels.
 
 MOST_OUTPUTS = 8
 """Outputs of one kernel; more make its code too long."""
@@ -359,6 +366,10 @@ def _extents(reduction: UOp) -> list[int]:
 
 def _are_independent(one: UOp, other: UOp) -> bool:
     return one not in other.toposort() and other not in one.toposort()
+
+
+# --------------------------------------------------------------------------------------------------
+# The ranges that the outputs of one kernel share, and the check that they fit together.
 
 
 class SharedRanges:

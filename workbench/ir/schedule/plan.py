@@ -1,6 +1,6 @@
 """The plan of a schedule: the stored values, the fused values, and the outputs of each kernel.
 
-The result of scheduling: items to run in order, and the decisions that led to them.
+Sections: The result of scheduling; The plan of a schedule.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
 from workbench.ir.schedule.cost import Staging
+
+# --------------------------------------------------------------------------------------------------
+# The result of scheduling: items to run in order, and the decisions that led to them.
 
 
 def base(node: UOp) -> UOp:
@@ -101,6 +104,10 @@ class Schedule:
     items: tuple[ScheduleItem, ...]
     stored: Mapping[UOp, UOp]
     decisions: tuple[Decision, ...]
+
+
+# --------------------------------------------------------------------------------------------------
+# The plan of a schedule.
 
 
 @dataclass(slots=True, repr=False)

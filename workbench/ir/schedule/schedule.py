@@ -1,16 +1,6 @@
 """Scheduling: from tensor expressions to kernels in execution order.
 
-Splitting large reductions to few values: partial reductions, then a reduction of their results.
-
-A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot be
-stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
-errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
-
-Merging axes: two neighbouring loops become one where every buffer is walked as by one loop.
-
-An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. Tried by
-substitution: m // n for the outer axis, m % n for the inner; kept where simplification leaves
-no more divisions than there were. Source of the idea: axis coalescing (ISL, TVM's fuse).
+Sections: Merging axes; Splitting large reductions to few values; Scheduling.
 """
 
 from __future__ import annotations
@@ -38,6 +28,13 @@ from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
 from workbench.ir.schedule.plan import base as base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
+
+# --------------------------------------------------------------------------------------------------
+# Merging axes: two neighbouring loops become one where every buffer is walked as by one loop.
+#
+# An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. Tried by substitution:
+# m // n for the outer axis, m % n for the inner; kept where simplification leaves no more divisions
+# than there were. Source of the idea: axis coalescing (ISL, TVM's fuse).
 
 MERGE_LOOPS = PassStep(
     "merge-loops", "Two neighbouring loops that walk every buffer as one are one loop."
@@ -97,6 +94,13 @@ def _divisions(kernel: UOp) -> int:
     return sum(n.op in (Ops.IDIV, Ops.MOD) for n in kernel.toposort())
 
 
+# --------------------------------------------------------------------------------------------------
+# Splitting large reductions to few values: partial reductions, then a reduction of their results.
+#
+# A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot be
+# stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
+# errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
+
 PARTS = 256
 """Most partial results per result."""
 FEWEST_PARTS = 16
@@ -137,6 +141,9 @@ SPLIT_RULES = RuleSet(
     [Rule("split-reduction", op(Ops.REDUCE_AXIS, var("x"), name="n"), split, where=is_large)],
 )
 
+
+# --------------------------------------------------------------------------------------------------
+# Scheduling.
 
 SIMPLIFY_TENSOR = Pass(
     "simplify-tensor", "Constants are folded and movement that moves nothing is gone.", TENSOR_RULES

@@ -1,7 +1,7 @@
 """Phrases: the text of each op, with slots for the texts of its sources.
 
 `a*512 + b` is the phrase `{0}*512 + {1}` of a node, filled with the words of its sources. This file
-has all phrases of text for people. `readable.py` fills the slots and names shared values; the page
+has all phrases of text for people. `program.py` fills the slots and names shared values; the page
 does so too, for states that it replays, from the phrases of the record.
 """
 

@@ -6,14 +6,7 @@
 
 What a line computes on the way stands in it, unless it is used again or the line would be long.
 
-Readable text of the IR: infix operators, indexes in brackets, loops indented.
-
-    s3 = REDUCE(add, p1[g0*512 + r0] * p2[r0*512 + g1], r0)
-    STORE(p0[g0*512 + g1], max(s3, 0.0))  END g0 g1
-
-Shared values and long ones get a name and a line of their own, so the text grows with the
-graph and not with the expression it stands for. It is for reading and for diffs; `printer.py` has
-the text that parses back, `phrases.py` the phrase of each node.
+Sections: Readable text of the IR; The readable text of a linear program, line by line.
 """
 
 from __future__ import annotations
@@ -28,6 +21,16 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.phrases import ATOM, LEAVES, LOOSE, TENSOR, Part, Phrase, phrase, typed
 from workbench.ir.text.printer import NodeNames, to_text
+
+# --------------------------------------------------------------------------------------------------
+# Readable text of the IR: infix operators, indexes in brackets, loops indented.
+#
+#     s3 = REDUCE(add, p1[g0*512 + r0] * p2[r0*512 + g1], r0)
+#     STORE(p0[g0*512 + g1], max(s3, 0.0))  END g0 g1
+#
+# Shared values and long ones get a name and a line of their own, so the text grows with the graph
+# and not with the expression it stands for. It is for reading and for diffs; `printer.py` has the
+# text that parses back, `phrases.py` the phrase of each node.
 
 SHORT = 24
 """Most characters of an index that is repeated where it is used."""
@@ -214,6 +217,9 @@ class TreeWriter:
         is_short = own.line == "shared and long" and len(words) <= SHORT
         return self._uses[node] > 1 and not is_short
 
+
+# --------------------------------------------------------------------------------------------------
+# The readable text of a linear program, line by line.
 
 _OPENS = frozenset({Ops.LOOP, Ops.IF})
 _CLOSES = frozenset({Ops.ENDLOOP, Ops.ENDIF})

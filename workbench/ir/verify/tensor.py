@@ -2,16 +2,8 @@
 
 A check returns why a node breaks its rule, "" where it does not.
 
-Kernels that a user wrote: read from text, and checked before anything runs them.
-
-A kernel from text is verified, and none of its gates is believed. One in an expression (a CUSTOM)
-is a value, too: it writes each element of its outputs, once, and reads none of them.
-
-Bounds checks of kernels from text: every gate is proved right, or tightened.
-
-Scheduling builds gates that are right by construction. A kernel that a user typed or changed may
-have a gate that lets an index leave its buffer, and native code would access it. It may also read
-elements that no statement has written: their values differ from device to device.
+Sections: Bounds checks of kernels from text; Kernels that a user wrote; Rules of the tensor
+level.
 """
 
 from __future__ import annotations
@@ -34,6 +26,13 @@ from workbench.ir.text.printer import to_text
 from workbench.ir.verify.kernel import KERNEL
 from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces, require
 from workbench.ir.verify.unwritten import POINTS, refuse_unwritten
+
+# --------------------------------------------------------------------------------------------------
+# Bounds checks of kernels from text: every gate is proved right, or tightened.
+#
+# Scheduling builds gates that are right by construction. A kernel that a user typed or changed may
+# have a gate that lets an index leave its buffer, and native code would access it. It may also read
+# elements that no statement has written: their values differ from device to device.
 
 
 def bounds_checked(kernel: UOp) -> UOp:
@@ -78,6 +77,12 @@ def _values(*indexes: UOp) -> list[Array] | None:
     axes = sorted(UOp.sink(*indexes).ranges, key=lambda r: r.axis_name)
     return index_values(indexes, axes, POINTS)
 
+
+# --------------------------------------------------------------------------------------------------
+# Kernels that a user wrote: read from text, and checked before anything runs them.
+#
+# A kernel from text is verified, and none of its gates is believed. One in an expression (a CUSTOM)
+# is a value, too: it writes each element of its outputs, once, and reads none of them.
 
 MOST_STEPS = 1 << 46
 """Steps of a statement: at 10**9 in a second, they take most of a day."""
@@ -197,6 +202,10 @@ def _are_apart(ends: list[UOp], length: int) -> bool:
     axes = [axis for end in ends for axis in closed(end)]
     together = touched([e.store.place.flat_index for e in ends], axes, length)
     return together.exact and together.elements == length
+
+
+# --------------------------------------------------------------------------------------------------
+# Rules of the tensor level.
 
 
 def buffer(node: UOp) -> str:

@@ -5,7 +5,7 @@
 The tables are in tensor.py, kernel.py (kernel and lowered) and linear.py; rules of all levels come
 from the op table (rows.py).
 
-Guarded indexes: in an IF, an index may be out of bounds where the condition is false.
+Sections: Guarded indexes; Verification.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from workbench.ir.verify.kernel import KERNEL, LOWERED
 from workbench.ir.verify.linear import LINEAR, verify_linear
 from workbench.ir.verify.rows import Spec, Table, require
 from workbench.ir.verify.tensor import TENSOR
+
+# --------------------------------------------------------------------------------------------------
+# Guarded indexes: in an IF, an index may be out of bounds where the condition is false.
 
 _POINTS = 1 << 18
 """Positions of an index that are tried, at most."""
@@ -85,6 +88,9 @@ def _check(index: UOp, condition: UOp) -> None:
                     where=brief(index),
                 )
 
+
+# --------------------------------------------------------------------------------------------------
+# Verification.
 
 __all__ = ["LEVELS", "Level", "Spec", "verify"]
 

@@ -1,8 +1,7 @@
-"""The base of optimisers: the parameters, the learning rate, and the step as one computation.
+"""Optimisers: their base, SGD, LARS, Muon, Adam, AdamW and LAMB.
 
-SGD, LARS (the step scaled for each parameter) and Muon (the step made orthogonal).
-
-Adam, AdamW and LAMB: steps scaled by averages of the gradients and of their squares.
+Sections: The base of optimisers; SGD, LARS (the step scaled for each parameter) and Muon (the
+step made orthogonal); Adam, AdamW and LAMB.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ from workbench.base.dtypes import dtypes, promote
 from workbench.base.errors import OptimizerError
 from workbench.tensor.operands.arguments import flag, number, short, where, whole
 from workbench.tensor.tensor import Tensor
+
+# --------------------------------------------------------------------------------------------------
+# The base of optimisers: the parameters, the learning rate, and the step as one computation.
 
 
 class Optimizer:
@@ -179,6 +181,9 @@ def _unique(params: Sequence[Tensor]) -> list[Tensor]:
     return tensors
 
 
+# --------------------------------------------------------------------------------------------------
+# SGD, LARS (the step scaled for each parameter) and Muon (the step made orthogonal).
+
 _COEFFICIENTS = (3.4445, -4.775, 2.0315)
 """Of the polynomial of Newton and Schulz that Muon iterates."""
 
@@ -302,6 +307,10 @@ def Muon(
 def norm(tensor: Tensor) -> Tensor:
     """Return the square root of the sum of squares."""
     return tensor.square().sum().sqrt()
+
+
+# --------------------------------------------------------------------------------------------------
+# Adam, AdamW and LAMB: steps scaled by averages of the gradients and of their squares.
 
 
 class LAMB(Optimizer):

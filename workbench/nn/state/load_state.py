@@ -1,15 +1,7 @@
 """Loading of a state dict into a model: all of it, or one error that names each wrong key.
 
-Archives: each file in a zip or a tar as a tensor of its bytes, without a copy where possible.
-
-Zip archives of uncompressed members: each member is a part of the archive's bytes.
-
-Tensors over bytes that are already in memory, such as the pages of a file.
-
-State dicts: the tensors of a model by name, `layers.0.weight`.
-
-A model is any object: its attributes, lists, tuples and dicts are searched, as in tinygrad. With
-the names of the modules here, the keys are those of PyTorch.
+Sections: State dicts; Loading of a state dict into a model; Tensors over bytes that are already
+in memory, such as the pages of a file; Zip archives of uncompressed members; Archives.
 """
 
 from __future__ import annotations
@@ -37,6 +29,12 @@ from workbench.nn.state.byte_reader import ByteReader, Source, source_bytes
 from workbench.tensor.jit import TinyJit
 from workbench.tensor.operands.arguments import dtype_error, flag, short, where
 from workbench.tensor.tensor import Tensor
+
+# --------------------------------------------------------------------------------------------------
+# State dicts: the tensors of a model by name, `layers.0.weight`.
+#
+# A model is any object: its attributes, lists, tuples and dicts are searched, as in tinygrad. With
+# the names of the modules here, the keys are those of PyTorch.
 
 _OPAQUE = (
     type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, np.ndarray, TinyJit,
@@ -93,6 +91,9 @@ def _parts(obj: Any) -> Iterator[tuple[Any, Any]]:
     elif hasattr(obj, "__dict__"):
         yield from list(vars(obj).items())
 
+
+# --------------------------------------------------------------------------------------------------
+# Loading of a state dict into a model.
 
 _MOST_NAMES = 10
 """Most keys that an error names of each kind."""
@@ -187,6 +188,10 @@ def _listed(keys: Iterable[str]) -> str:
     )
 
 
+# --------------------------------------------------------------------------------------------------
+# Tensors over bytes that are already in memory, such as the pages of a file.
+
+
 def tensor_over(data: Bytes, dtype: DType, shape: Shape) -> Tensor:
     """Return a tensor on the default device whose values are `data`.
 
@@ -205,6 +210,9 @@ def tensor_over(data: Bytes, dtype: DType, shape: Shape) -> Tensor:
         host.array.view(np.uint8)[:] = data
     return Tensor(UOp(Ops.COPY, dtype, (buffer_on(host, shape),), device))
 
+
+# --------------------------------------------------------------------------------------------------
+# Zip archives of uncompressed members: each member is a part of the archive's bytes.
 
 _HEADER = struct.Struct("<4s22x2H")
 """Before a member: its signature, .., the lengths of its name and of its extra field."""
@@ -255,6 +263,10 @@ def _member(data: Bytes, entry: zipfile.ZipInfo) -> Bytes:
             f"it has {entry.file_size:,} bytes, and {data.size - start:,} are left",
         )
     return data[start : start + entry.file_size]
+
+
+# --------------------------------------------------------------------------------------------------
+# Archives: each file in a zip or a tar as a tensor of its bytes, without a copy where possible.
 
 
 def zip_extract(fn: Source) -> dict[str, Tensor]:

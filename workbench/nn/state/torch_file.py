@@ -2,7 +2,8 @@
 
 A pickle describes the tensors, and names storages, whose bytes stand elsewhere in the file.
 
-The storages of a PyTorch file, and the tensors that are views of them.
+Sections: The storages of a PyTorch file, and the tensors that are views of them; PyTorch's files
+of `torch.save`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from workbench.nn.state.load_state import tensor_over, zip_members
 from workbench.nn.state.pickle_reader import PickleReader, plain_set
 from workbench.tensor.operands.arguments import MOST_AXES
 from workbench.tensor.tensor import Tensor
+
+# --------------------------------------------------------------------------------------------------
+# The storages of a PyTorch file, and the tensors that are views of them.
 
 
 @dataclass(eq=False, slots=True)
@@ -115,6 +119,9 @@ STORAGE_DTYPES: dict[str, DType | None] = {
 }
 """Element types by the classes of PyTorch's storages."""
 
+
+# --------------------------------------------------------------------------------------------------
+# PyTorch's files of `torch.save`.
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 """The first pickle of a file without an archive."""

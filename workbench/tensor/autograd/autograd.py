@@ -2,11 +2,7 @@
 
 The gradients are expressions like any others: nothing is computed before it is needed.
 
-Origins of memory: the tensors it was computed from, for gradients by others than leaves.
-
-Only what leads to leaves keeps its expression after it was computed. Of the rest, memory remembers
-which tensors a gradient would have reached, so that a gradient by one of them is refused instead of
-being one without the share that went through that memory.
+Sections: Origins of memory; Gradients of tensors.
 """
 
 from __future__ import annotations
@@ -59,6 +55,13 @@ from workbench.tensor.operands.arguments import (
     short,
 )
 from workbench.tensor.operands.broadcast import cast_to
+
+# --------------------------------------------------------------------------------------------------
+# Origins of memory: the tensors it was computed from, for gradients by others than leaves.
+#
+# Only what leads to leaves keeps its expression after it was computed. Of the rest, memory
+# remembers which tensors a gradient would have reached, so that a gradient by one of them is
+# refused instead of being one without the share that went through that memory.
 
 Origin = ref[Base] | ref[UOp]
 """A tensor, or the memory that is its value."""
@@ -159,6 +162,10 @@ def _is_memory(node: UOp) -> bool:
 
 def _alive(node: UOp) -> Iterator[Origin]:
     return (origin for origin in _origins.get(node, ()) if origin() is not None)
+
+
+# --------------------------------------------------------------------------------------------------
+# Gradients of tensors.
 
 
 class Autograd(Base):

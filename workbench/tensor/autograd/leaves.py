@@ -4,7 +4,8 @@ Equal expressions are one node, but a gradient belongs to a tensor. So a leaf ha
 node that stands for it and nothing else: a BUFFER that is its own, or else DETACH of its value with
 that number. Memory that no leaf stands for any longer is free for another.
 
-Modes of training and of gradients, which a `with` block or a decorated function sets.
+Sections: Leaf tensors, those with requires_grad=True, and the nodes that stand for them; Modes
+of training and of gradients, which a `with` block or a decorated function sets.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from workbench.base.interrupts import DynamicScope, scope
 from workbench.ir.gradient.occurrences import alias, duplicate, gradient_sources
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+# --------------------------------------------------------------------------------------------------
+# Leaf tensors, those with requires_grad=True, and the nodes that stand for them.
 
 
 @dataclass(slots=True)
@@ -151,6 +155,9 @@ def _is_free(node: UOp, number: int) -> bool:
     """Whether memory is the node of no tensor but the leaf with a number."""
     return node not in _tensors_memory or _numbers.get(node) == number
 
+
+# --------------------------------------------------------------------------------------------------
+# Modes of training and of gradients, which a `with` block or a decorated function sets.
 
 _gradient_numbers = count(1)
 """Numbers of detached values; those of leaves are positive."""

@@ -1,6 +1,6 @@
 """The user's source lines of gradients: the line of the forward op whose rule made the gradient.
 
-Functions with a custom gradient: a result, and the function of its gradient.
+Sections: The user's source lines of gradients; Functions with a custom gradient.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import dtype_error, shape_error, short
 from workbench.tensor.operands.broadcast import cast_to
+
+# --------------------------------------------------------------------------------------------------
+# The user's source lines of gradients.
 
 GRADIENT_OF = "gradient of "
 """Begins the method of a gradient, before that of its forward."""
@@ -145,6 +148,9 @@ def line_of_node(node: UOp, derivation: Derivation | None) -> SourceLine | None:
     calls = next((c for n, c in calls_by_node(derivation) if n is node), ())
     return line_of(calls[0]) if calls else None
 
+
+# --------------------------------------------------------------------------------------------------
+# Functions with a custom gradient: a result, and the function of its gradient.
 
 Function = Callable[..., tuple[Any, Callable[[Any], Any]]]
 

@@ -1,5 +1,6 @@
 """Tensors of computed numbers, which need no memory and no kernel until they are stored.
 
+Sections: Tensors of computed numbers, which need no memory and no kernel until they are stored;
 Constants and memory in the shape of another tensor, on its device.
 """
 
@@ -27,6 +28,9 @@ from workbench.tensor.operands.broadcast import (
     wide_dtype,
 )
 from workbench.tensor.operands.literal import as_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Tensors of computed numbers, which need no memory and no kernel until they are stored.
 
 _uids = counter()
 
@@ -227,6 +231,10 @@ def _steps(start: float, stop: float, step: float) -> int:
 
 def _rank(dtype: DType) -> tuple[bool, int]:
     return dtype.is_float, dtype.bits
+
+
+# --------------------------------------------------------------------------------------------------
+# Constants and memory in the shape of another tensor, on its device.
 
 
 class Likes(Creation):

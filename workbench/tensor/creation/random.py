@@ -1,18 +1,6 @@
-"""Random tensors: draws from a stream of random words, the same on every device.
+"""Random tensors, from the Threefry cipher on a counter.
 
-The numbers are those of tinygrad 0.14 after the same seed: `rand` and what is computed of it bit
-for bit, `randn` to within 1e-6. A kernel reads its key from memory, so that calls of one shape run
-the same kernel.
-
-Random words of 32 bits: a stream for each device, from which each draw takes the next ones.
-
-A draw of n words has a key: threefry of its place in the stream, under the seed. Let h be half of
-n, rounded up. Word i of the draw is the first word of threefry of the counter (i, i + h), and word
-h + i the second one. With the same seed these are the bits of tinygrad 0.14.
-
-Threefry: random bits as a function of a counter and a key, without state.
-
-Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
+Sections: Threefry; Random words of 32 bits; Random tensors.
 """
 
 from __future__ import annotations
@@ -43,6 +31,11 @@ from workbench.tensor.operands.arguments import dtype_error, flag, number, shape
 from workbench.tensor.operands.axes import numbered, sizes
 from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Threefry: random bits as a function of a counter and a key, without state.
+#
+# Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
 
 Word = TypeVar("Word", UOp, int)
 Block = tuple[Word, Word]
@@ -85,6 +78,13 @@ def _threefry(
             y = plus(plus(y, keys[(turn + 1) % 3]), turn)
     return x, y
 
+
+# --------------------------------------------------------------------------------------------------
+# Random words of 32 bits: a stream for each device, from which each draw takes the next ones.
+#
+# A draw of n words has a key: threefry of its place in the stream, under the seed. Let h be half of
+# n, rounded up. Word i of the draw is the first word of threefry of the counter (i, i + h), and
+# word h + i the second one. With the same seed these are the bits of tinygrad 0.14.
 
 LONGEST = 0xFFFFFFFF
 """The most words of one key; a longer draw has several."""
@@ -169,6 +169,13 @@ def _prefix(number: int) -> int:
     digest = hashlib.sha256(number.to_bytes(4, "big")).digest()
     return int.from_bytes(digest[-4:], "big")
 
+
+# --------------------------------------------------------------------------------------------------
+# Random tensors: draws from a stream of random words, the same on every device.
+#
+# The numbers are those of tinygrad 0.14 after the same seed: `rand` and what is computed of it bit
+# for bit, `randn` to within 1e-6. A kernel reads its key from memory, so that calls of one shape
+# run the same kernel.
 
 Draw = Callable[[UOp, int], UOp]
 """The values of a draw, of shape (count,), of its keys and its count."""

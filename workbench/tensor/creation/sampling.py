@@ -1,8 +1,6 @@
 """Random choices: dropped elements, indices and permutations.
 
-Random initial weights of a layer, scaled by the sizes of the layer.
-
-The first axis counts outputs; the others are the inputs of one output.
+Sections: Random initial weights of a layer, scaled by the sizes of the layer; Random choices.
 """
 
 from __future__ import annotations
@@ -18,6 +16,11 @@ from workbench.tensor.creation.random import Random, float_dtype
 from workbench.tensor.operands.arguments import flag, number, shape_error, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.literal import as_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Random initial weights of a layer, scaled by the sizes of the layer.
+#
+# The first axis counts outputs; the others are the inputs of one output.
 
 
 class InitialWeights(Random):
@@ -118,6 +121,9 @@ def _kaiming(size: tuple[int, ...], a: float) -> float:
     """Return the deviation that keeps the variance of what flows through a layer."""
     return math.sqrt(2.0 / (1 + a * a)) / math.sqrt(max(1, math.prod(size[1:])))
 
+
+# --------------------------------------------------------------------------------------------------
+# Random choices.
 
 _MOST_CLASSES = 1 << 18
 """Most classes that are drawn by a fraction of 23 bits."""

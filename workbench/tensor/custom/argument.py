@@ -6,7 +6,8 @@
 
 Nothing runs: `x[i, k]` is a LOAD, and `out[i] = ...` a STORE in the loops of the axes in it.
 
-The IR and the slots of a kernel that a user wrote as a function, as IR text, or as C.
+Sections: The arguments of a function that writes a kernel; The IR and the slots of a kernel that
+a user wrote as a function, as IR text, or as C.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ from workbench.tensor.operands.arguments import (
     where,
     whole,
 )
+
+# --------------------------------------------------------------------------------------------------
+# The arguments of a function that writes a kernel.
 
 
 @dataclass(slots=True)
@@ -203,6 +207,9 @@ class KernelArgument:
                 f".max(0).min({max(0, size - 1)}) of it, or .read(.., where=..)",
             )
 
+
+# --------------------------------------------------------------------------------------------------
+# The IR and the slots of a kernel that a user wrote as a function, as IR text, or as C.
 
 KernelFunction = Callable[..., UOp | str | None]
 

@@ -1,9 +1,7 @@
 """Source text that a user wrote, as IR that declares only the memory of its arguments.
 
-The slots of a kernel that a user wrote: outputs first, then inputs.
-
-A user numbers the arguments as they are passed, and may read one that the kernel writes: that reads
-the value before the kernel, which is an input of its own here, so that no step sees another one's.
+Sections: The slots of a kernel that a user wrote; Source text that a user wrote, as IR that
+declares only the memory of its arguments.
 """
 
 from __future__ import annotations
@@ -23,6 +21,13 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import Shape, WrittenCode
 from workbench.tensor.operands.arguments import device_error, dtype_error, shape_error
+
+# --------------------------------------------------------------------------------------------------
+# The slots of a kernel that a user wrote: outputs first, then inputs.
+#
+# A user numbers the arguments as they are passed, and may read one that the kernel writes: that
+# reads the value before the kernel, which is an input of its own here, so that no step sees another
+# one's.
 
 
 class Operand(NamedTuple):
@@ -117,6 +122,9 @@ def _reads_apart(kernel: UOp, params: Mapping[int, UOp], written: Sequence[int])
                 changes[node] = construct.load(construct.index(before, *indexes))
     return kernel.substitute(changes) if changes else kernel
 
+
+# --------------------------------------------------------------------------------------------------
+# Source text that a user wrote, as IR that declares only the memory of its arguments.
 
 _ROOT = re.compile(r"^SINK\b", re.MULTILINE)
 _FUNCTION = re.compile(r"\bvoid\s+[A-Za-z_]\w*\s*\(")

@@ -1,10 +1,7 @@
 """Smooth activation functions of neural networks, element by element.
 
-Piecewise activation functions: the identity above 0, and a line, a constant or an exponential
-below.
-
-At a place where two pieces meet, the value and the gradient are those of the lower one; at a limit
-the gradient is 0.
+Sections: Smooth activation functions of neural networks, element by element; Piecewise
+activation functions.
 """
 
 from __future__ import annotations
@@ -17,6 +14,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text
+
+# --------------------------------------------------------------------------------------------------
+# Smooth activation functions of neural networks, element by element.
 
 
 class Activations(Base):
@@ -101,6 +101,14 @@ def _softsign(x: UOp) -> UOp:
     """Return x / (1 + |x|), which rounds to 1 far below the limit here."""
     inside = x.max(-(2.0**60)).min(2.0**60)
     return inside / (absolute(inside) + 1.0)
+
+
+# --------------------------------------------------------------------------------------------------
+# Piecewise activation functions: the identity above 0, and a line, a constant or an exponential
+# below.
+#
+# At a place where two pieces meet, the value and the gradient are those of the lower one; at a
+# limit the gradient is 0.
 
 
 class Rectifiers(Base):

@@ -1,10 +1,7 @@
-"""Comparisons: bool tensors, with IEEE's rule that NaN differs from everything.
+"""Comparisons, equality but for rounding, chained functions, and casts.
 
-Equality of two tensors but for rounding.
-
-Chained operands and functions.
-
-Casts: other dtypes of the same values, or of the same bits.
+Sections: Comparisons; Equality of two tensors but for rounding; Chained operands and functions;
+Casts.
 """
 
 from __future__ import annotations
@@ -31,6 +28,9 @@ from workbench.tensor.operands.arguments import (
 )
 from workbench.tensor.operands.broadcast import cast_to, expanded
 from workbench.tensor.operands.literal import as_dtype, bits_as
+
+# --------------------------------------------------------------------------------------------------
+# Comparisons: bool tensors, with IEEE's rule that NaN differs from everything.
 
 
 class ComparisonMixin(Base):
@@ -118,6 +118,10 @@ class ComparisonMixin(Base):
     __eq__, __ne__ = eq, ne  # type: ignore[assignment]
 
 
+# --------------------------------------------------------------------------------------------------
+# Equality of two tensors but for rounding.
+
+
 class Closeness(Base):
     """isclose, allclose."""
 
@@ -161,6 +165,10 @@ class Closeness(Base):
         return close | near
 
 
+# --------------------------------------------------------------------------------------------------
+# Chained operands and functions.
+
+
 class Several(Base):
     """usum, uprod, ufix, sequential."""
 
@@ -196,6 +204,10 @@ class Several(Base):
                 )
             result = layer(result)
         return result  # type: ignore[no-any-return]
+
+
+# --------------------------------------------------------------------------------------------------
+# Casts: other dtypes of the same values, or of the same bits.
 
 
 class Casts(Base):

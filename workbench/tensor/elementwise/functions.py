@@ -1,8 +1,7 @@
 """Functions of one tensor, element by element. The formulas are in ir/functions.
 
-Powers: products where the exponent is a whole number, else POW.
-
-Functions of two tensors, element by element, beside the operators.
+Sections: Functions of one tensor, element by element; Powers; Functions of two tensors, element
+by element, beside the operators.
 """
 
 from __future__ import annotations
@@ -20,6 +19,9 @@ from workbench.tensor.base import Base, Operand
 from workbench.tensor.elementwise.division import truncated_remainder
 from workbench.tensor.operands.arguments import plain, shape_error
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Functions of one tensor, element by element.
 
 
 class Functions(Base):
@@ -203,6 +205,9 @@ def _of_limited(g: UOp, op: Ops, limit: UOp, x: UOp) -> list[UOp]:
     return [is_beyond.where(g, g.like(0)), is_inside.where(g, g.like(0))]
 
 
+# --------------------------------------------------------------------------------------------------
+# Powers: products where the exponent is a whole number, else POW.
+
 _LARGEST = 16
 """Up to this exponent a product is at least as exact as the general formula."""
 
@@ -285,6 +290,10 @@ def _product(x: UOp, count: int) -> UOp:
             square = square * square
     assert product is not None
     return product
+
+
+# --------------------------------------------------------------------------------------------------
+# Functions of two tensors, element by element, beside the operators.
 
 
 class Pairs(Base):

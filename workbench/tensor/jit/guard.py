@@ -6,7 +6,7 @@ must be found before: then the function is captured anew. A look at all that is 
 for each call; so the parts of each holder are compared by identity, and looked at only where one
 differs.
 
-Numbers that a captured function itself changes.
+Sections: The guard of a captured function; Numbers that a captured function itself changes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from workbench.tensor.jit.state import Kind, kind_of
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.variable_operators import same
 from workbench.tensor.versions import VersionedMemory, steps_to
+
+# --------------------------------------------------------------------------------------------------
+# The guard of a captured function.
 
 _FUNCTION: Path = (Step("item", 0),)
 Roots = Sequence[tuple[Path, Any]]
@@ -243,6 +246,10 @@ def _movement(tensor: Tensor) -> tuple[Any, ...]:
     memory = tensor._memory
     assert memory is not None
     return tuple((step.op, step.arg) for step in steps_to(tensor.uop, memory.value))
+
+
+# --------------------------------------------------------------------------------------------------
+# Numbers that a captured function itself changes.
 
 
 @dataclass(frozen=True, slots=True)

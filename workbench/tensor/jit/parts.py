@@ -4,7 +4,7 @@ Only what lies there is read, none of the user's code runs: variables of enclosi
 of modules that code uses, defaults, attributes of objects and of their classes, items of lists,
 tuples, dicts, sets and queues.
 
-Paths: the ways from a function to the tensors that it reaches.
+Sections: Paths; The parts of objects in which tensors may be, and the steps that lead to them.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ import numpy as np
 
 from workbench.base.files import Unpicklable
 from workbench.tensor.tensor import Tensor
+
+# --------------------------------------------------------------------------------------------------
+# Paths: the ways from a function to the tensors that it reaches.
 
 Path = tuple["Step", ...]
 """The way from a root to a tensor."""
@@ -149,6 +152,9 @@ def namespace(holder: Any) -> dict[str, Any] | None:
         return None
     return own if isinstance(own, dict) else None
 
+
+# --------------------------------------------------------------------------------------------------
+# The parts of objects in which tensors may be, and the steps that lead to them.
 
 Parts = Callable[[Any], list[Any]]
 """The function that returns the parts of a holder."""

@@ -3,10 +3,7 @@
 A result that is new at each call has memory of its own. One that is an argument, or a tensor that
 there was before, is that tensor; and a view of these is one: it sees what is written there.
 
-Tensors that a captured function replaces: `m.h = m.h + x` instead of an assignment.
-
-A replay runs no Python, so it does the same: it reads what is in such a place, and binds its result
-there. It is known from a look at all that the function reaches, before the capture and after it.
+Sections: Tensors that a captured function replaces; The results of a captured function.
 """
 
 from __future__ import annotations
@@ -40,6 +37,13 @@ from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.variable_operators import changed
 from workbench.tensor.versions import VersionedMemory, rebased
+
+# --------------------------------------------------------------------------------------------------
+# Tensors that a captured function replaces: `m.h = m.h + x` instead of an assignment.
+#
+# A replay runs no Python, so it does the same: it reads what is in such a place, and binds its
+# result there. It is known from a look at all that the function reaches, before the capture and
+# after it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,10 @@ def is_whole(tensor: Tensor) -> bool:
 def identity(tensor: Tensor) -> int:
     """Return what two tensors have in common that see what is written to the other."""
     return id(tensor if tensor._memory is None else tensor._memory)
+
+
+# --------------------------------------------------------------------------------------------------
+# The results of a captured function.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

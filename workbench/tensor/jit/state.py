@@ -3,7 +3,7 @@
 A replay reads it as it is then, and writes what the function wrote. While a function is captured,
 all memory has new names (BUFFERs), so that no value that was computed before depends on it.
 
-The inputs of a captured function: the properties that must stay the same, and their memory.
+Sections: The state of a captured function; The inputs of a captured function.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ from workbench.tensor.base import Base, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, replacements
+
+# --------------------------------------------------------------------------------------------------
+# The state of a captured function.
 
 
 def memory_by_buffer() -> dict[UOp, VersionedMemory]:
@@ -301,6 +304,9 @@ def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
     read = read_later(nodes_alive(own), ())
     return {node for node in targets if not read.isdisjoint(sharing(node))}
 
+
+# --------------------------------------------------------------------------------------------------
+# The inputs of a captured function: the properties that must stay the same, and their memory.
 
 Kind = tuple[Shape, DType, str]
 """The properties of an input that must stay the same: shape, dtype, device."""

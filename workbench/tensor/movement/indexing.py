@@ -1,9 +1,6 @@
 """Basic indexing: integers, slices with any step, None and Ellipsis, as movement.
 
-Indexing by tensors: a sum over positions, of which only the indexed element counts.
-
-Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so every
-device can do it; an index without such a position gives 0, and -0.0 may become 0.0.
+Sections: Basic indexing; Indexing by tensors.
 """
 
 from __future__ import annotations
@@ -27,6 +24,9 @@ from workbench.tensor.movement.movement import Movement, flipped, padded, reshap
 from workbench.tensor.operands.arguments import axis_error, dtype_error, shape_error, short, whole
 from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import BoundVariable, common_shape
+
+# --------------------------------------------------------------------------------------------------
+# Basic indexing.
 
 Index = SupportsIndex | slice | EllipsisType | None
 
@@ -169,6 +169,12 @@ def _not_basic(entry: Any, hint: str) -> Exception:
         hint,
     )
 
+
+# --------------------------------------------------------------------------------------------------
+# Indexing by tensors: a sum over positions, of which only the indexed element counts.
+#
+# Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so
+# every device can do it; an index without such a position gives 0, and -0.0 may become 0.0.
 
 TensorIndex = Index | Base | BoundVariable | np.ndarray[Any, Any] | list[Any]
 

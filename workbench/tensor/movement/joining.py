@@ -1,6 +1,7 @@
 """Joining tensors along an axis, and splitting them.
 
-Repeated elements and circular shifts: repeats, rolls, windows, grids.
+Sections: Joining tensors along an axis, and splitting them; Repeated elements and circular
+shifts.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from workbench.tensor.operands.arguments import (
 )
 from workbench.tensor.operands.axes import one_axis, sizes, with_named
 from workbench.tensor.operands.broadcast import expanded
+
+# --------------------------------------------------------------------------------------------------
+# Joining tensors along an axis, and splitting them.
 
 MOST_PIECES = 1 << 20
 """Most tensors that one call returns."""
@@ -224,6 +228,10 @@ def _lengths(
             f"they add up to {short(sum(lengths))}, and the axis has {size} elements",
         )
     return lengths
+
+
+# --------------------------------------------------------------------------------------------------
+# Repeated elements and circular shifts: repeats, rolls, windows, grids.
 
 
 class Repetition(Base):

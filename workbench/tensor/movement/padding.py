@@ -1,6 +1,6 @@
 """Padding: a constant, or elements of the tensor itself, around a tensor.
 
-Interpolation: tensors resampled to another size.
+Sections: Padding; Interpolation.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from workbench.tensor.operands.arguments import (
 )
 from workbench.tensor.operands.axes import flat, numbered, sizes
 from workbench.tensor.operands.broadcast import constant, expanded, wide_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Padding.
 
 _MODES = ("constant", "reflect", "replicate", "circular")
 
@@ -176,6 +179,9 @@ def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
     pairs = box_pairs("pad", amounts, shape)
     return tuple((0, 0) if pair is None else pair for pair in pairs)
 
+
+# --------------------------------------------------------------------------------------------------
+# Interpolation: tensors resampled to another size.
 
 _INTERPOLATIONS = ("linear", "nearest", "nearest-exact")
 

@@ -3,10 +3,7 @@
 Source: einops. Each side names axes; parentheses hold the axes that one axis of the tensor is
 made of, the slowest first; `...` stands for all axes that are not named, 1 for an axis of size 1.
 
-Scatter: elements written to the positions of an index.
-
-No kernel writes to a computed place: each element of the result looks for what goes to it. That is
-a loop over the index, without a tensor of the size of both; what is overwritten is not computed.
+Sections: Axes split, reordered and merged by a formula; Scatter.
 """
 
 from __future__ import annotations
@@ -33,6 +30,9 @@ from workbench.tensor.operands.arguments import (
 )
 from workbench.tensor.operands.axes import numbered, one_axis
 from workbench.tensor.operands.broadcast import constant, wide_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Axes split, reordered and merged by a formula.
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[A-Za-z_]\w*|1\b)")
 _DOTS = "..."
@@ -158,6 +158,13 @@ def _refuse(formula: str, because: str, unknown: list[str] | None = None) -> NoR
     hint = f"{unknown[0]}=2, or its size, as an argument" if unknown else ""
     raise shape_error(f"cannot rearrange by {short(formula)}", because, hint)
 
+
+# --------------------------------------------------------------------------------------------------
+# Scatter: elements written to the positions of an index.
+#
+# No kernel writes to a computed place: each element of the result looks for what goes to it. That
+# is a loop over the index, without a tensor of the size of both; what is overwritten is not
+# computed.
 
 _REDUCTIONS = {
     "sum": Ops.ADD, "prod": Ops.MUL, "mean": Ops.ADD, "amax": Ops.MAX, "amin": Ops.MIN,

@@ -1,6 +1,7 @@
 """Sliding windows of the last axes, by movement alone.
 
-Diagonals of matrices, and the triangles beside them.
+Sections: Sliding windows of the last axes, by movement alone; Diagonals of matrices, and the
+triangles beside them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from workbench.tensor.movement.movement import padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import axis_error, listed, shape_error, short, whole
 from workbench.tensor.operands.axes import flat, numbered, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import expanded
+
+# --------------------------------------------------------------------------------------------------
+# Sliding windows of the last axes, by movement alone.
 
 
 class Window(NamedTuple):
@@ -173,6 +177,10 @@ def _sides(what: str, padding: Any, axes: int) -> tuple[tuple[int, int], ...]:
         pairs = [(numbers[i], numbers[i + 1]) for i in range(0, 2 * axes, 2)]
         return tuple(reversed(pairs))
     return tuple((n, n) for n in per_axis(what, "padding", padding, axes, 0))
+
+
+# --------------------------------------------------------------------------------------------------
+# Diagonals of matrices, and the triangles beside them.
 
 
 class Diagonals(Base):

@@ -2,7 +2,7 @@
 
 A value of another kind is an error here, before it can fail in a lower layer.
 
-Errors of the front end: what / because / try, and the user's own line as where.
+Sections: Errors of the front end; Checks of arguments that are plain values.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from workbench.base.errors import (
     type_name,
 )
 from workbench.base.source import user_line
+
+# --------------------------------------------------------------------------------------------------
+# Errors of the front end: what / because / try, and the user's own line as where.
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
@@ -55,6 +58,9 @@ def where() -> str:
     line = user_line()
     return "" if line is None else line.where
 
+
+# --------------------------------------------------------------------------------------------------
+# Checks of arguments that are plain values.
 
 MOST_AXES = 64
 """numpy has no more."""

@@ -1,8 +1,6 @@
 """Axes and shapes in all their notations: negative, missing, one or many.
 
-Counting: the node of the values 0, 1, 2, ...
-
-Opts in tensor code.
+Sections: Axes and shapes in all their notations; Counting; Opts in tensor code.
 """
 
 from __future__ import annotations
@@ -20,6 +18,9 @@ from workbench.ir.node.views import Shape, addressable
 from workbench.ir.opt.opt import Opt, OptKind
 from workbench.tensor.operands.arguments import axis_error, dtype_error, listed, shape_error, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
+
+# --------------------------------------------------------------------------------------------------
+# Axes and shapes in all their notations.
 
 Axes = int | Sequence[int] | None
 
@@ -144,6 +145,10 @@ def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, product: int) ->
     )
 
 
+# --------------------------------------------------------------------------------------------------
+# Counting: the node of the values 0, 1, 2, ...
+
+
 def numbered(count: int, dtype: DType | None = None) -> UOp:
     """Return 0, 1, .. count - 1 as `dtype`, shape (count,); None: as `position_dtype`.
 
@@ -160,6 +165,10 @@ def numbered(count: int, dtype: DType | None = None) -> UOp:
 def position_dtype(count: int) -> DType:
     """Return the dtype of positions among `count`, and of `count` itself: int32, or int64."""
     return dtypes.int32 if count <= dtypes.int32.max else dtypes.int64
+
+
+# --------------------------------------------------------------------------------------------------
+# Opts in tensor code.
 
 
 def asked_opts(value: Any, name: str) -> tuple[Opt, ...]:

@@ -5,9 +5,7 @@ them alone without a dtype: they take the dtype of the tensor beside them, unles
 higher kind (bool < int < float), and then the default dtype of that kind. An int out of range of
 the tensor's dtype is an error, as in numpy 2; wrapped, it would be another number.
 
-Variables: whole numbers that a kernel reads when it runs, so that one kernel serves all values.
-
-A variable is data, as in `x * i.bind(3)`, `x[i.bind(3)]` or `Tensor(i.bind(3))`; it is not a size.
+Sections: Promotion of operands to one dtype, and broadcasting to one shape; Variables.
 """
 
 from __future__ import annotations
@@ -20,6 +18,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.operands.arguments import dtype_error, shape_error, short, text, whole
+
+# --------------------------------------------------------------------------------------------------
+# Promotion of operands to one dtype, and broadcasting to one shape.
 
 
 def scalar_dtype(value: Const) -> DType:
@@ -157,6 +158,13 @@ def _mismatch(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str
         f"axis {place} has {sizes}, and only size 1 is repeated to fit",
         "reshape, unsqueeze or transpose one of them so that the sizes agree",
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Variables: whole numbers that a kernel reads when it runs, so that one kernel serves all values.
+#
+# A variable is data, as in `x * i.bind(3)`, `x[i.bind(3)]` or `Tensor(i.bind(3))`; it is not a
+# size.
 
 
 @dataclass(frozen=True, slots=True)

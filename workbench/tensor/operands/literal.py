@@ -3,7 +3,7 @@
 A scalar is a constant without memory. Lists and arrays are copied once to private host memory
 and reach their device by a COPY, so that later changes of the user's array change nothing.
 
-Bits read as another dtype, wider or narrower: parts of a word, the lowest first.
+Sections: Host data as nodes; Bits read as another dtype, wider or narrower.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from workbench.tensor.operands.broadcast import (
     expanded,
     scalar_dtype,
 )
+
+# --------------------------------------------------------------------------------------------------
+# Host data as nodes.
 
 _LISTS = (list, tuple, range)
 _KINDS = (
@@ -278,6 +281,9 @@ def _as_array(data: Any) -> np.ndarray[Any, Any]:
             "the numpy array of its values; of PyTorch's, .detach().cpu().float().numpy()",
         ) from error
 
+
+# --------------------------------------------------------------------------------------------------
+# Bits read as another dtype, wider or narrower: parts of a word, the lowest first.
 
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 """The unsigned type of a number of bytes."""

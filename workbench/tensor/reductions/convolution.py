@@ -4,7 +4,7 @@ Its gradients are given directly where the stride is 1 and there is much to comp
 input is a transposed convolution: one sum for each element, where the rules of the ops would sum
 over channels for each window, and then over windows.
 
-Transposed convolution: each element of the input adds the kernel, scaled, to the output.
+Sections: Convolution; Transposed convolution.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from workbench.tensor.operands.arguments import shape_error, whole
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.reductions.reduce import modular_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Convolution.
 
 TOLD_WORK = 1 << 18
 """Fewest products of a convolution whose gradients are given: for fewer, launches take longest, and
@@ -163,6 +166,9 @@ def checked_bias(bias: T, channels: int) -> T:
         )
     return bias
 
+
+# --------------------------------------------------------------------------------------------------
+# Transposed convolution: each element of the input adds the kernel, scaled, to the output.
 
 _WHAT = "conv_transpose2d"
 

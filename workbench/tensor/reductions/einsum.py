@@ -1,6 +1,6 @@
 """Sums of products by a formula: "ij,jk->ik".
 
-Matrix products: a broadcast multiplication and a sum, which scheduling fuses.
+Sections: Sums of products by a formula; Matrix products.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, 
 from workbench.tensor.operands.broadcast import wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.reductions.reduce import modular_dtype, sum_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Sums of products by a formula.
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _WORTH = 2
@@ -220,6 +223,10 @@ def _promoted(tensors: list[Any]) -> DType:
 
 def _refuse(formula: str, because: str) -> NoReturn:
     raise shape_error(f"cannot einsum {short(formula)}", because)
+
+
+# --------------------------------------------------------------------------------------------------
+# Matrix products: a broadcast multiplication and a sum, which scheduling fuses.
 
 
 class Matmul(Base):

@@ -1,8 +1,6 @@
-"""Normalisation: values shifted and scaled to a fixed mean and variance.
+"""Normalisation, statistics such as variance, and attention: reductions built on others.
 
-Reductions built on others: variance and softmax.
-
-Attention: an average of values, weighted by the match of their keys with a query.
+Sections: Normalisation; Reductions built on others; Attention.
 """
 
 from __future__ import annotations
@@ -22,6 +20,9 @@ from workbench.tensor.operands.arguments import dtype_error, flag, number, shape
 from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
 from workbench.tensor.reductions.reduce import combined, reduced_shape
+
+# --------------------------------------------------------------------------------------------------
+# Normalisation: values shifted and scaled to a fixed mean and variance.
 
 
 class Normalization(Base):
@@ -103,6 +104,10 @@ class Normalization(Base):
 def _has_shape(shape: Shape, full: Shape) -> bool:
     """Whether a shape is the full one, of which leading axes of size 1 may lack."""
     return math.prod(shape) == math.prod(full) and full[len(full) - len(shape) :] == shape
+
+
+# --------------------------------------------------------------------------------------------------
+# Reductions built on others: variance and softmax.
 
 
 class Statistics(Base):
@@ -239,6 +244,10 @@ def _of_root(g: UOp, _: None, variance: UOp) -> list[UOp]:
     is_zero = variance.eq(0.0)
     root = is_zero.where(variance.like(1), variance).sqrt()
     return [is_zero.where(g.like(0), g / (root * 2.0))]
+
+
+# --------------------------------------------------------------------------------------------------
+# Attention: an average of values, weighted by the match of their keys with a query.
 
 
 class Attention(Base):

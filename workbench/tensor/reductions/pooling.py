@@ -1,6 +1,6 @@
 """Pooling: windows slide over the last axes, and each is combined to one element.
 
-Unpooling: values written back to the positions from which pooling took them.
+Sections: Pooling; Unpooling.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from workbench.tensor.movement.windows import (
 from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short
 from workbench.tensor.operands.axes import numbered, sizes
 from workbench.tensor.operands.broadcast import expanded
+
+# --------------------------------------------------------------------------------------------------
+# Pooling.
 
 Numbers = int | Sequence[int]
 
@@ -136,6 +139,9 @@ class Pooling(Base):
 def _last(each: Sequence[Window]) -> tuple[int, ...]:
     return tuple(range(-len(each), 0))
 
+
+# --------------------------------------------------------------------------------------------------
+# Unpooling: values written back to the positions from which pooling took them.
 
 _WHAT = "max_unpool2d"
 

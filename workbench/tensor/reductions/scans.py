@@ -10,7 +10,7 @@ long axis follows the scan of its stored totals.
 Each scan has a formula for its gradient, which is a scan again, from the end.
 Source of the idea: the block scans of GPUs (Blelloch 1990).
 
-Running reductions: each element combined with all before it.
+Sections: Scans; Running reductions.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from workbench.tensor.operands.axes import numbered, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.reductions.reduce import combined, exponential_total, sum_dtype, total_dtype
+
+# --------------------------------------------------------------------------------------------------
+# Scans.
 
 _DIRECT = 32
 """Elements of the longest axis without blocks: its results can be fused with what reads them."""
@@ -444,6 +447,10 @@ def _shifted(value: UOp, axis: int, by: int, fill: Const) -> UOp:
     box = [(0, n) for n in value.shape]
     box[axis] = (0, size - 1) if by > 0 else (1, size)
     return _padded(shrunk(value, tuple(box)), axis, (1, 0) if by > 0 else (0, 1), fill)
+
+
+# --------------------------------------------------------------------------------------------------
+# Running reductions: each element combined with all before it.
 
 
 class Cumulative(Base):

@@ -1,6 +1,6 @@
 """Exploration: the kernels of some tensors and how they were scheduled, as a value to show.
 
-Selections in a notebook's workbench, checked before the page gets them.
+Sections: Selections in a notebook's workbench, checked before the page gets them; Exploration.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from workbench.viz.record.variants import kernel_row, where
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.text import kernel_heading, work_text
+
+# --------------------------------------------------------------------------------------------------
+# Selections in a notebook's workbench, checked before the page gets them.
 
 FIELDS = {field.name: field for field in fields(ViewState) if field.name != "only"}
 """The fields that can be set; the one pane that is shown has a property of the exploration."""
@@ -94,6 +97,10 @@ def _words(name: str) -> tuple[str, str]:
 def _refused(name: str, value: object, because: str, hint: str) -> WorkbenchError:
     what = f"cannot select {name}={value!r:.40}"
     return WorkbenchError(what, because, f"ex.select({hint})")
+
+
+# --------------------------------------------------------------------------------------------------
+# Exploration.
 
 
 class Verdict(str):

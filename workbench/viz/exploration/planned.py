@@ -1,8 +1,7 @@
 """Scheduling tensors under observation: the kernels, the decisions and the passes.
 
-The expression of tensors at the time of `explore`, whatever is computed or written later.
-
-Forced decisions: checking the argument of `Exploration.replan`.
+Sections: The expression of tensors at the time of `explore`, whatever is computed or written
+later; Scheduling tensors under observation; Forced decisions.
 """
 
 from __future__ import annotations
@@ -47,6 +46,9 @@ from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewe
 from workbench.viz.model.title import title_of
 from workbench.viz.model.training.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.words import shape_text
+
+# --------------------------------------------------------------------------------------------------
+# The expression of tensors at the time of `explore`, whatever is computed or written later.
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -104,6 +106,10 @@ class Expression:
         same = [n for n, result in results if result and base(result) is memory]
         same.sort(key=lambda n: n.shape != tensor.shape)
         return same[0] if same else node
+
+
+# --------------------------------------------------------------------------------------------------
+# Scheduling tensors under observation.
 
 
 @dataclass(slots=True)
@@ -304,6 +310,10 @@ def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
     if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
         return kernel
     return rewrite(as_built, KERNEL_RULES)
+
+
+# --------------------------------------------------------------------------------------------------
+# Forced decisions: checking the argument of `Exploration.replan`.
 
 
 def forced_by(

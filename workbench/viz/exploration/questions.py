@@ -1,13 +1,7 @@
-"""Questions for teaching: a guess that a record asks for, and the parts that it hides until then.
+"""Questions for teaching, the first wrong rewrite, and the verdict on an exploration.
 
-One table. The page hides and judges by it, and so does `ex.guess`; none of them knows a question by
-its name.
-
-The first wrong rewrite of an exploration: of the scheduler's passes, then of one kernel's.
-
-The reference is the user's expression, computed by the reference interpreter.
-
-The verdict on an exploration: on each kernel as it runs, and on the results.
+Sections: Questions for teaching; The first wrong rewrite of an exploration; The verdict on an
+exploration.
 """
 
 from __future__ import annotations
@@ -36,6 +30,12 @@ from workbench.kernel.run import IN_MEMORY, Run
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, plural
 from workbench.viz.schema.record import HiddenPart, PageRecord, QuestionRow
+
+# --------------------------------------------------------------------------------------------------
+# Questions for teaching: a guess that a record asks for, and the parts that it hides until then.
+#
+# One table. The page hides and judges by it, and so does `ex.guess`; none of them knows a question
+# by its name.
 
 FACTOR = 2.0
 """A time within this factor of the answer is right."""
@@ -288,6 +288,12 @@ def _is_positive(names: list[str]) -> bool:
 Array = np.ndarray[Any, Any]
 
 
+# --------------------------------------------------------------------------------------------------
+# The first wrong rewrite of an exploration: of the scheduler's passes, then of one kernel's.
+#
+# The reference is the user's expression, computed by the reference interpreter.
+
+
 def bisected(
     records: Sequence[PassRecord], items: Sequence[ScheduleItem], kernel: Kernel, at: int
 ) -> FirstWrongRewrite | None:
@@ -420,6 +426,10 @@ class _TensorOracle:
     def _full(self, arrays: Sequence[Array]) -> list[Array]:
         pairs = zip(arrays, self.shapes, strict=True)
         return [np.broadcast_to(a, shape) for a, shape in pairs]
+
+
+# --------------------------------------------------------------------------------------------------
+# The verdict on an exploration: on each kernel as it runs, and on the results.
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,7 +3,8 @@
 The file has what a plan is computed from (expression, forced decisions, rules that are off), the
 user's lines, and what was tried: `load` plans again from them, and the record is the same.
 
-Gradient passes in the file of an exploration: the gradients of rules, by node positions.
+Sections: Gradient passes in the file of an exploration; An exploration as the text of a file,
+without the tensors' data.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ from workbench.viz.schema.saved import (
     SavedVariant,
 )
 from workbench.viz.session.live_record import LiveRecord
+
+# --------------------------------------------------------------------------------------------------
+# Gradient passes in the file of an exploration: the gradients of rules, by node positions.
 
 
 def gradient_passes(records: Iterable[PassRecord]) -> list[PassRecord]:
@@ -92,6 +96,10 @@ def _target(due: UOp, root: UOp) -> UOp:
     while due.op is Ops.ADD and due.src[-1].op is Ops.GRADIENT:
         due = due.src[-1]
     return due.src[0] if due.op is Ops.GRADIENT else root
+
+
+# --------------------------------------------------------------------------------------------------
+# An exploration as the text of a file, without the tensors' data.
 
 
 def file_text(ex: Exploration) -> str:

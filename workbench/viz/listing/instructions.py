@@ -1,9 +1,8 @@
 """The meaning of an instruction of this machine in plain words, by its mnemonic.
 
-The statement of a piece of code. A statement is a line of the language that all kernels are read
-in, by its number: programs in two languages are of the same statements.
-
-The cost of each instruction on this machine's processor, if LLVM's llvm-mca is installed.
+Sections: The meaning of an instruction of this machine in plain words, by its mnemonic; The
+statement of a piece of code; The cost of each instruction on this machine's processor, if LLVM's
+llvm-mca is installed.
 """
 
 from __future__ import annotations
@@ -25,6 +24,9 @@ from workbench.kernel.kernel import Compiled
 from workbench.viz.listing import aarch64, x86_64
 from workbench.viz.model.provenance import Links
 from workbench.viz.schema.variant import InstructionCost
+
+# --------------------------------------------------------------------------------------------------
+# The meaning of an instruction of this machine in plain words, by its mnemonic.
 
 Row = tuple[str, str]
 """A pattern that a whole mnemonic matches, and words; {name} in them stands for the part of the
@@ -63,6 +65,11 @@ def words_of(mnemonic: str, machine: str) -> str:
                 **{name: parts.get(name, {}).get(part, part) for name, part in named.items()}
             )
     return ""
+
+
+# --------------------------------------------------------------------------------------------------
+# The statement of a piece of code. A statement is a line of the language that all kernels are read
+# in, by its number: programs in two languages are of the same statements.
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +124,9 @@ def statements_of(readable: Compiled) -> Statements:
                 by_node[node] = by_node[begin]
     return Statements(by_node)
 
+
+# --------------------------------------------------------------------------------------------------
+# The cost of each instruction on this machine's processor, if LLVM's llvm-mca is installed.
 
 PROGRAM = "llvm-mca"
 LIMIT_S = 30.0

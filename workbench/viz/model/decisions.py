@@ -1,6 +1,7 @@
 """The scheduler's decisions as rows: the value, its storage, the reason, and the numbers.
 
-Kernels that only draw random numbers, and the title of an expression with many of them.
+Sections: The scheduler's decisions as rows; Kernels that only draw random numbers, and the title
+of an expression with many of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from workbench.viz.model.title import value_name
 from workbench.viz.model.words import count_text, shape_text, short, three_digits
 from workbench.viz.schema.plan import CostChoice, DecisionRow
 from workbench.viz.schema.variant import NamedNumber
+
+# --------------------------------------------------------------------------------------------------
+# The scheduler's decisions as rows.
 
 MOST_DECISIONS = 60
 """Decisions printed in one place; `Exploration.decisions` has them all."""
@@ -164,6 +168,9 @@ def _often(times: float) -> str:
     whole = text.rstrip("0").rstrip(".") if text.endswith(("0.0", ".00")) else text
     return "once" if times <= 1 else f"{whole} times"
 
+
+# --------------------------------------------------------------------------------------------------
+# Kernels that only draw random numbers, and the title of an expression with many of them.
 
 FEWEST = 2
 """Kernels that are worth a hint."""

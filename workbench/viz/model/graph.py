@@ -4,13 +4,8 @@
 users' labels, a chain of movement is one node, and so is an array with its copy; arrays and values
 have the user's names.
 
-Families of ops: the shape and colour of a graph's boxes, in still pictures and on the page,
-whose graph.css has the same colours.
-
-The colour and pattern of each kind of axis, in pictures and on the page.
-
-The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
-pattern of its own, too, seen on the bars beside a loop's body.
+Sections: Families of ops; The tensor graph as plain data; The colour and pattern of each kind of
+axis, in pictures and on the page.
 """
 
 from __future__ import annotations
@@ -28,6 +23,10 @@ from workbench.ir.schedule.plan import ScheduleItem
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text
 from workbench.viz.schema.record import FamilyRow, KindRow, Shape
+
+# --------------------------------------------------------------------------------------------------
+# Families of ops: the shape and colour of a graph's boxes, in still pictures and on the page, whose
+# graph.css has the same colours.
 
 
 class Family(NamedTuple):
@@ -73,6 +72,10 @@ def family_of(op: Ops) -> Family:
 def family_rows() -> dict[str, FamilyRow]:
     """Return a row for every family, by its letter."""
     return {f.letter: FamilyRow(f.name, f.shape) for f in FAMILIES}
+
+
+# --------------------------------------------------------------------------------------------------
+# The tensor graph as plain data.
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +341,12 @@ def size_text(node: GraphNode) -> str:
     """Return a node's shape and dtype: "64x48 float32"."""
     return f"{shape_text(node.shape)} {node.dtype}"
 
+
+# --------------------------------------------------------------------------------------------------
+# The colour and pattern of each kind of axis, in pictures and on the page.
+#
+# The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
+# pattern of its own, too, seen on the bars beside a loop's body.
 
 # fmt: off
 PATTERNS = {

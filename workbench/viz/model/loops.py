@@ -5,8 +5,8 @@ A row is a loop, a lane axis (computed together, no loop) or a statement. Loops 
 for each buffer, how far one step moves in it (in elements) and how many bytes one whole run
 of the loop touches: the figure to hold against the sizes of the caches.
 
-Parts of an exploration as Python: a variant, a pass, a step of one, a decision. They follow the
-lines that bind `ex` (record/recipe.py); the page joins them, and copies the whole.
+Sections: The loop nest of a kernel as an ordered list of rows; Parts of an exploration as
+Python.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ from workbench.pipeline import stages
 from workbench.viz.model.words import brief_bytes, bytes_text, short
 from workbench.viz.schema.record import PassRecipe
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
+
+# --------------------------------------------------------------------------------------------------
+# The loop nest of a kernel as an ordered list of rows.
 
 INDENT = "  "
 """Of what a condition guards."""
@@ -212,6 +215,10 @@ def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:
         role = "scratch"
     return BufferRow(name_of(buffer), "", str(buffer.dtype), size_of(buffer), role)
 
+
+# --------------------------------------------------------------------------------------------------
+# Parts of an exploration as Python: a variant, a pass, a step of one, a decision. They follow the
+# lines that bind `ex` (record/recipe.py); the page joins them, and copies the whole.
 
 REQUESTED = "store-asked"
 """The decision about what the user asked for: it has no other way."""

@@ -1,10 +1,7 @@
 """Passes as rows: the name, the rules that fired, the time.
 
-The rewrites of one pass, replayed: the state after any match, and each match as text.
-
-Records have only references; text is written here, for the match that is shown.
-
-Explanations of a rule that did not fire in a pass, by the rule's name and a node.
+Sections: Passes as rows; The rewrites of one pass, replayed; Explanations of a rule that did not
+fire in a pass, by the rule's name and a node.
 """
 
 from __future__ import annotations
@@ -29,6 +26,9 @@ from workbench.ir.schedule.plan import Decision
 from workbench.ir.text.program import to_expr
 from workbench.viz.schema.record import PassOutcome, PassRow
 from workbench.viz.schema.variant import NamedNumber
+
+# --------------------------------------------------------------------------------------------------
+# Passes as rows.
 
 
 def pass_rows(records: Sequence[PassRecord]) -> list[PassRow]:
@@ -84,6 +84,12 @@ def _error_text(record: PassRecord) -> str | None:
     if record.error is None:
         return None
     return f"{type(record.error).__name__}: {record.error}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The rewrites of one pass, replayed: the state after any match, and each match as text.
+#
+# Records have only references; text is written here, for the match that is shown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,10 @@ def text(value: Any) -> str:
     if isinstance(value, tuple) and value and all(isinstance(v, UOp) for v in value):
         return to_expr(value)
     return str(getattr(value, "text", value))
+
+
+# --------------------------------------------------------------------------------------------------
+# Explanations of a rule that did not fire in a pass, by the rule's name and a node.
 
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:

@@ -1,6 +1,7 @@
-"""Short texts of numbers, shapes and errors, the same in text and in HTML.
+"""Short texts of numbers, shapes, errors and opts, the same in text and in HTML.
 
-Opts as rows, with their short labels.
+Sections: Short texts of numbers, shapes and errors, the same in text and in HTML; Opts as rows,
+with their short labels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.measure.timing import bytes_text as bytes_text
 from workbench.viz.schema.record import OptKindRow
 from workbench.viz.schema.variant import OptRow
+
+# --------------------------------------------------------------------------------------------------
+# Short texts of numbers, shapes and errors, the same in text and in HTML.
 
 LABEL = 40
 """Characters of a label; a longer one ends in an ellipsis."""
@@ -84,6 +88,9 @@ def error_text(error: BaseException) -> str:
         return str(error)
     return f"{type(error).__name__}: {error}"
 
+
+# --------------------------------------------------------------------------------------------------
+# Opts as rows, with their short labels.
 
 WHOLE = "whole"
 """The word for an amount of 0, the whole axis."""

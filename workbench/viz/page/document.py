@@ -1,22 +1,13 @@
 """The page: hand-written ES modules and style sheets, joined for a widget or for one HTML file.
 
 `panels/` has a folder for each panel, with its script and its style; beside it stand the folders
-that panels share. The scripts are joined in the order of their imports
-(`workbench/viz/page/document.py`), so neither making nor installing a page needs another program.
-Every widget and file contains them, so they are compressed, as the record is; the browser unpacks
-and runs the source, without its comments.
+that panels share. The scripts are joined in the order of their imports (the first section), so
+neither making nor installing a page needs another program. Every widget and file contains them, so
+they are compressed, as the record is; the browser unpacks and runs the source, without its
+comments.
 
-The page in the outputs of a saved notebook: a record for each output, the script and style once.
-
-A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook has
-a second frame, the carrier, which gives script and style to every frame that asks by its name. The
-frames find each other through the window around them, which says no more than that they are there.
-
-ES modules joined into one script: each becomes a function, in the order of imports.
-
-Modules use a part of the language that can be joined without a parser: an import is
-`import { a, b as c } from "./other.js";`, an export stands before a function, a class or a
-constant. A name without export is local to its module.
+Sections: ES modules joined into one script; The page; The page in the outputs of a saved
+notebook.
 """
 
 from __future__ import annotations
@@ -39,6 +30,13 @@ from workbench.base.cache import key_of
 from workbench.viz.model.graph import style_rules
 from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
+
+# --------------------------------------------------------------------------------------------------
+# ES modules joined into one script: each becomes a function, in the order of imports.
+#
+# Modules use a part of the language that can be joined without a parser: an import is `import { a,
+# b as c } from "./other.js";`, an export stands before a function, a class or a constant. A name
+# without export is local to its module.
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+)\b)", re.MULTILINE)
@@ -114,6 +112,9 @@ def _as_function(module: Module) -> str:
         f"return {{ {', '.join(module.exports)} }};\n}})();\n"
     )
 
+
+# --------------------------------------------------------------------------------------------------
+# The page.
 
 FOLDER = Path(__file__).parent
 _COMMENTS = re.compile(
@@ -265,6 +266,14 @@ def compressed(text: str, level: int = 6) -> str:
     """Return a text as base64 of zlib's deflate."""
     return base64.b64encode(zlib.compress(text.encode(), level)).decode("ascii")
 
+
+# --------------------------------------------------------------------------------------------------
+# The page in the outputs of a saved notebook: a record for each output, the script and style once.
+#
+# A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook
+# has a second frame, the carrier, which gives script and style to every frame that asks by its
+# name. The frames find each other through the window around them, which says no more than that they
+# are there.
 
 _CARRIER = """<!doctype html><title>script and style of the workbench</title><script>
 const parts = "<@parts>";

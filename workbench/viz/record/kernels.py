@@ -1,11 +1,6 @@
-"""The folds of a plan's kernels: repeated kernels, and kernels of one module of the user's.
+"""The kernels of a plan in a record: folds, times, and runs on the emulator.
 
-A module's kernels are one fold where they run one after the other, and the fold crosses no repeat:
-of two folds, one is in the other, or they are apart.
-
-Times of the kernels of a plan with the default opts: predicted, and measured where known. Equal
-kernels share one run.
-
+Sections: Times of the kernels of a plan with the default opts; The folds of a plan's kernels;
 Runs on the emulator without a request, for a pane that is shown alone.
 """
 
@@ -30,6 +25,10 @@ from workbench.viz.record.nodes import bounded
 from workbench.viz.record.variants import cost_rows
 from workbench.viz.schema.plan import PlanRepeat, PlanRun
 from workbench.viz.schema.record import PageRecord
+
+# --------------------------------------------------------------------------------------------------
+# Times of the kernels of a plan with the default opts: predicted, and measured where known. Equal
+# kernels share one run.
 
 
 class KernelRuns:
@@ -124,6 +123,12 @@ def likeness_of(kernel: Kernel) -> Hashable:
     }
     return original.substitute(zeros), *others
 
+
+# --------------------------------------------------------------------------------------------------
+# The folds of a plan's kernels: repeated kernels, and kernels of one module of the user's.
+#
+# A module's kernels are one fold where they run one after the other, and the fold crosses no
+# repeat: of two folds, one is in the other, or they are apart.
 
 MOST_NAMED = 2
 """Titles that name a repeated sequence of kernels; further ones are counted."""
@@ -262,6 +267,9 @@ def _crosses(first: int, end: int, repeat: Repeat) -> bool:
     begin = repeat.first + place * repeat.size
     return not (repeat.first <= first and end <= begin + repeat.size)
 
+
+# --------------------------------------------------------------------------------------------------
+# Runs on the emulator without a request, for a pane that is shown alone.
 
 MOST_KERNELS = 4
 """Most kernels that are run."""

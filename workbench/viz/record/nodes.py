@@ -3,13 +3,8 @@
 Nodes are columns (a list per field), sources before users. The label of a node is written once,
 when it is added. No recursion: graphs are thousands of nodes deep.
 
-The states of a pass, one per rewrite, each computed from the one before.
-
-The state after some matches is a function of the nodes that the pass began with and of those that
-its rules added: a node's value is the node over the values of its sources, or, where a match
-replaces that, the value of the replacement. One more match changes the value of the nodes that it
-replaces and of those above them, and only these are computed again. The states are those of
-`workbench.ir.rewriting.rewrite.replay`, which computes each from the beginning.
+Sections: Tables of a record; The states of a pass, one per rewrite, each computed from the one
+before.
 """
 
 from __future__ import annotations
@@ -32,6 +27,9 @@ from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text, short
 from workbench.viz.record.offers import Readings
 from workbench.viz.schema.record import LineRow, NodeColumns, ValuesOf
+
+# --------------------------------------------------------------------------------------------------
+# Tables of a record.
 
 TEXT = 2000
 """Most characters of an argument's text; a longer one is cut, and gives its length."""
@@ -202,6 +200,16 @@ def bounded(text: str) -> str:
     if len(text) <= TEXT:
         return text
     return f"{text[:TEXT]}\u2026 ({len(text):,} characters)"
+
+
+# --------------------------------------------------------------------------------------------------
+# The states of a pass, one per rewrite, each computed from the one before.
+#
+# The state after some matches is a function of the nodes that the pass began with and of those that
+# its rules added: a node's value is the node over the values of its sources, or, where a match
+# replaces that, the value of the replacement. One more match changes the value of the nodes that it
+# replaces and of those above them, and only these are computed again. The states are those of
+# `workbench.ir.rewriting.rewrite.replay`, which computes each from the beginning.
 
 
 class States:

@@ -1,6 +1,6 @@
 """Offers: the legal next opts of a kernel with their effect, and why others are not legal.
 
-Phrases of nodes as rows of a record: nodes that differ only in their sources share a row.
+Sections: Offers; Phrases of nodes as rows of a record.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from workbench.search.moves import in_turns
 from workbench.viz.model.graph import family_of
 from workbench.viz.schema.record import Reading, Role, SlotRow, ValuesOf
 from workbench.viz.schema.variant import OfferRow, RefusedRow
+
+# --------------------------------------------------------------------------------------------------
+# Offers.
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
@@ -133,6 +136,9 @@ def why(kernel: UOp, opt: Opt) -> str:
     amount = opt.arg or axis.size
     return f"{lanes * amount:,} independent accumulators, now {lanes:,}"
 
+
+# --------------------------------------------------------------------------------------------------
+# Phrases of nodes as rows of a record: nodes that differ only in their sources share a row.
 
 MOST_WORDS = 200
 """Most characters of a part: an argument may be long."""

@@ -4,7 +4,7 @@ Nodes are interned, so a step adds only its new nodes. Both the rewrites of a pa
 its states are bounded: a step beyond the first bound is not listed (`matches` counts it all the
 same), one beyond the second has root -1: its state is not recorded.
 
-Rules as rows: their text, their reason, and their source line.
+Sections: Rules as rows; Passes as rows of a record.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from workbench.viz.model.passes import outcomes
 from workbench.viz.model.words import paragraphs
 from workbench.viz.record.nodes import Nodes, States, Texts
 from workbench.viz.schema.record import PassOutcome, PassRecipe, RecordedPass, RewriteRow, RuleRow
+
+# --------------------------------------------------------------------------------------------------
+# Rules as rows: their text, their reason, and their source line.
 
 ROOT = Path(__file__).parents[3]
 """The folder of the package: paths are relative to it."""
@@ -186,6 +189,9 @@ def _relative(module: ModuleType) -> str:
     path = Path(str(module.__file__))
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
 
+
+# --------------------------------------------------------------------------------------------------
+# Passes as rows of a record.
 
 MOST_REWRITES = 2000
 """Most rewrites of one pass that are listed."""

@@ -1,8 +1,8 @@
-"""The expression of a page as Python code that binds `ex` to the same exploration (model/recipes.py
+"""The expression of a page as Python code that binds `ex` to the same exploration (model/loops.py
 has the code of a pass or a decision).
 
-The opening record of a page: all facts of an exploration that need no computation, and tables
-that only grow.
+Sections: The expression of a page as Python code that binds `ex` to the same exploration
+(model/loops.py has the code of a pass or a decision); The opening record of a page.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.passes import PassRows, RuleRows
 from workbench.viz.record.plan import empty_plan
 from workbench.viz.schema.record import ExpressionRow, PageRecipes, PageRecord, WithoutRow
+
+# --------------------------------------------------------------------------------------------------
+# The expression of a page as Python code that binds `ex` to the same exploration (model/loops.py
+# has the code of a pass or a decision).
 
 MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
@@ -135,6 +139,10 @@ def _named(ex: Exploration, node: UOp) -> str:
                 return f"list(ex.outputs[{place}].toposort())[{number}]"
     return "y"  # it was not forced in this expression
 
+
+# --------------------------------------------------------------------------------------------------
+# The opening record of a page: all facts of an exploration that need no computation, and tables
+# that only grow.
 
 VERSION = 1
 

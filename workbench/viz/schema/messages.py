@@ -1,6 +1,6 @@
 """Messages from Python to a page: replies, patches of its record, and progress.
 
-Replies of Python to the requests of a page.
+Sections: Replies of Python to the requests of a page; Messages from Python to a page.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from msgspec.structs import replace
 
 from workbench.viz.schema.record import LineRow, NodeColumns, Reading, RecordedPass, RuleRow
 from workbench.viz.schema.variant import CodeRow, ErrorWords, OptRow, VariantRow
+
+# --------------------------------------------------------------------------------------------------
+# Replies of Python to the requests of a page.
 
 Value = bool | int | float | str
 """A number, or the name of one that is not finite."""
@@ -112,6 +115,10 @@ class BisectReply(Struct, forbid_unknown_fields=True):
     text: str
     place: int | None = field(name="pass")
     step: int
+
+
+# --------------------------------------------------------------------------------------------------
+# Messages from Python to a page.
 
 
 class AppendedRows(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -3,16 +3,9 @@
 Rows name each other by place: a node, a line, a text, a rule or a pass by its place in the
 table of that name.
 
-Readings: the text of a record's nodes, and their box in a graph, which is all that the page
-knows of ops.
-
-Recipes: parts of the Python code for a view of the page, which the page joins and copies.
-
-The glossary of the page: words in groups, each with its meaning.
-
-A question of a record, and the parts of it that are hidden until the reader guesses.
-
-A kernel that runs in the browser.
+Sections: A kernel that runs in the browser; A question of a record, and the parts of it that are
+hidden until the reader guesses; The glossary of the page; Readings; Recipes; The record of a
+page.
 """
 
 from __future__ import annotations
@@ -24,6 +17,9 @@ from msgspec import UNSET, Struct, UnsetType
 from workbench.ir.text.phrases import OwnLine
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
+
+# --------------------------------------------------------------------------------------------------
+# A kernel that runs in the browser.
 
 
 class PageBuffer(Struct, forbid_unknown_fields=True):
@@ -45,6 +41,10 @@ class PageData(Struct, forbid_unknown_fields=True):
     buffers: list[PageBuffer]
     error: ErrorWords | None = None
     against: str = ""
+
+
+# --------------------------------------------------------------------------------------------------
+# A question of a record, and the parts of it that are hidden until the reader guesses.
 
 
 class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):
@@ -75,6 +75,10 @@ class QuestionRow(Struct, forbid_unknown_fields=True):
     choices: list[str]
 
 
+# --------------------------------------------------------------------------------------------------
+# The glossary of the page: words in groups, each with its meaning.
+
+
 class TermRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A word, letter or sign, and what it means in a sentence or two, as a list."""
 
@@ -88,6 +92,10 @@ class TermGroup(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     terms: list[TermRow]
 
+
+# --------------------------------------------------------------------------------------------------
+# Readings: the text of a record's nodes, and their box in a graph, which is all that the page knows
+# of ops.
 
 Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
 ValuesOf = Literal["", "lowered", "none"]
@@ -148,6 +156,10 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
     size: int | None = None
 
 
+# --------------------------------------------------------------------------------------------------
+# Recipes: parts of the Python code for a view of the page, which the page joins and copies.
+
+
 class PageRecipes(Struct, forbid_unknown_fields=True):
     """Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
     what can be pasted, `baseline` how to compare with something else, `add` how a cell shows a
@@ -166,6 +178,10 @@ class PassRecipe(Struct, forbid_unknown_fields=True):
 
     outcome: str
     match: list[str]
+
+
+# --------------------------------------------------------------------------------------------------
+# The record of a page.
 
 
 class ExpressionRow(Struct, forbid_unknown_fields=True):

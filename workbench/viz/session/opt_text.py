@@ -1,16 +1,8 @@
-"""The parser of opts in text that a user typed or pasted, which is never evaluated.
+"""Opts and edits as text, and rows of edits, searches and timings.
 
-It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
-commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
-`.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`,
-or `upcast:g1:4`.
-
-Edited source as rows of a record: the text, and its machine code.
-
-The candidates of a search, for a record and a file: a row each, below its parent.
-
-A timing as a row of a record, from samples to speeds, and as text, as on the page
-(page/app/timing.js). The record adds the share of the peak, which may rise.
+Sections: The parser of opts in text that a user typed or pasted, which is never evaluated;
+Edited source as rows of a record; The candidates of a search, for a record and a file; A timing
+as a row of a record, from samples to speeds, and as text, as on the page (page/app/timing.js).
 """
 
 from __future__ import annotations
@@ -39,6 +31,14 @@ from workbench.viz.model.words import WHOLE
 from workbench.viz.record.about import share_row
 from workbench.viz.record.variants import assembly_row, code_row, machine_code_row
 from workbench.viz.schema.variant import CandidateRow, CodeLink, CodeRow, SearchRow, TimingRow
+
+# --------------------------------------------------------------------------------------------------
+# The parser of opts in text that a user typed or pasted, which is never evaluated.
+#
+# It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
+# commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
+# `.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`, or
+# `upcast:g1:4`.
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
@@ -178,6 +178,10 @@ def _not_an_opt(node: ast.AST) -> ParseError:
     )
 
 
+# --------------------------------------------------------------------------------------------------
+# Edited source as rows of a record: the text, and its machine code.
+
+
 def edited_code(
     device: str,
     text: str,
@@ -221,6 +225,9 @@ def _of_line(links: Sequence[CodeLink | None], number: int | None) -> CodeLink |
     return None if link is None else replace(link, source=[number or 0])
 
 
+# --------------------------------------------------------------------------------------------------
+# The candidates of a search, for a record and a file: a row each, below its parent.
+
 MOST_CANDIDATES = 1000
 """Most rows of one search: the first ones, and the best with its ancestors."""
 MOST_SEARCH_TEXT = 300
@@ -259,6 +266,10 @@ def _candidate_row(candidate: Candidate) -> CandidateRow:
         candidate.number, candidate.parent, how, candidate.seconds, note, candidate.spread
     )
 
+
+# --------------------------------------------------------------------------------------------------
+# A timing as a row of a record, from samples to speeds, and as text, as on the page
+# (page/app/timing.js). The record adds the share of the peak, which may rise.
 
 MOST_SAMPLES = 40
 """Most samples of one timing in a record."""

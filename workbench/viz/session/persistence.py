@@ -5,10 +5,8 @@ text and are parsed, and source that was edited by hand is text, too: it stays m
 and so runs in a process of its own alone. A damaged file counts as absent. Writers merge with the
 file's variants and replace it atomically, so that two sessions at once leave a valid file.
 
-Script and style of the page as one widget that all workbenches of a Python session share.
-
-A widget travels, and is saved, with all that it has. So a workbench has its record, and a script of
-some lines that asks the front end's manager of widgets for this one.
+Sections: Variants on disk, restored when the cell, or Python, runs again; Script and style of
+the page as one widget that all workbenches of a Python session share.
 """
 
 from __future__ import annotations
@@ -37,6 +35,9 @@ from workbench.viz.record.about import machine
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
 from workbench.viz.schema.variant import SearchRow, TimingRow, VariantRow
+
+# --------------------------------------------------------------------------------------------------
+# Variants on disk, restored when the cell, or Python, runs again.
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
@@ -269,6 +270,12 @@ def _runs_text(device: str) -> bool:
     except DeviceError:
         return False
 
+
+# --------------------------------------------------------------------------------------------------
+# Script and style of the page as one widget that all workbenches of a Python session share.
+#
+# A widget travels, and is saved, with all that it has. So a workbench has its record, and a script
+# of some lines that asks the front end's manager of widgets for this one.
 
 LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script" };
 const LATEST_MS = 20_000; // a page that is loaded again has its models one after the other

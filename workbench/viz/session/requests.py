@@ -1,9 +1,6 @@
 """Validation of a page's requests: the types of the schema, and positions that the record has.
 
-Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
-
-A thread takes jobs from a queue: requests come before prefetched work, which is interrupted after
-each of its steps. One worker process serves all jobs.
+Sections: Validation of a page's requests; Jobs.
 """
 
 from __future__ import annotations
@@ -30,6 +27,9 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.requests import AnyRequest, Request
 from workbench.worker.client import NICE, Worker
 from workbench.worker.workers import worker_for
+
+# --------------------------------------------------------------------------------------------------
+# Validation of a page's requests.
 
 KINDS: Mapping[str, type[Request]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyRequest)
@@ -149,6 +149,12 @@ def _short(value: Any) -> str:
         text = f"a {type(value).__name__} of very many levels"
     return cut(text, 60)
 
+
+# --------------------------------------------------------------------------------------------------
+# Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
+#
+# A thread takes jobs from a queue: requests come before prefetched work, which is interrupted after
+# each of its steps. One worker process serves all jobs.
 
 # the order of jobs
 REQUESTED = 0

@@ -3,12 +3,7 @@
 `handle(request)` answers every request of a page with a ReplyMessage and raises nothing. A session
 does not depend on Jupyter: a widget is a Listener.
 
-Whole messages to pages, even while Python ends. A message that is cut off garbles those after
-it, which JupyterLab, if it is only restarting the session, reads as messages of the new one.
-
-There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
-when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread has
-ended, every thread sends on the shared socket itself.
+Sections: A session; Whole messages to pages, even while Python ends.
 """
 
 from __future__ import annotations
@@ -63,6 +58,9 @@ from workbench.viz.session.handlers import variants as variant_names
 from workbench.viz.session.live_record import Listener, LiveRecord
 from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped
+
+# --------------------------------------------------------------------------------------------------
+# A session.
 
 QUICK: dict[str, Callable[..., Any]] = {
     "apply": tuning.apply,
@@ -327,6 +325,14 @@ def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -
     reply_id = number if type(number) is int else None
     return ReplyMessage(reply_id, error is None, error, result)
 
+
+# --------------------------------------------------------------------------------------------------
+# Whole messages to pages, even while Python ends. A message that is cut off garbles those after it,
+# which JupyterLab, if it is only restarting the session, reads as messages of the new one.
+#
+# There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
+# when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread
+# has ended, every thread sends on the shared socket itself.
 
 _LOCK = free_rlock()
 """The lock of sending a message, which is reentrant: sending may collect widgets, which send,

@@ -3,17 +3,9 @@
 Requests arrive on the main thread. Quick ones are answered there; those that run kernels become
 jobs, so that cells can run.
 
-The workbenches in the outputs of a notebook, each as long as its output exists.
-
-Jupyter keeps a widget whose output it has replaced: it is saved with the notebook, and its session
-goes on. So a cell that is run again closes the widgets of its earlier runs, and `clear_output`
-those that it clears; the next ones open as these were left. One output carries the script and style
-for all that are saved: another one takes over where it is replaced, or its cell deleted.
-
-Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
-
-A session is created when an exploration first needs one, and lives as long as the exploration, or
-as long as it is in the LRU cache.
+Sections: The workbench as a Jupyter widget, which only passes messages to and from a session;
+The workbenches in the outputs of a notebook, each as long as its output exists; Showing an
+exploration.
 """
 
 from __future__ import annotations
@@ -56,6 +48,9 @@ from workbench.viz.session.persistence import LOADER, PageParts, page_parts
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to, sending
+
+# --------------------------------------------------------------------------------------------------
+# The workbench as a Jupyter widget, which only passes messages to and from a session.
 
 DISCONNECTED = ErrorWords(
     "this workbench is no longer connected",
@@ -159,6 +154,15 @@ class Workbench(anywidget.AnyWidget):
         else:
             session.jobs.submit(session, session.job(content, self), REQUESTED)
 
+
+# --------------------------------------------------------------------------------------------------
+# The workbenches in the outputs of a notebook, each as long as its output exists.
+#
+# Jupyter keeps a widget whose output it has replaced: it is saved with the notebook, and its
+# session goes on. So a cell that is run again closes the widgets of its earlier runs, and
+# `clear_output` those that it clears; the next ones open as these were left. One output carries the
+# script and style for all that are saved: another one takes over where it is replaced, or its cell
+# deleted.
 
 LASTING_VIEW = ("mode", "kernel", "language")
 """What a workbench takes over from the one that it replaces: variants have other places there."""
@@ -360,6 +364,12 @@ def _parent() -> Mapping[str, Any]:
 CELL_OUTPUTS = CellOutputs()
 """The outputs of this Python session."""
 
+
+# --------------------------------------------------------------------------------------------------
+# Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
+#
+# A session is created when an exploration first needs one, and lives as long as the exploration, or
+# as long as it is in the LRU cache.
 
 PAGE_S = 1.0
 """Seconds for a page to open before work in the background begins."""

@@ -1,6 +1,7 @@
 """HTML cards of a kernel, a program, a pass and a plan, with tables and folds.
 
-HTML elements: escaped text, folds, tables of passes and opts. Strings in, strings out.
+Sections: HTML elements; HTML cards of a kernel, a program, a pass and a plan, with tables and
+folds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from workbench.viz.schema.record import KernelRow, LineRow, PassRow
 from workbench.viz.schema.variant import BufferRow, CodeRow, Nest, NestRow, OfferRow, StepRow
 from workbench.viz.still.svg import STYLE, graph_picture, graph_rows, kernel_colour
 from workbench.viz.text import memory_text, work_text
+
+# --------------------------------------------------------------------------------------------------
+# HTML elements: escaped text, folds, tables of passes and opts. Strings in, strings out.
 
 MOST_LINES = 1000
 """Most lines of code in one block."""
@@ -88,6 +92,9 @@ def bars(around: Sequence[str], step: int = 16) -> str:
     paint = f"background:{','.join(layers)};" if layers else ""
     return f"{paint}padding-left:{8 + step * len(around)}px"
 
+
+# --------------------------------------------------------------------------------------------------
+# HTML cards of a kernel, a program, a pass and a plan, with tables and folds.
 
 NAMED = "the function's name in the source"
 COUNTS = {

@@ -4,15 +4,8 @@ It is an SVG inside of an <img>. Some viewers of notebooks remove SVG from HTML 
 where a notebook is not trusted) but show images. So it has a style sheet, a background and themes
 of its own, and a table beside it has the same content.
 
-The style sheet of the static pictures, one string, scoped by the class `wb-ex`.
-
-The class is doubled so that it wins over JupyterLab's own rules for tables and text. Colours
-are JupyterLab's where it is there; elsewhere the reader's system says light or dark.
-
-Colours of kernels in pictures: light, different from those of axis kinds, and always with a
-number.
-
-Source: Paul Tol's "light" scheme, for colour-blind readers and dark text.
+Sections: Colours of kernels in pictures; The style sheet of the static pictures, one string,
+scoped by the class `wb-ex`; The tensor graph as a still picture.
 """
 
 from __future__ import annotations
@@ -36,6 +29,12 @@ from workbench.viz.model.words import kernel_number, plural
 from workbench.viz.schema.record import Shape
 from workbench.viz.still.picture import Box, Picture, Point, curve, picture, second_line
 
+# --------------------------------------------------------------------------------------------------
+# Colours of kernels in pictures: light, different from those of axis kinds, and always with a
+# number.
+#
+# Source: Paul Tol's "light" scheme, for colour-blind readers and dark text.
+
 _KERNELS = (
     "#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00",
 )  # fmt: skip
@@ -45,6 +44,12 @@ def kernel_colour(number: int) -> str:
     """Return the colour of a kernel by its number; they repeat after eight."""
     return _KERNELS[number % len(_KERNELS)]
 
+
+# --------------------------------------------------------------------------------------------------
+# The style sheet of the static pictures, one string, scoped by the class `wb-ex`.
+#
+# The class is doubled so that it wins over JupyterLab's own rules for tables and text. Colours are
+# JupyterLab's where it is there; elsewhere the reader's system says light or dark.
 
 LIGHT = {
     "fg": "#1f2328",
@@ -154,6 +159,9 @@ STYLE = "\n".join(
 )
 """The whole sheet: themes, then rules."""
 
+
+# --------------------------------------------------------------------------------------------------
+# The tensor graph as a still picture.
 
 MOST_NODES = 150
 """Most nodes of a static picture; a sentence replaces a larger one."""

@@ -21,7 +21,7 @@
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
 These are for a processor. A device with work-groups has steps of its own
-(`work_groups/steps.py`), unless a processor runs its work-items one after another: then these make
+(`work_group_steps.py`), unless a processor runs its work-items one after another: then these make
 the tile of a work-item, and work-items are the parts of its loops.
 A step proposes opts with its counts, or nothing; those of reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded

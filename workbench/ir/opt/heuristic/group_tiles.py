@@ -1,22 +1,6 @@
-"""The tile of a matrix product: outputs of a work-group and of its work-items, and reduction steps.
+"""The default tiles of work-groups: for matrix products, and for transposed reads.
 
-Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
-Where units have one group each at most, several parts of the reduction are computed beside each
-other, and then added: their work-items wait for each other's steps less often.
-Its operands' tiles, a few steps of the reduction deep, are copied to shared memory together; each
-work-item then multiplies a few rows by a few columns in registers. All tiles of a few sizes are
-compared by their cost for one useful multiply-add: what comes from memory (less of it, the larger
-the group's tile), what comes from shared memory (less, the larger the work-item's), the outputs
-beyond the ends of the axes, and the compute units that get no work-group.
-
-Source: Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008); Nath, Tomov
-and Dongarra, "An improved MAGMA GEMM for Fermi GPUs" (2010).
-
-A tile transposed by a work-group: read along its rows, written along its columns.
-
-Where an operand's elements are neighbours along another axis than the result's, either is far apart
-for work-items beside each other. So a square is copied to shared memory as it lies, and stored from
-there. Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
+Sections: The tile of a matrix product; A tile transposed by a work-group.
 """
 
 from __future__ import annotations
@@ -49,6 +33,21 @@ from workbench.ir.opt.heuristic.work_groups import (
     width_along,
 )
 from workbench.ir.opt.opt import OptOps, ranges
+
+# --------------------------------------------------------------------------------------------------
+# The tile of a matrix product: outputs of a work-group and of its work-items, and reduction steps.
+#
+# Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
+# Where units have one group each at most, several parts of the reduction are computed beside each
+# other, and then added: their work-items wait for each other's steps less often. Its operands'
+# tiles, a few steps of the reduction deep, are copied to shared memory together; each work-item
+# then multiplies a few rows by a few columns in registers. All tiles of a few sizes are compared by
+# their cost for one useful multiply-add: what comes from memory (less of it, the larger the group's
+# tile), what comes from shared memory (less, the larger the work-item's), the outputs beyond the
+# ends of the axes, and the compute units that get no work-group.
+#
+# Source: Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008); Nath, Tomov
+# and Dongarra, "An improved MAGMA GEMM for Fermi GPUs" (2010).
 
 ITEMS = (32, 16, 8, 4)
 """Work-items along an axis."""
@@ -325,6 +324,13 @@ def _steps_of(extent: int, inside: int) -> int:
         return min(near, key=lambda n: abs(n - best))
     return best if -(-extent // best) * best <= PADDING * extent else 1
 
+
+# --------------------------------------------------------------------------------------------------
+# A tile transposed by a work-group: read along its rows, written along its columns.
+#
+# Where an operand's elements are neighbours along another axis than the result's, either is far
+# apart for work-items beside each other. So a square is copied to shared memory as it lies, and
+# stored from there. Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
 
 SIDE = 32
 """Elements of a side, at most: as many as banks."""

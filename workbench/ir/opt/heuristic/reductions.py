@@ -7,15 +7,7 @@ move out of the output loops.
     known-masks      the steps of a scan in a block of lanes, without their loop
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
-The dot tile: reduction lanes along neighbours in memory, times rows along output axes.
-
-Every step loads a vector of each operand for each row that it depends on, and all rows share what
-they do not depend on. The sums are vectors, which are added across at the end. It is the tile for
-results of few neighbours: the gradient of a convolution's weights has three along a row of a
-kernel, which would be three lanes of eight, while the images that are summed over have many.
-
-Source: the "inner product" micro-kernels beside the outer product ones of Goto and van de Geijn
-(2008).
+Sections: Steps of the default opts for reductions; The dot tile.
 """
 
 from __future__ import annotations
@@ -43,6 +35,9 @@ from workbench.ir.opt.heuristic.register_tile import (
 from workbench.ir.opt.heuristic.step import HeuristicStep, choose_lanes
 from workbench.ir.opt.heuristic.step import split as padded_split
 from workbench.ir.opt.opt import Opt, OptOps, ranges
+
+# --------------------------------------------------------------------------------------------------
+# Steps of the default opts for reductions.
 
 CHAINS = 4
 """Independent accumulators (vectors) of a dot product, so that one addition need not wait for the
@@ -219,6 +214,17 @@ def _walk(load: UOp, axis: UOp) -> int:
     parts = strides(load).items()
     return sum(k for part, k in parts if axis in part.ranges)
 
+
+# --------------------------------------------------------------------------------------------------
+# The dot tile: reduction lanes along neighbours in memory, times rows along output axes.
+#
+# Every step loads a vector of each operand for each row that it depends on, and all rows share what
+# they do not depend on. The sums are vectors, which are added across at the end. It is the tile for
+# results of few neighbours: the gradient of a convolution's weights has three along a row of a
+# kernel, which would be three lanes of eight, while the images that are summed over have many.
+#
+# Source: the "inner product" micro-kernels beside the outer product ones of Goto and van de Geijn
+# (2008).
 
 ROWS = (4, 3, 2)
 """Rows along an axis."""

@@ -1,23 +1,8 @@
-"""The register tile: vector lanes along one axis times rows along one or two others.
+"""The default register tile of a kernel, from the strides of its accesses and the pieces of its
+axes.
 
-Every step of the reduction loads what the tile's elements share: a vector for each chunk of
-lanes, one number to broadcast for each row. The more elements share a load, the closer the loop
-comes to multiply-adds alone; the sums must stay in registers, and elements beyond the end of an
-axis are computed for nothing. All tiles of a few sizes are compared by their cost for one useful
-multiply-add.
-
-Source: Goto and van de Geijn (2008), and Low et al., "Analytical modeling is
-enough for high-performance BLIS" (2016).
-
-Strides of the loads and stores of a kernel along its axes, for the default opts.
-
-Piecewise axes, as joining and padding make them: a kernel computes one value up to a border, and
-another beyond it.
-
-    for g1 in 800: s(g1, g1 < 400)  ->  for g2 in 400: s(g2, True); s(400 + g2, False)
-
-Where borders are multiples of one length, the axis is split into pieces of that length, which
-become lanes: within a piece every condition is constant, so no load needs a mask.
+Sections: Strides of the loads and stores of a kernel along its axes, for the default opts; The
+register tile; Piecewise axes, as joining and padding make them.
 """
 
 from __future__ import annotations
@@ -36,6 +21,9 @@ from workbench.ir.opt.heuristic.step import HeuristicStep, split
 from workbench.ir.opt.kinds.padto import GROWTH
 from workbench.ir.opt.kinds.stage import read_by
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptOps, ranges, store_strides
+
+# --------------------------------------------------------------------------------------------------
+# Strides of the loads and stores of a kernel along its axes, for the default opts.
 
 REUSE = 8
 """An operand is packed if it is read at least this often."""
@@ -152,6 +140,18 @@ def itemsize(kernel: UOp) -> int:
     values = [*loads(kernel), *[store.value for store in kernel.stores]]
     return max(4, *[n.dtype.itemsize for n in values])
 
+
+# --------------------------------------------------------------------------------------------------
+# The register tile: vector lanes along one axis times rows along one or two others.
+#
+# Every step of the reduction loads what the tile's elements share: a vector for each chunk of
+# lanes, one number to broadcast for each row. The more elements share a load, the closer the loop
+# comes to multiply-adds alone; the sums must stay in registers, and elements beyond the end of an
+# axis are computed for nothing. All tiles of a few sizes are compared by their cost for one useful
+# multiply-add.
+#
+# Source: Goto and van de Geijn (2008), and Low et al., "Analytical modeling is enough for high-
+# performance BLIS" (2016).
 
 TILE_ROWS = (8, 6, 4, 3, 2)
 """Rows along an axis."""
@@ -271,6 +271,15 @@ def _reused_registers(load: UOp, steps: dict[UOp, int], axis: UOp) -> int:
     first = next((i for i, r in enumerate(order) if r not in load.ranges), len(order))
     return math.prod(steps[r] for r in order[first:] if r in load.ranges)
 
+
+# --------------------------------------------------------------------------------------------------
+# Piecewise axes, as joining and padding make them: a kernel computes one value up to a border, and
+# another beyond it.
+#
+#     for g1 in 800: s(g1, g1 < 400)  ->  for g2 in 400: s(g2, True); s(400 + g2, False)
+#
+# Where borders are multiples of one length, the axis is split into pieces of that length, which
+# become lanes: within a piece every condition is constant, so no load needs a mask.
 
 MOST_PIECES = 16
 """Most pieces of an axis: more are long code, and more streams than a core prefetches."""

@@ -1,16 +1,7 @@
-"""The tile of a matrix product on tensor cores: tiles of each warp, and warps of each work-group.
+"""The default tile of a matrix product on tensor cores, and its axes.
 
-Where the target multiplies the operands' dtypes exactly, each choice of axes takes the first tile
-that fits. A warp then has a few tiles beside each other, in registers, so that a fragment serves
-several; a work-group has a few warps, and copies what they read to shared memory together. All of a
-few sizes are compared by the elements that come from memory for a multiply-add, the outputs beyond
-the ends of the axes, and the compute units that get no work-group.
-
-The axes of a product along the rows, the columns and the reduction of a tensor core's tile.
-
-A product of matrices has one choice, or the other way round. A convolution has many: its rows may
-be images, lines or pixels, and its steps channels or places of a window. Each comes with what it
-costs to have its operands in tiles: elements that memory moves beside those that are wanted.
+Sections: The axes of a product along the rows, the columns and the reduction of a tensor core's
+tile; The tile of a matrix product on tensor cores.
 """
 
 from __future__ import annotations
@@ -40,6 +31,13 @@ from workbench.ir.opt.heuristic.work_groups import (
 )
 from workbench.ir.opt.kinds.tc import PADS, axis_choices, on_target
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
+
+# --------------------------------------------------------------------------------------------------
+# The axes of a product along the rows, the columns and the reduction of a tensor core's tile.
+#
+# A product of matrices has one choice, or the other way round. A convolution has many: its rows may
+# be images, lines or pixels, and its steps channels or places of a window. Each comes with what it
+# costs to have its operands in tiles: elements that memory moves beside those that are wanted.
 
 MOST_WASTE = 2.0
 """Computed for useful outputs, at most: tensor cores are several times as fast as other units."""
@@ -140,6 +138,15 @@ def _sectors(load: UOp, inside: set[UOp]) -> float:
     elements = touched([index], inside, load.place.memory.length).elements
     return max(1.0, moved / max(1, elements))
 
+
+# --------------------------------------------------------------------------------------------------
+# The tile of a matrix product on tensor cores: tiles of each warp, and warps of each work-group.
+#
+# Where the target multiplies the operands' dtypes exactly, each choice of axes takes the first tile
+# that fits. A warp then has a few tiles beside each other, in registers, so that a fragment serves
+# several; a work-group has a few warps, and copies what they read to shared memory together. All of
+# a few sizes are compared by the elements that come from memory for a multiply-add, the outputs
+# beyond the ends of the axes, and the compute units that get no work-group.
 
 TILES = (8, 4, 2, 1)
 """Tiles of a warp along an axis."""

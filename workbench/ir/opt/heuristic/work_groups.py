@@ -1,10 +1,7 @@
-"""Opts applied one after the other, since a step of the default opts names axes that its own opts
-made.
+"""The default opts of a work-group, in order, and work-items of the axes that are left.
 
-Work-items of the axes to which no other step gave any.
-
-vectors     the axis along which results are neighbours, a vector for each work-item
-work-items  the loops over outputs, that axis innermost, so that neighbours are read together
+Sections: Opts applied one after the other, since a step of the default opts names axes that its
+own opts made; Work-items of the axes to which no other step gave any.
 """
 
 from __future__ import annotations
@@ -21,6 +18,10 @@ from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.heuristic.register_tile import loads, unit_axis
 from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
+
+# --------------------------------------------------------------------------------------------------
+# Opts applied one after the other, since a step of the default opts names axes that its own opts
+# made.
 
 UNIT_REGISTERS = 1 << 16
 """Registers of a unit, where its maker does not say."""
@@ -223,6 +224,12 @@ def has_items(kernel: UOp) -> bool:
     kinds = {r.axis_kind for r in ranges(kernel).values()}
     return AxisType.WARP in kinds or any(kind.is_work_item for kind in kinds)
 
+
+# --------------------------------------------------------------------------------------------------
+# Work-items of the axes to which no other step gave any.
+#
+# vectors the axis along which results are neighbours, a vector for each work-item work-items the
+# loops over outputs, that axis innermost, so that neighbours are read together
 
 ITEMS = 256
 """Work-items of a group: enough to wait for memory in turns, and a few groups for each unit."""

@@ -33,7 +33,7 @@ PHASES = (
     Phase(BACKWARD, "B", ("#EE8866", "#FFAABB")),
     Phase(OPTIMISER, "O", ("#BBCC33", "#44BB99")),
 )
-"""In the order in which they run. Their colours are among those of kernels (still/palette.py)."""
+"""In the order in which they run. Their colours are among those of kernels (still/svg.py)."""
 _ORDER = {phase.name: place for place, phase in enumerate(PHASES)}
 
 

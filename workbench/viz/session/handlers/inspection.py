@@ -1,10 +1,7 @@
-"""Requests about rewrites: a node's value at a position, why a rule did not fire, and the wrong
-rewrite.
+"""Requests that look: rewrites, machine code, and steps of the emulator.
 
-Details of machine code on request: the costs of its instructions, and the passes of its
-compiler.
-
-The request of the pane GPU: a kernel on the emulator, one group of it step by step.
+Sections: Requests about rewrites; Details of machine code on request; The request of the pane
+GPU.
 """
 
 from __future__ import annotations
@@ -39,6 +36,10 @@ from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
+
+# --------------------------------------------------------------------------------------------------
+# Requests about rewrites: a node's value at a position, why a rule did not fire, and the wrong
+# rewrite.
 
 MAX_VALUES = 16
 """Most values that are shown, from the first on."""
@@ -152,6 +153,10 @@ def rule_at(session: LiveRecord, place: int) -> Rule:
     return rule
 
 
+# --------------------------------------------------------------------------------------------------
+# Details of machine code on request: the costs of its instructions, and the passes of its compiler.
+
+
 def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
     """Add what the instructions of a variant cost on a device (None: the session's), where a tool
     here knows it."""
@@ -211,6 +216,9 @@ def _replace(session: LiveRecord, variant: int, row: CodeRow, changes: dict[str,
                 both = [changed if other is row else other for other in code]
                 session.set(variant, field, both)
 
+
+# --------------------------------------------------------------------------------------------------
+# The request of the pane GPU: a kernel on the emulator, one group of it step by step.
 
 COUNT_S = 4.0
 """Seconds for counting what the offers of a variant do."""

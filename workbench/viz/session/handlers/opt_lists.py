@@ -1,7 +1,7 @@
 """Edited lists of opts: their legality, and the variant of a list. A list is applied to the
 un-optimised kernel, with the rules off that the variant has off.
 
-The request that searches for a faster variant.
+Sections: Edited lists of opts; The request that searches for a faster variant.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ from workbench.viz.session.handlers.variants import free_name, variant_of
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opts, run_name, search_row, timing_row
 from workbench.worker.client import TaskStopped
+
+# --------------------------------------------------------------------------------------------------
+# Edited lists of opts.
 
 
 def verdicts(
@@ -117,6 +120,9 @@ def _legal_amounts(kernel: Kernel, opt: Opt) -> list[int]:
             if apply_if_legal(kernel.ast, replace(opt, arg=amount), target) is not None
         ]  # fmt: skip
 
+
+# --------------------------------------------------------------------------------------------------
+# The request that searches for a faster variant.
 
 MOST_STARTS = 2
 """Most variants that a search starts from, besides the one that it is of."""

@@ -1,6 +1,6 @@
 """Transfer of variants to a new plan: the reader's opts stay where they are still legal.
 
-Saved variants: those of this notebook are restored at once, others on request.
+Sections: Transfer of variants to a new plan; Saved variants.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from workbench.viz.session.handlers.variants import (
 )
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt
+
+# --------------------------------------------------------------------------------------------------
+# Transfer of variants to a new plan.
 
 TRANSFER_LIMIT = 24
 """Most variants that come along, the latest: each is optimised again."""
@@ -158,6 +161,10 @@ def _transfer_verdict(session: LiveRecord, was: LastPlan, old: int, new: int) ->
     if outcome is not None:
         session.checks[new, device] = outcome
         session.set(new, "check", outcome)
+
+
+# --------------------------------------------------------------------------------------------------
+# Saved variants: those of this notebook are restored at once, others on request.
 
 
 def show(session: LiveRecord) -> NoResult:

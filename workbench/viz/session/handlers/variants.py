@@ -1,7 +1,6 @@
-"""Requests that need no kernel run: opts, code, notes, devices.
+"""Requests that need no kernel run: variants, their opts and names.
 
-Names of variants, and deleted variants. A variant without a name of its own is called by its
-opts: those beyond its parent's after the name of the parent.
+Sections: Names of variants, and deleted variants; Requests that need no kernel run.
 """
 
 from __future__ import annotations
@@ -31,6 +30,10 @@ from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.requests import CHOICE
+
+# --------------------------------------------------------------------------------------------------
+# Names of variants, and deleted variants. A variant without a name of its own is called by its
+# opts: those beyond its parent's after the name of the parent.
 
 MOST_NAME = 80
 """Most characters of a name."""
@@ -135,6 +138,9 @@ def _names(session: LiveRecord, number: int, but: int | None = None) -> set[str]
     rows = enumerate(session.record.variants)
     return {v.name for i, v in rows if v.kernel == number and not v.deleted and i != but}
 
+
+# --------------------------------------------------------------------------------------------------
+# Requests that need no kernel run: opts, code, notes, devices.
 
 MOST_VARIANTS = 500
 """Most variants of one session."""

@@ -1,7 +1,6 @@
 """A kernel on the emulator, as text: its run on a device with work-groups, and the cost.
 
-A run on the emulator as text: the program of a work-item, and below each line its cost, in the
-words of the page.
+Sections: A run on the emulator as text; A kernel on the emulator, as text.
 """
 
 from __future__ import annotations
@@ -24,6 +23,10 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.kernels import MOST_KERNELS, unasked_run
+
+# --------------------------------------------------------------------------------------------------
+# A run on the emulator as text: the program of a work-item, and below each line its cost, in the
+# words of the page.
 
 QUIET = "no race, nothing unwritten that is used, nothing out of bounds"
 
@@ -72,6 +75,10 @@ def _access_words(memory: str, count: AccessCount) -> str:
     conflicts = f"{count.conflicts:,} of them for conflicts" if count.conflicts else "no conflict"
     passes = plural(count.transactions, "pass")
     return f"{verb} {memory}: {passes} over the banks, {conflicts}"
+
+
+# --------------------------------------------------------------------------------------------------
+# A kernel on the emulator, as text.
 
 
 def gpu_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

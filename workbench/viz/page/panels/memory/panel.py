@@ -1,6 +1,6 @@
 """The memory of the plan: the bytes allocated while each kernel runs, by value.
 
-The memory chart of a schedule: the bytes allocated at each kernel, by value.
+Sections: The memory chart of a schedule; The memory of the plan.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from workbench.viz.page.panel import Panel
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.schema.plan import MemoryChart, MemoryStep, MemoryValue
 from workbench.viz.text import memory_text
+
+# --------------------------------------------------------------------------------------------------
+# The memory chart of a schedule: the bytes allocated at each kernel, by value.
 
 
 def memory_chart(
@@ -82,6 +85,10 @@ def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
         f"{words}; {values} on the way {share} {bytes_text(together)}, and would need "
         f"{bytes_text(plan.apart_bytes)} apart"
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# The memory of the plan.
 
 
 def memory_rows(ex: ScheduledTensors, nodes: Nodes) -> MemoryChart:
