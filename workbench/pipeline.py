@@ -211,7 +211,7 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
     if kernel.code.is_foreign:
         raise DeviceError(
             f"the kernel {kernel.arg.name} is not run",
-            f"its {kernel.code.language} came with a file, and somebody else may have written it",
+            f"its {kernel.code.language} came with a file, and may be a stranger's",
             "read it, and give it to Tensor.custom_kernel",
         )
     if not Device.is_own(info.name):  # no other process has it

@@ -55,7 +55,7 @@ def test_a_loop_cut_short(kernel: Kernel, code: str) -> None:
     changed = code.replace('RANGE.index 2 {"g1"', 'RANGE.index 1 {"g1"')
     (finding,) = emulate(kernel, code=changed).findings
     assert finding.kind == "unwritten" and finding.items == ()
-    assert finding.words.startswith("nobody writes p0[16]")
+    assert finding.words.startswith("no work-item writes p0[16]")
 
 
 def test_a_barrier_put_into_an_if(kernel: Kernel, code: str) -> None:

@@ -331,7 +331,7 @@ class LastingProcess(Generic[Child]):
             if self.current is None or not self.current.is_running:
                 if self.current is not None:
                     self.current.end()
-                with Uninterrupted():  # or nobody would know one that has started
+                with Uninterrupted():  # or a started one would be lost
                     self.current = self._start()
             return self.current
 

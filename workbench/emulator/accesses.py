@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.emulator.cells import NOBODY, AccessLog, CellAccess
+from workbench.emulator.cells import NO_ITEM, AccessLog, CellAccess
 from workbench.ir.nest.transactions import (
     BANKS,
     SECTOR_BYTES,
@@ -184,12 +184,12 @@ class CellCopies:
 
     def replace(self, access: CellAccess) -> None:
         """Note that something else is stored in cells."""
-        self._log.items[access.cells] = NOBODY
+        self._log.items[access.cells] = NO_ITEM
 
     def unfinished(self, access: CellAccess) -> UnfinishedCopy | None:
         """Return the first cell of an access that a copy may still fill."""
         copiers, numbers = self._log.items[access.cells], self._numbers[access.cells]
-        is_copy = copiers != NOBODY
+        is_copy = copiers != NO_ITEM
         if not is_copy.any():
             return None
         copiers = np.where(is_copy, copiers, access.items)

@@ -22,7 +22,7 @@ Verbs = tuple[str, str]
 Origin = tuple[str, int, int, int]
 """A read of unwritten memory: the name of a memory, an element, the number of a work-item, the
 position in the program."""
-NOBODY = -1
+NO_ITEM = -1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class AccessLog:
     """One access of each cell: the work-item, the barriers it had passed, the position."""
 
     def __init__(self, size: int):
-        self.items = np.full(size, NOBODY)
+        self.items = np.full(size, NO_ITEM)
         self.epochs, self.positions = np.zeros(size, int), np.zeros(size, int)
 
     def note(self, access: CellAccess) -> None:
@@ -118,7 +118,7 @@ class Cells:
 
     def _conflict(self, access: CellAccess, earlier: AccessLog, verbs: Verbs) -> Conflict | None:
         cells, others = access.cells, earlier.items[access.cells]
-        races = (others != NOBODY) & (others != access.items)
+        races = (others != NO_ITEM) & (others != access.items)
         if not races.any():
             return None
         elsewhere = self._groups(others) != self._groups(access.items)
@@ -145,14 +145,14 @@ class Cells:
         first, second, cells = self._reads, self._others, access.cells
         groups = self._groups(access.items)
         readers, others = first.items[cells], second.items[cells]
-        of_several = (others != NOBODY) & (self._groups(others) != self._groups(readers))
+        of_several = (others != NO_ITEM) & (self._groups(others) != self._groups(readers))
         is_old = (self._groups(readers) == groups) & (first.epochs[cells] != access.epochs)
-        renewed = access.at(((readers == NOBODY) | is_old) & ~of_several)
+        renewed = access.at(((readers == NO_ITEM) | is_old) & ~of_several)
         first.note(renewed)
-        second.items[renewed.cells] = NOBODY
+        second.items[renewed.cells] = NO_ITEM
 
         readers = first.items[cells]
-        another = (readers != access.items) & (second.items[cells] == NOBODY)
+        another = (readers != access.items) & (second.items[cells] == NO_ITEM)
         if another.any():
             second.note(access.at(another))
         elsewhere = self._groups(readers) != groups

@@ -23,7 +23,7 @@ from workbench.base.dtypes import DType
 from workbench.base.errors import DeviceError, ParseError, VerifyError, plural
 from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount, WorstWarp
-from workbench.emulator.cells import NOBODY
+from workbench.emulator.cells import NO_ITEM
 from workbench.emulator.findings import Inefficiency, InefficiencyKind
 from workbench.emulator.machine import LANES_AT_ONCE, Machine
 from workbench.emulator.rounds import ends_of, rounds_plan
@@ -375,6 +375,6 @@ def find_wrong_values(machine: Machine, expected: Mapping[int, Array]) -> None:
             element = int(wrong[0])
             values = actual[element], right[element]
             writes = machine.memory.writes(slot)
-            number = NOBODY if writes is None else int(writes.items[element])
+            number = NO_ITEM if writes is None else int(writes.items[element])
             position = 0 if writes is None else int(writes.positions[element])
             machine.findings.wrong(f"p{slot}", element, number, position, values)

@@ -149,7 +149,7 @@ class FindingList:
     def unwritten(self, name: str, element: int, number: int, position: int) -> None:
         """Add a value that a result depends on, and that is unwritten."""
         item = self.item(number)
-        words = f"{item} reads {name}[{element}], which nobody has written"
+        words = f"{item} reads {name}[{element}], which no work-item has written"
         self.add("unwritten", name, element, (item,), (position,), words)
 
     def outside(
@@ -189,10 +189,10 @@ class FindingList:
         self, name: str, element: int, number: int, position: int, values: tuple[object, object]
     ) -> None:
         """Add an element of an output that is another value than it should be; `number` is the
-        work-item that wrote it, negative if nobody did."""
+        work-item that wrote it, negative if none did."""
         actual, right = values
         if number < 0:
-            words = f"nobody writes {name}[{element}], and {right} is right"
+            words = f"no work-item writes {name}[{element}], and {right} is right"
             self.add("unwritten", name, element, (), (), words)
         else:
             item = self.item(number)

@@ -34,7 +34,7 @@ Array = Any  # numpy arrays of any dtype
 # --------------------------------------------------------------------------------------------------
 # The history of one work-group, line by line, from which any step can be restored.
 
-NOBODY = -1
+NO_ITEM = -1
 Space = Literal["global", "shared", "private"]
 
 
@@ -71,7 +71,7 @@ class StepAccess:
     def elements(self) -> NDArray[np.int64]:
         """The elements that are accessed (work-items, lanes), -1 where none is."""
         lanes = np.arange(self.takes_part.shape[1])
-        return np.where(self.takes_part, self.first[:, None] + lanes, NOBODY)
+        return np.where(self.takes_part, self.first[:, None] + lanes, NO_ITEM)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> Memory
     size = size_of(node)
     dtype = dtypes.float32 if node in history.floats else node.dtype.scalar
     values = np.zeros(size, dtype.numpy)
-    writers, steps = np.full(size, NOBODY), np.full(size, NOBODY)
+    writers, steps = np.full(size, NO_ITEM), np.full(size, NO_ITEM)
     for number, access in history.accesses.items():
         if number > step or access.memory is not node or not access.is_store:
             continue

@@ -49,7 +49,7 @@ def emulated(
     `history` as in `emulate`.
 
     `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
-    `fresh` hold before counts as written by nobody.
+    `fresh` hold before counts as unwritten.
     """
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)

@@ -92,7 +92,7 @@ class HistoryStep:
     def registers(self, item: int) -> dict[str, Any]:
         """Return what a work-item holds, by name: numbers of groups and work-items, rounds of
         loops, registers, and values that have a line of their own. A value that depends on what
-        nobody has written is None."""
+        no work-item has written is None."""
         names = self.history.names
         values_by_name: dict[str, Any] = {}
         for node, of_node in self.history.values.items():
@@ -200,7 +200,7 @@ def _cells(step: HistoryStep, name: str, shape: tuple[int, ...]) -> list[str]:
 
 def _value(value: Any) -> str:
     if value is None:
-        return "nobody's"
+        return "unwritten"
     array = np.asarray(value)
     if array.ndim:
         return "(" + ", ".join(_value(part) for part in array) + ")"

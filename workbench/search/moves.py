@@ -172,7 +172,7 @@ class SearchOutcome:
 # --------------------------------------------------------------------------------------------------
 # The ranking of candidates by a model, for machines on which they cannot run.
 #
-# The numbers are those that the page predicts with; they have no noise, and nobody compares
+# The numbers are those that the page predicts with; they have no noise, and no reader compares
 # answers. Candidates that may be the best are compiled, where a compiler for the machine is here:
 # it says how many registers they take, which is estimated for all others.
 

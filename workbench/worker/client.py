@@ -53,7 +53,7 @@ class TaskStopped(WorkbenchError):
     """The task was stopped on request."""
 
     def __init__(self) -> None:
-        super().__init__("stopped", "somebody asked for it")
+        super().__init__("stopped", "this was requested")
 
 
 class Worker:
@@ -228,7 +228,7 @@ def _crashed(ending: Ending) -> WorkerEnded:
     if name:
         how = f"its process was ended by {name}"
     if name == "SIGKILL":  # not an error of the program
-        how += ", by the system, as it does when memory runs out, or by somebody"
+        how += ", by the system, as it does when memory runs out, or by a user"
     because = f"{how}: {ending.last_line}" if ending.last_line else how
     what = "the program was killed" if name == "SIGKILL" else "the program crashed"
     return WorkerEnded(what, because, AFTER.get(name, ""))

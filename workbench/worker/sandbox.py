@@ -46,7 +46,7 @@ def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
 
 
 class SandboxedProgram(Unpicklable):
-    """A kernel that somebody wrote: `program(buffers)` runs it in a worker process.
+    """A kernel that a user wrote: `program(buffers)` runs it in a worker process.
 
     Errors of a run: WorkerEnded where it crashes or does not end, WorkbenchError where it writes to
     other memory than its outputs, CompileError where the compiler refuses it.

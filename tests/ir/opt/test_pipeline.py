@@ -119,7 +119,7 @@ def test_refused(opts: list[Opt], each: tuple[str, int], because: str) -> None:
 def test_refused_on_a_processor() -> None:
     refusal = why_not(sum_of_columns(12, 8).graph, opt("PIPELINE", "r0", 2), LLVM)
     assert refusal is not None
-    assert "nobody waits" in refusal.because
+    assert "no work-item waits" in refusal.because
 
 
 def test_too_much_shared_memory() -> None:

@@ -31,7 +31,7 @@ TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler
 MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
 """What to try where memory ran out."""
 AGAIN = "again: the text is not at fault"
-"""What to try where somebody ended a compiler."""
+"""What to try where a compiler was ended from outside."""
 DOCTOR = "`workbench doctor`, which says what is missing"
 """What to try where a compiler is not whole."""
 _OUT_OF_MEMORY = re.compile(
@@ -109,7 +109,7 @@ def ending(stage: str, status: int, output: str) -> CompileError:
     name = _signal_name(status)
     if name in _OF_MACHINE:
         because = f"its process was ended by {name}, by the system, as it does when memory runs out"
-        return CompileError(stage, because + ", or by somebody", hint=MEMORY)
+        return CompileError(stage, because + ", or by a user", hint=MEMORY)
     if name and name not in _CRASHES:
         because = f"its process was ended from outside, by {name}"
         return CompileError(stage, because, hint=AGAIN)

@@ -217,7 +217,7 @@ def about_line(error: CompileError, source: Source) -> CompileError:
 
 
 def _lines_before(source: Source) -> list[str]:
-    """Return the lines of the text before it was edited; none where nobody edited it."""
+    """Return the lines of the text before it was edited; none where it was not edited."""
     return [] if source.original is None else source.original.text.split("\n")
 
 
@@ -228,7 +228,7 @@ def _last_line(lines: Sequence[str]) -> int:
 
 
 def _is_past_edits(line: int | None, before: Sequence[str], lines: Sequence[str]) -> bool:
-    """Whether a compiler has read all of a text, whose last lines nobody edited: what is wrong may
+    """Whether a compiler has read all of a text, with its last lines unedited: the error may
     be anywhere."""
     if line is None or line < _last_line(lines):
         return False

@@ -82,7 +82,7 @@ def _distinct(values: Array) -> Array:
 
 
 def _first_of_each(values: Array) -> tuple[Mask, Array]:
-    """Return rows in order, and where each value stands first, but for that of nobody."""
+    """Return rows in order, and where each value stands first; that of no work-item is left out."""
     ordered = np.sort(values, axis=1)
     is_new = np.ones_like(ordered, bool)
     is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

@@ -70,7 +70,7 @@ ROWS = (
      "copies one float, the lowest lane: a load, a store, or between registers"),
     ("v?mov(d|q)", "copies 32 or 64 bits between a vector register and memory or an integer one"),
     ("v?movnt(p[sd]|dq|i|iq)",
-     "stores a vector without caching it (non-temporal), for data that nobody reads soon"),
+     "stores a vector without caching it (non-temporal), for data that is not read soon"),
     ("v?movntdqa", "loads a vector without caching it (non-temporal)"),
     ("v?mov(hl|lh)ps", "moves one half of a vector into the other half"),
     ("v?mov[hl]p[sd]", "loads or stores one half of a 128-bit vector"),

@@ -228,8 +228,8 @@ class Recorder:
         return self._first(count)
 
     def _add_steps(self, variant: int) -> None:
-        """Add the run of a variant on the emulator, where it can have one: a page says why not when
-        somebody asks."""
+        """Add the run of a variant on the emulator, where it can have one: a page says why not on
+        request."""
         with suppress(WorkbenchError):
             run = unasked_runs.unasked_run(self.kernels[variant])
             if run is not None:

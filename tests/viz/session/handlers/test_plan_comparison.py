@@ -134,7 +134,7 @@ def test_times_of_a_plan_are_those_of_its_kernels(
     ("rows", "because"),
     [
         ([{"error": {"what": "w", "because": "it crashed", "try": ""}}], "it crashed"),
-        ([{"samples": [1.0]}, {}], "somebody asked for it"),
+        ([{"samples": [1.0]}, {}], "this was requested"),
     ],
 )
 def test_what_does_not_run_is_said(

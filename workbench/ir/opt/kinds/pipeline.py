@@ -41,7 +41,7 @@ MANY = 8
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     if not target.has_groups:
-        because = "tiles of this device are not shared: nobody waits for their fills"
+        because = "tiles of this device are not shared: no work-item waits for their fills"
         return Refusal(because, "a device with work-groups")
     if type(opt.arg) is not int or not FEW <= opt.arg <= MANY:
         return Refusal(f"a number of buffers is {FEW} to {MANY}, not {opt.arg!r}", "3")

@@ -55,7 +55,7 @@ def measure_all(session: LiveRecord) -> NoResult:
     baselines = by_name(session)
     if not baselines:
         hint = session.record.recipes.baseline
-        because = "you choose what to compare with, and nobody added a function"
+        because = "you choose what to compare with, and no function was added"
         raise WorkbenchError("there is no baseline to time", because, hint)
     measurement.refuse_elsewhere(session)
     if Device[session.device].is_emulator:
