@@ -14,9 +14,10 @@ PATIENCE_S = 250.0
 LONG = os.environ.get("WORKBENCH_TEST_PROFILE") == "long"
 
 
-def count(n_long: int) -> int:
-    """Return `n_long` in the long profile and a tenth of it, at least one, otherwise."""
-    return n_long if LONG else max(1, n_long // 10)
+def count(n_long: int, part: int = 10) -> int:
+    """Return `n_long` in the long profile, and a tenth of it, or another part, at least one,
+    otherwise: a random test takes a second or two there."""
+    return n_long if LONG else max(1, n_long // part)
 
 
 def eventually(is_so: Callable[[], object], within_s: float = PATIENCE_S) -> None:

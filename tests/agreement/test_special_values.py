@@ -209,7 +209,7 @@ def roundings(dtype: DType) -> Iterator[Case]:
     yield Case("trunc", lambda t: t.trunc(), (x,), np.trunc(x))
 
 
-MOST = 16
+MOST = 5
 """Cases that a device whose compiler takes long computes of one table, in a short run."""
 QUICK = REFERENCE, "LLVM", "PYTHON"
 """Where all are computed. What is special in a number beside a tensor is found on the way to a

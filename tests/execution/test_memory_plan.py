@@ -145,7 +145,7 @@ def check(plan: MemoryPlan, items: tuple[ScheduleItem, ...], inner: set[UOp]) ->
 
 def test_random_programs_have_sound_plans() -> None:
     shared = 0
-    for seed in range(count(1000)):
+    for seed in range(count(1000, 30)):
         pick, tensors = random.Random(seed), program(seed).tensors("LLVM")
         parts = [t.contiguous() if pick.random() < 0.5 else t for t in tensors]
         items = planned([t.uop for t in parts])[0].items
@@ -162,7 +162,7 @@ def test_random_programs_have_sound_plans() -> None:
 def test_values_that_can_be_read_are_not_in_planned_memory(device: str) -> None:
     """Each value of a chain, held or not, is right after the next runs have used its memory."""
     pick = random.Random(device)
-    for _ in range(count(100)):
+    for _ in range(count(100, 25)):
         values = [Tensor(RNG.standard_normal(100).astype(np.float32), device=device)]
         wanted = [values[0].numpy()]
         for _ in range(pick.randint(3, 8)):

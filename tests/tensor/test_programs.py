@@ -21,7 +21,7 @@ KNOWN = {
 @pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
 @pytest.mark.parametrize("part", range(4))
 def test_programs_agree_with_numpy(device: str, part: int) -> None:
-    long, short = (4_000, 20) if device == "LLVM" else (500, 3)
+    long, short = (4_000, 8) if device == "LLVM" else (500, 2)
     number = long if LONG else short
     refusals: Counter[str] = Counter()
     for seed in range(part * number, (part + 1) * number):
@@ -34,6 +34,6 @@ def test_programs_agree_with_numpy(device: str, part: int) -> None:
 @pytest.mark.parametrize("device", device_params("LLVM", "C", "PYTHON", "OPENCL"))
 def test_memory_with_several_names_agrees_with_numpy(device: str) -> None:
     """Copies, views, bits, writes, moves and shared memory: no value is wrong, none unreadable."""
-    for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300)):
+    for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300, 50)):
         wrong = run(seed, device, kind=MemoryProgram)
         assert not wrong, wrong

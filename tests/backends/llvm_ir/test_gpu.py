@@ -72,7 +72,7 @@ def test_a_tiled_product_with_barriers(threads: str) -> None:
 
 def test_random_programs_with_random_opts(threads: str) -> None:
     """The writer of LLVM IR for GPUs, against numpy: IFs, barriers, shared memory, numbers."""
-    for attempt in attempts(range(910_000, 910_000 + count(120)), threads, "mixed"):
+    for attempt in attempts(range(910_000, 910_000 + count(120, 30)), threads, "mixed"):
         assert not attempt.verdict and not attempt.refusal, report(attempt)
 
 

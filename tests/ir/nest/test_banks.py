@@ -184,7 +184,7 @@ def test_rows_are_as_long_as_by_trying_each(machine: str, monkeypatch: pytest.Mo
         return result
 
     monkeypatch.setattr(storage, "padded", both)
-    for seed in range(1, 7 + count(100)):
+    for seed in range(1, 7 + count(100, 50)):
         for kernel in drawn_kernels(seed, machine):
             plan_storage(kernel, Device[machine].target)
     assert seen == {False, True}
@@ -209,7 +209,7 @@ def test_first_work_items_are_those_of_the_indexes() -> None:
 
 
 def test_what_a_kernel_takes_is_bounded_without_longer_rows() -> None:
-    for seed in range(1, 4 + count(40)):
+    for seed in range(1, 4 + count(40, 40)):
         for kernel in drawn_kernels(seed, "CUDA:H100"):
             for nbytes in (512, 2048, 8192, 1 << 15):
                 target = replace(GPU, shared_bytes=nbytes)

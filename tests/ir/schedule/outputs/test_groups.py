@@ -160,7 +160,7 @@ def test_the_steps_of_rangeify_lead_to_it() -> None:
 def test_all_values_of_random_programs_at_once(device: str) -> None:
     """Each line of a program is a result: they are right with the default opts and random ones."""
     joined = 0
-    for seed in range(count(1000 if device == "LLVM" else 100)):
+    for seed in range(count(1000, 30) if device == "LLVM" else count(100)):
         joined += _run_all(seed, device)
     assert joined
 
