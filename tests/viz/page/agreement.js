@@ -2,8 +2,8 @@
 // the file that is named. Python's text begins with what it declares, which the page does not say.
 
 import assert from "node:assert/strict";
-import { withReadings } from "../../../workbench/viz/page/record/readings.js";
-import { wordLines } from "../../../workbench/viz/page/record/words.js";
+import { withReadings } from "../../../workbench/viz/page/record/states.js";
+import { wordLines } from "../../../workbench/viz/page/record/node_text.js";
 
 const DECLARED = /^(kernel |order |no work-groups|\w+ = (PARAM|RANGE|DEFINE|BUFFER) )/;
 

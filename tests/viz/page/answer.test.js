@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { compared } from "../../../workbench/viz/page/browser/answer.js";
+import { compared } from "../../../workbench/viz/page/browser/run.js";
 
 const bytes = (array) => new Uint8Array(array.buffer);
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { LayoutOrder } from "../../../workbench/viz/page/layout/crossings.js";
+import { LayoutOrder } from "../../../workbench/viz/page/layout/row_order.js";
 
 /** Two rows of three; each upper vertex leads to the lower one that stands at `targets`. */
 function orderOf(targets) {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { answerKey } from "../../../workbench/viz/page/app/keys.js";
 import { App } from "../../../workbench/viz/page/app/store.js";
 import { placeAfter, stepOf } from "../../../workbench/viz/page/base/lists.js";
-import { rewritesKeys } from "../../../workbench/viz/page/panels/rewrites/keys.js";
+import { rewritesKeys } from "../../../workbench/viz/page/panels/rewrites/panel.js";
 import { recordOf } from "./record.js";
 
 /** An element that stands in what some selectors find. */

@@ -14,10 +14,10 @@ import {
   undoEdit,
   write,
 } from "../../../workbench/viz/page/listing/drafts.js";
-import { buffersIn } from "../../../workbench/viz/page/browser/gpu.js";
+import { buffersIn } from "../../../workbench/viz/page/browser/webgpu.js";
 import { changesOf } from "../../../workbench/viz/page/listing/compiler.js";
-import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.js";
-import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
+import { codeLink, diffSigns, tokensOf } from "../../../workbench/viz/page/listing/lines.js";
+import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/line_costs.js";
 import { hasNoLine } from "../../../workbench/viz/page/listing/origin.js";
 import {
   codeFor,
@@ -26,7 +26,6 @@ import {
   machineOfEdited,
   ownLanguages,
 } from "../../../workbench/viz/page/listing/programs.js";
-import { tokensOf } from "../../../workbench/viz/page/listing/tokens.js";
 import { recordOf } from "./record.js";
 
 const C = { comment: "//.*$", word: String.raw`\b(?:for|long)\b` };

@@ -1,7 +1,7 @@
 // Where the names of the dots of a roofline stand.
 
 import assert from "node:assert/strict";
-import { namePlaces } from "../../../workbench/viz/page/panels/results/roof_names.js";
+import { namePlaces } from "../../../workbench/viz/page/panels/results/roofline_picture.js";
 
 Deno.test("names of dots that lie near each other on a roof lie on neither roof nor name", () => {
   const roofs = Array.from({ length: 46 }, (_, i) => [30 + 4 * i, 60]); // a ceiling

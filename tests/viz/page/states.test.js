@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { withReadings } from "../../../workbench/viz/page/record/readings.js";
-import { stateOrder, Timeline } from "../../../workbench/viz/page/record/states.js";
+import { stateOrder, Timeline, withReadings } from "../../../workbench/viz/page/record/states.js";
 import {
   inline,
   outline,
   wordChange,
   wordLines,
-} from "../../../workbench/viz/page/record/words.js";
+} from "../../../workbench/viz/page/record/node_text.js";
 
 const leaf = (name) => ({ name, parts: [name], binds: 9, line: "never", is_leaf: true });
 const infix = (sign, binds) => ({

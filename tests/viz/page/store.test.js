@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { pin, pinned, redo, undo } from "../../../workbench/viz/page/app/actions.js";
-import { lostVariant } from "../../../workbench/viz/page/app/decisions/next_plan.js";
+import { lostVariant } from "../../../workbench/viz/page/record/variants.js";
 import { App } from "../../../workbench/viz/page/app/store.js";
 import { recordOf } from "./record.js";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { undo } from "../../../workbench/viz/page/app/actions.js";
 import { App, notDeleted } from "../../../workbench/viz/page/app/store.js";
 import { dateText } from "../../../workbench/viz/page/base/text.js";
-import { isOfOtherDevice } from "../../../workbench/viz/page/record/default_opts.js";
+import { isOfOtherDevice } from "../../../workbench/viz/page/record/variants.js";
 import { recordOf } from "./record.js";
 
 /** plain, a child of it, and a child of that. */

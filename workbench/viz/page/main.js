@@ -8,20 +8,16 @@
 // the whole page. A panel that has a section of the record gets it as `make(app, section)`.
 
 import { unpacked } from "./app/channel.js";
+import { divider } from "./app/dividers.js";
 import { explain, listenHeadings } from "./app/glossary.js";
-import { header } from "./app/header.js";
-import { divider } from "./app/room/dividers.js";
+import { header, notices } from "./app/header.js";
 import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
-import { lightAll } from "./app/links.js";
-import { modePane } from "./app/modes.js";
-import { notices } from "./app/notices.js";
-import { listenPointer, listenTheme } from "./app/pointer.js";
-import { paneOf } from "./app/sections.js";
-import { seekParts } from "./app/saved_parts.js";
+import { lightAll, listenPointer, listenTheme } from "./app/links.js";
+import { modePane, paneOf } from "./app/modes.js";
+import { hearLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
-import { hearLate } from "./base/late_model.js";
 import { listenLink } from "./export/link.js";
 import { exportPane } from "./export/sheet.js";
 import { shownRecord } from "./record/asking.js";

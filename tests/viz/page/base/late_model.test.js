@@ -1,7 +1,7 @@
 // A model that anywidget has given up: ipywidgets' own way from Python is taken again.
 
 import assert from "node:assert/strict";
-import { hearLate } from "../../../../workbench/viz/page/base/late_model.js";
+import { hearLate } from "../../../../workbench/viz/page/app/startup.js";
 
 class OfIpywidgets {
   heard = [];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { appliedTo } from "../../../../workbench/viz/page/panels/rewrites/lists.js";
-import { withReadings } from "../../../../workbench/viz/page/record/readings.js";
+import { withReadings } from "../../../../workbench/viz/page/record/states.js";
 
 const leaf = (name) => ({ name, parts: [name], binds: 9, line: "never", is_leaf: true });
 const product = { parts: [[0, 7, false], "*", [1, 8, false]], binds: 7, line: "shared" };

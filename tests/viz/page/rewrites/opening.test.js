@@ -1,7 +1,7 @@
 // Which pass Rewrites opens with, and which it shows in another variant.
 
 import assert from "node:assert/strict";
-import { RewritesState } from "../../../../workbench/viz/page/panels/rewrites/state.js";
+import { RewritesState } from "../../../../workbench/viz/page/panels/rewrites/position.js";
 
 /** Scheduling, then three passes of each of two variants, of which the last has most rewrites. */
 function stateAt(pass, variant) {

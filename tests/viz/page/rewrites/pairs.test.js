@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { markedWords, pairLines } from "../../../../workbench/viz/page/base/pairs.js";
+import { markedWords, pairLines } from "../../../../workbench/viz/page/base/diff.js";
 
 const beside = (a, b) =>
   pairLines(a, b).map(({ left, right }) => `${a[left] ?? ""}|${b[right] ?? ""}`);

@@ -31,7 +31,7 @@ Object.assign(globalThis, {
   getComputedStyle: (el) => ({ display: el.display ?? "flex" }),
 });
 
-const { divider } = await import("../../../../workbench/viz/page/app/room/dividers.js");
+const { divider } = await import("../../../../workbench/viz/page/app/dividers.js");
 
 /** A line beside a pane of 200 px in 1,000, what it asked for, and a way to press its keys. */
 function lineBeside(side, outer = { display: "flex" }) {

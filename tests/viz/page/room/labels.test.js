@@ -6,8 +6,8 @@ import {
   TEXT_FROM,
   textScale,
   textSize,
+  textWidth,
 } from "../../../../workbench/viz/page/graph/labels.js";
-import { textWidth } from "../../../../workbench/viz/page/graph/words.js";
 
 globalThis.document = {
   createElement: () => ({

@@ -1,7 +1,7 @@
 // The room of panes: what is folded and how large, by mode, remembered for other pages.
 
 import assert from "node:assert/strict";
-import { Room } from "../../../../workbench/viz/page/app/room/room.js";
+import { Room } from "../../../../workbench/viz/page/app/pane_sizes.js";
 
 /** @type {(value: object) => void} */
 const remember = (value) =>

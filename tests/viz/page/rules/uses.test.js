@@ -1,9 +1,9 @@
 // Where rules fired, and the way from one use to the next.
 
 import assert from "node:assert/strict";
-import { shownRule, stepUse } from "../../../../workbench/viz/page/app/rules/uses.js";
+import { shownRule, stepUse } from "../../../../workbench/viz/page/app/rule.js";
 import { App } from "../../../../workbench/viz/page/app/store.js";
-import { countUses, usesByRule } from "../../../../workbench/viz/page/record/uses.js";
+import { countUses, usesByRule } from "../../../../workbench/viz/page/record/rule_uses.js";
 import { recordOf } from "../record.js";
 
 const ADD_ZERO = 0;

@@ -1,10 +1,9 @@
 // The channel to Python: requests and replies, patches in order, and the state of the connection. A
 // request waits for its reply; messages that Python sends by itself are handled as well.
 
-import { withReadings } from "../record/readings.js";
+import { withReadings } from "../record/states.js";
 
-/** @import { AnyRequest, ErrorWords, Message, PageRecord } from "../record.d.ts" */
-/** @import { RecordPatch, WholeRecord } from "../record.d.ts" */
+/** @import { AnyRequest, ErrorWords, Message, PageRecord, RecordPatch, WholeRecord } from "../record.d.ts" */
 /** @import { ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 

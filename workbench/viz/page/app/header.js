@@ -1,18 +1,18 @@
-// The header: the explored expression and its time, the device, the modes. It also shows notices:
-// progress, an unresponsive Python, a copied text.
+// The header: the explored expression and its time, the device, the modes; and the notices below
+// the page: progress, a copied text.
 
-import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
+import { h, keepingFocus, refill, setChildren, steady, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural, secondsText } from "../base/text.js";
-import { isOfOtherDevice } from "../record/default_opts.js";
-import { act, canAsk, goTo, NEEDS_PYTHON, say, toggleExport, toggleFull } from "./actions.js";
+import { isOfOtherDevice } from "../record/variants.js";
+import { act, canAsk, goTo, NEEDS_PYTHON, say, stop, toggleExport, toggleFull } from "./actions.js";
+import { foldButton } from "./dividers.js";
 import { meaningOf } from "./glossary.js";
-import { foldButton } from "./room/dividers.js";
-import { button, chooser, hasAny, lineButton, tab } from "./pieces.js";
-import { inOneRun, percent, real, spreadText } from "./timing.js";
+import { button, chooser, failure, hasAny, lineButton, tab } from "./pieces.js";
 import { firstLanguage } from "./store.js";
+import { inOneRun, percent, real, spreadText } from "./timing.js";
 
-/** @import { DeviceRow, MachineRow, TimingRow } from "../record.d.ts" */
+/** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Changes, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
@@ -263,5 +263,41 @@ function modeTabs(app, modes) {
     "mode",
     { class: "wb-tabs wb-modes", "aria-orientation": "horizontal" },
     ...tabs,
+  );
+}
+
+// Notices: progress, and a copied text.
+
+const CHANGES = ["status", "notice", "failure", "room", "mode"];
+
+/** What comes and goes, beside the passes: it covers nothing.
+ * @param {App} app */
+export function notices(app) {
+  const el = h("div", { class: "wb-notices", "aria-live": "polite" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, ...CHANGES)) return;
+    refill(
+      el,
+      app.status && progress(app, app.status),
+      app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
+      // an error must be seen where its pane is folded, too
+      ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
+    );
+  };
+  return { el, update };
+}
+
+/**
+ * @param {App} app
+ * @param {ProgressRow} status */
+function progress(app, { task, done, total, text }) {
+  return h(
+    "div",
+    { class: "wb-notice", "data-term": "progress" },
+    h("b", {}, words(task ?? "")),
+    // before what changes its width, so that it stays in its place
+    button(app, "Stop", () => stop(app), { python: true }),
+    h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
+    words(text || (total ? `${done} of ${total}` : "")),
   );
 }

@@ -16,7 +16,7 @@ import {
   toggleFull,
   undo,
 } from "./actions.js";
-import { shownRule } from "./rules/uses.js";
+import { shownRule } from "./rule.js";
 import { NOTHING } from "./store.js";
 
 /** @import { Middle, Mode } from "../types.d.ts" */

@@ -1,9 +1,10 @@
-// Modes: the panels that share the middle of the page.
+// Modes: the panels that share the middle of the page, and the sections of the record that a panel
+// waits for.
 
-import { h, keepingFocus } from "../base/elements.js";
-import { paneOf } from "./sections.js";
+import { h, keepingFocus, refill } from "../base/elements.js";
+import { errorBox } from "./pieces.js";
 
-/** @import { Changes, Middle, Mode, ModePane } from "../types.d.ts" */
+/** @import { Changes, Make, Middle, Mode, ModePane, Pane, PanelRow } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 /** The middle: modes are made when first shown, and then get the changes that they missed.
@@ -33,4 +34,51 @@ export function modePane(app, modes) {
     if (isOther && hadFocus) pane.focus();
   };
   return { el, update, current };
+}
+
+// Panels that need a section of the record, which Python builds after the opening record.
+
+const COMES = "Python builds this after the loops and the code of all kernels: it comes by itself.";
+const MISSING =
+  "This file was written before Python had built this: exported again, the page has it.";
+
+/** @param {App} app */
+const missing = (app) => app.record.left_out ? "Left out of the saved copy." : MISSING;
+
+/** Return the pane of a panel. Where it has a section, it is updated once that is there; until then
+ * it says what it waits for, and where Python could not build it, why. A section at the foot of the
+ * page is hidden until then.
+ * @template {Pane} P
+ * @param {App} app
+ * @param {{name: string, place: string, make: Make<P>}} panel
+ * @returns {P} */
+export function paneOf(app, { name, place, make }) {
+  const row = () => app.record.panels[name];
+  const pane = make(app, () => row()?.data);
+  if (row() === undefined) return pane;
+  const { el: own } = pane;
+  const updateOwn = pane.update.bind(pane);
+  const notice = h("div", { class: "wb-pad wb-quiet" });
+  const el = h("div", { class: "wb-section" });
+  const isAlone = () => place !== "bottom" || app.view.only === name;
+  /** @type {Changes} */
+  let missed = new Set();
+  const update = (/** @type {Changes} */ changes) => {
+    changes.forEach((change) => missed.add(change));
+    const section = row();
+    const hasData = section && !section.error;
+    const shown = hasData ? own : notice;
+    if (el.firstChild !== shown) el.replaceChildren(shown);
+    el.hidden = !hasData && !section?.error && !isAlone();
+    if (!hasData) {
+      return refill(
+        notice,
+        section ? errorBox(section.error) : app.live === "offline" ? missing(app) : COMES,
+      );
+    }
+    const all = missed;
+    missed = new Set();
+    updateOwn(all);
+  };
+  return Object.assign(pane, { el, update }); // a pane may be of a class, with methods
 }

@@ -1,14 +1,15 @@
-// Elements that several panes share: buttons, errors, headings, tabs, choices, a notebook line.
+// Elements that several panes share: buttons, errors, headings, tabs, choices, a notebook line, an
+// argument of a kernel.
 
 import { h, words } from "../base/elements.js";
+import { phaseLetters } from "../record/kernels.js";
 import { canAsk, failAt, NEEDS_PYTHON, say } from "./actions.js";
 import { linked } from "./links.js";
 import { lineLink, rowAt } from "./store.js";
-import { phaseLetters } from "../record/phases.js";
 
-/** @import { ErrorWords, PhaseRow } from "../record.d.ts" */
-/** @import { Changes } from "../types.d.ts" */
 /** @import { Child } from "../base/elements.d.ts" */
+/** @import { ErrorWords, PhaseRow, VariantRow } from "../record.d.ts" */
+/** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 /** A button; one that needs Python is disabled, and says so, where there is none.
@@ -230,3 +231,23 @@ export const phaseMark = (phases, colour = phases.at(-1)?.colours[0]) =>
       phaseLetters(phases),
     )
     : null;
+
+// The user's names of a kernel's arguments: `p1` is the user's `a`. Code and statements keep the
+// kernel's names, which opts and edits need; the user's names stand beside them.
+
+/** Text with the user's name beside each argument that has one. It is drawn by the style sheet, so
+ * that text which is selected and copied is the kernel's.
+ * @param {VariantRow | null} variant
+ * @param {string} text
+ * @returns {Child[]} */
+export function withNames(variant, text) {
+  const named = new Map(
+    variant?.loops?.buffers.flatMap(({ name, user }) => (user ? [[name, user]] : [])),
+  );
+  return text.split(/\b(p\d+)\b/).map((part) => {
+    const user = named.get(part);
+    return user === undefined
+      ? part
+      : h("span", { class: "wb-named", "data-user": user, title: `${part}: your ${user}` }, part);
+  });
+}

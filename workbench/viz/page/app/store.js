@@ -4,16 +4,15 @@
 // A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
-import { Channel } from "./channel.js";
-import { viewInPlan } from "./decisions/next_plan.js";
-import { Room } from "./room/room.js";
 import { shownRecord } from "../record/asking.js";
-import { isOfOtherDevice } from "../record/default_opts.js";
+import { isOfOtherDevice, viewInPlan } from "../record/variants.js";
+import { Channel } from "./channel.js";
+import { Room } from "./pane_sizes.js";
 
+/** @import { CodeDraft } from "../listing/drafts.js" */
+/** @import { Draft } from "../panels/results/about.js" */
 /** @import { AnyRequest, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
 /** @import { Changes, Column, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
-/** @import { CodeDraft } from "../listing/drafts.js" */
-/** @import { Draft } from "./draft_field.js" */
 
 /** The view of a page that opens.
  * @type {View} */

@@ -3,10 +3,10 @@
 
 import { copy, say } from "../app/actions.js";
 import { openingView } from "../app/store.js";
-import { OPENED } from "../base/fold.js";
+import { OPENED } from "../base/elements.js";
 
-/** @import { PaneRoom, View } from "../types.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { PaneRoom, View } from "../types.d.ts" */
 
 const HEAD = "#view=";
 

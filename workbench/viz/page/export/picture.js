@@ -1,7 +1,7 @@
 // Pictures of panes: SVG of a graph for any program, SVG of any pane for browsers, and PNG of both.
 
 import { h } from "../base/elements.js";
-import { vectorOf } from "../graph/vector.js";
+import { vectorOf } from "../graph/svg_painter.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const PNG_SCALE = 2;

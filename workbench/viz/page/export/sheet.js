@@ -1,18 +1,17 @@
-// The export sheet: the page, pictures of its panes, a comparison, Python.
+// The export sheet: the page as one HTML file, pictures of its panes, a comparison, Python.
 
 import { copy, failAt, pinned, reference, say } from "../app/actions.js";
 import { button, failure, heading } from "../app/pieces.js";
 import { elementsOf, h, refill, words } from "../base/elements.js";
-import { vectorOf } from "../graph/vector.js";
-import { pageHtml } from "./html.js";
+import { vectorOf } from "../graph/svg_painter.js";
 import { canLink, copyLink } from "./link.js";
 import { comparison } from "./markdown.js";
 import { drawingSvg, paneSvg, png } from "./picture.js";
 
-/** @import { Changes, Middle, Mode } from "../types.d.ts" */
-/** @import { Child } from "../base/elements.d.ts" */
-/** @import { Picture } from "./picture.js" */
 /** @import { App } from "../app/store.js" */
+/** @import { Child } from "../base/elements.d.ts" */
+/** @import { Changes, Middle, Mode } from "../types.d.ts" */
+/** @import { Picture } from "./picture.js" */
 
 /** What a picture is made of: a drawing, or a pane.
  * @typedef {{name: string, make: () => Picture}} Shown */
@@ -232,4 +231,36 @@ function fileName(app, part, kind) {
   const title = kernels.length === 1 ? kernels[0].title : expr.text;
   const words = `${title} ${part}`.toLowerCase().match(/[a-z0-9]+/g) ?? ["workbench"];
   return `${words.join("-").slice(0, 60)}.${kind}`;
+}
+
+// The page as one HTML file, with the current record and view.
+
+const SLOTS = /** @type {const} */ (["css", "script", "record", "title", "view"]);
+
+/** Return the file of a page. `shell` is a document with a slot for each part, which no title has.
+ * @param {App} app
+ * @param {Record<"shell" | "css" | "script", string>} parts */
+async function pageHtml(app, { shell, css, script }) {
+  const view = JSON.stringify({ ...app.view, help: false, exporting: false });
+  const parts = {
+    title: asText(app.record.expr.text),
+    css,
+    script,
+    record: await packed(app),
+    view: view.replace(/</g, "\\u003c"),
+  };
+  return SLOTS.reduce((html, name) => html.replace(`<@${name}>`, () => parts[name]), shell);
+}
+
+/** @param {string} text */
+const asText = (text) => text.slice(0, 80).replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+/** The record as pages read it: base64 of zlib-compressed JSON.
+ * @param {App} app */
+async function packed({ whole }) {
+  const plain = new Blob([JSON.stringify(whole)]).stream();
+  const small = new Response(plain.pipeThrough(new CompressionStream("deflate")));
+  let letters = "";
+  new Uint8Array(await small.arrayBuffer()).forEach((byte) => letters += String.fromCharCode(byte));
+  return btoa(letters);
 }

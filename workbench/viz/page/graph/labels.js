@@ -1,10 +1,12 @@
-// The texts of a box at a given scale. On the screen no text is smaller than people can read: where
-// the picture shrinks further, a text grows inside its box, is shortened, and has the box alone.
+// Labels on a drawing: the texts of a box at a given scale, the bytes on a cut line, the title of a
+// kernel, the numbered discs at corners.
+//
+// On the screen no text is smaller than people can read: where the picture shrinks further, a text
+// grows inside its box, is shortened, and has the box alone.
 
-import { roomIn } from "./paths.js";
-import { textWidth } from "./words.js";
+import { roomIn, stubWords } from "./paths.js";
 
-/** @import { GraphNode } from "./graph.d.ts" */
+/** @import { GraphEdge, GraphNode, GraphWord, Marks, Point, WantedWord } from "./graph.d.ts" */
 
 const SMALLEST = 9; // pixels on the screen
 const TWO_LINES_FROM = 0.75; // the scale below which a box has one line
@@ -51,3 +53,133 @@ function shortened(text, size, room) {
   const letters = Math.floor((text.length * room) / whole) - 1;
   return letters > 0 ? `${text.slice(0, letters)}…` : "";
 }
+
+// Labels on a drawing: the bytes on a cut line, the title of a kernel. Labels stand where nothing
+// covers them, on a ground of their own, and do not shrink with the picture. A word is {text, kind:
+// "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds {x, y, w, h}, the middle and
+// the size.
+
+const WORD_HEIGHT = 16;
+const WORDS_FROM = 0.82; // the scale below which words stay as large as they are
+const CELL = 64; // of the grid in which what stands where is looked up, in pixels
+const WORDS_GROW = 2.2; // and how much larger than the picture they become at most
+
+/** How many times as large as the picture words are drawn.
+ * @param {number} scale */
+export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
+
+/** Return the words that have a place, the first of their spots that is free; a title may be left
+ * out, but neither bytes (unless they may hide) nor a title that folds what it stands over. Neither
+ * badges nor the words beside stubs are covered.
+ * @param {GraphNode[]} nodes
+ * @param {WantedWord[]} wanted
+ * @param {GraphEdge[]} [edges] */
+export function placedWords(nodes, wanted, edges = []) {
+  /** @type {GraphWord[]} */
+  const placed = [];
+  const boxes = new Boxes();
+  for (const node of nodes) {
+    boxes.add(node);
+    const { x, y, w, h } = node;
+    const size = 2 * badgeRadius(node);
+    if (node.badge) boxes.add({ x: x - w / 2, y: y - h / 2, w: size, h: size });
+  }
+  for (const edge of edges) {
+    const { x, y, w } = edge.points ? { x: 0, y: 0, w: 0 } : stubWords({ nodes, edges }, edge);
+    if (w) boxes.add({ x: x + w / 2, y: y - 3, w, h: 11 });
+  }
+  for (const word of wanted) {
+    const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
+    const free = word.spots.find(([x, y]) => boxes.isFree({ x, y, ...size }));
+    const [x, y] = free || word.spots[0];
+    const isNeeded = word.kind === "bytes" ? !word.mayHide : word.region?.fold;
+    if (!free && !isNeeded) continue;
+    const box = { ...word, ...size, x, y };
+    placed.push(box);
+    boxes.add(box);
+  }
+  return placed;
+}
+
+/** @typedef {{x: number, y: number, w: number, h: number}} Box */
+
+/** Boxes, to be looked up by where they are: a box stands in each cell of a grid that it touches. */
+class Boxes {
+  /** @type {Map<string, Box[]>} */
+  #cells = new Map();
+
+  /** @param {Box} box */
+  add(box) {
+    for (const cell of cellsOf(box)) {
+      this.#cells.get(cell)?.push(box) ?? this.#cells.set(cell, [box]);
+    }
+  }
+
+  /** Whether no other stands there.
+   * @param {Box} box */
+  isFree(box) {
+    return !cellsOf(box).some((cell) => this.#cells.get(cell)?.some((b) => overlaps(b, box)));
+  }
+}
+
+/** @param {Box} box */
+function cellsOf({ x, y, w, h }) {
+  const cells = [];
+  const [left, right, top, bottom] = [x - w / 2 - 1, x + w / 2 + 1, y - h / 2 - 1, y + h / 2 + 1]
+    .map((at) => Math.floor(at / CELL));
+  for (let row = top; row <= bottom; row++) {
+    for (let column = left; column <= right; column++) cells.push(`${column} ${row}`);
+  }
+  return cells;
+}
+
+/**
+ * @param {Box} a
+ * @param {Box} b */
+const overlaps = (a, b) =>
+  Math.abs(a.x - b.x) < (a.w + b.w) / 2 + 1 && Math.abs(a.y - b.y) < (a.h + b.h) / 2 + 1;
+
+/** The places for words on a line: in the gaps after its source and before its reader, then along it.
+ * @param {Point[]} points
+ * @returns {Point[]} */
+export function lineSpots(points) {
+  /** @type {(a: Point, b: Point, share: number) => Point} */
+  const between = ([x, y], [toX, toY], share) => [x + (toX - x) * share, y + (toY - y) * share];
+  const middles = points.slice(1).map((point, i) => between(point, points[i], 0.5));
+  const shifted = [0.3, 0.7].map((share) => between(points[0], points[1], share));
+  return [middles[0], middles[middles.length - 1], ...middles.slice(1, -1), ...shifted];
+}
+
+/** A context to draw on that is not shown. */
+export function newContext() {
+  const context = document.createElement("canvas").getContext("2d");
+  if (!context) throw new Error("this browser draws on no canvas");
+  return context;
+}
+
+/** For each font a context that has it, as setting a font takes its time.
+ * @type {Map<string, CanvasRenderingContext2D>} */
+const MEASURING = new Map();
+
+/** How wide a text is, in pixels.
+ * @param {string} text
+ * @param {number} size
+ * @param {string} [weight] */
+export function textWidth(text, size, weight = "") {
+  const font =
+    `${weight} ${size}px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif`;
+  const context = MEASURING.get(font) ?? Object.assign(newContext(), { font });
+  MEASURING.set(font, context);
+  return context.measureText(text).width;
+}
+
+// Marks on a drawing, and the numbered discs at the corners of boxes.
+
+/** Whether a line reads one of the nodes that are lit.
+ * @param {GraphEdge} edge
+ * @param {Marks} marks */
+export const isLitLine = ({ values }, marks) => values?.some((n) => marks.values.has(n)) ?? false;
+
+/** How large the disc of a node's badge is.
+ * @param {Pick<GraphNode, "badge">} node */
+export const badgeRadius = ({ badge = "" }) => (badge.length > 2 ? 11.5 : 8.5);

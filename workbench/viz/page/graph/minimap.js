@@ -1,6 +1,6 @@
 // The minimap of a drawing, in the corner where it covers least and never a change.
 
-import { graphColours } from "./colours.js";
+import { graphColours } from "./canvas_painter.js";
 
 /** @import { Camera } from "./camera.js" */
 /** @import { Drawing, GraphNode, Marks, Size } from "./graph.d.ts" */

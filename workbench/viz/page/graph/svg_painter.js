@@ -1,15 +1,22 @@
-// The SVG painter, for graphs that people read.
+// The SVG painter: of graphs that people read, and of exported pictures.
 
 import { linked } from "../app/links.js";
 import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
-import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
+import {
+  badgeRadius,
+  boxTexts,
+  isLitLine,
+  TEXT_FROM,
+  textScale,
+  textSize,
+  textWidth,
+  wordsScale,
+} from "./labels.js";
 import { edgePath, outlinePath, stateSign, STUB_FONT, stubWords } from "./paths.js";
-import { badgeRadius, isLitLine } from "./marks.js";
-import { textWidth, wordsScale } from "./words.js";
 
-/** @import { BoxText } from "./labels.js" */
 /** @import { Drawing, GraphEdge, GraphNode, GraphWord, Key, Marks, Painter, Placement } from "./graph.d.ts" */
+/** @import { BoxText } from "./labels.js" */
 
 /** @param {GraphWord} word */
 function svgWord(word) {
@@ -207,4 +214,25 @@ function svgEdge(drawing, edge, path, scale) {
   }
   if (edge.state !== "cut") return line;
   return svg("g", { class: "wb-g-cut" }, line, svg("path", { class: "wb-g-hit", d: path }));
+}
+
+// A canvas drawing as SVG, for exported pictures.
+
+/** What canvases show.
+ * @type {WeakMap<Element, {drawing: Drawing, view: Placement, marks: Marks}>} */
+export const SCENES = new WeakMap();
+
+/** Return the graph of a canvas as SVG, from where the canvas looks at it or from elsewhere; null for
+ * another canvas.
+ * @param {Element} canvas
+ * @param {Placement} [view]
+ * @returns {SVGSVGElement | null} */
+export function vectorOf(canvas, view) {
+  const scene = SCENES.get(canvas);
+  if (!scene) return null;
+  const painter = new SvgPainter();
+  painter.paint(scene.drawing);
+  painter.place(view ?? scene.view);
+  painter.mark(scene.marks);
+  return painter.el;
 }

@@ -3,13 +3,10 @@
 
 import { h } from "../base/elements.js";
 import { Camera, graphBounds } from "./camera.js";
-import { canvasPainter } from "./canvas_painter.js";
-import { COLOURS } from "./colours.js";
-import { graphHits } from "./hits.js";
-import { graphListing } from "./listing.js";
+import { canvasPainter, COLOURS } from "./canvas_painter.js";
 import { drawMap, mapScale } from "./minimap.js";
-import { graphPointer } from "./pointer.js";
-import { graphFind, graphSearch } from "./search.js";
+import { graphFind, graphListing, graphSearch } from "./node_list.js";
+import { graphHits, graphPointer } from "./pointer.js";
 import { SvgPainter } from "./svg_painter.js";
 
 /** @import { Drawing, GraphListener, GraphNode, Hit, Key, Marks, Painter, Wish } from "./graph.d.ts" */

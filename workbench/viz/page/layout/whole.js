@@ -1,10 +1,10 @@
-// The layout of a whole graph, such as the plan: without heights, with other gaps, and with a line
-// for nearly every edge. Python calls it (`workbench/viz/javascript.py`).
+// The layout of a whole graph, such as the plan: without heights, with other gaps, with a line for
+// nearly every edge, and with layers by network simplex. Python calls it
+// (`workbench/viz/javascript.py`).
 
 import { layoutPort } from "./geometry.js";
 import { layoutColumns, layoutLayers, layoutProper } from "./layered.js";
 import { layoutRows } from "./row_order.js";
-import { layoutShortest } from "./simplex.js";
 
 const DUMMIES = 1500; // most of a graph
 const DUMMIES_EACH = 3; // per node, if that is more
@@ -53,4 +53,238 @@ export function layoutLongest({ nodes, edges }, layers) {
     passed[a] = span - 1;
   }
   return Infinity;
+}
+
+// The layers of a graph with the shortest lines, by network simplex.
+//
+// What is short is the way from each source down to its farthest reader, because the lines of one
+// source run together: a spare vertex under all readers of a source measures it. The sum of weight *
+// length over all springs is a sum of layer * pull over the vertices, where `pull` is the weight of
+// the springs in less that of those out. A spanning tree of springs without slack gives sets that move
+// together: cut one of its springs, and what hangs below may move, until another spring has no slack
+// left, which takes the place of the cut one.
+//
+// Source: Gansner, Koutsofios, North, Vo 1993, "A technique for drawing directed graphs".
+
+const [NONE, NEVER] = [-1, -2]; // of a vertex's parent: it is a root, it is in no tree yet
+const LINE = 16; // what a layer of a source's line costs
+const EDGE = 1; // and one of a single edge
+const WORK_EACH = 150; // visited vertices, per vertex; the layers are right at any time
+const LOOK = 24; // springs among which the one with the strongest wrong pull is chosen
+
+/**
+ * A spring: its target is at least `least` below its source, and pulls with `weight`.
+ * @typedef {{source: number, target: number, least: number, weight: number}} Spring */
+
+/** Return short layers, from 0 in each part of the graph, of nodes whose `layers` follow the edges.
+ * @param {{a: number, b: number}[]} edges
+ * @param {number[]} layers */
+export function layoutShortest(edges, layers) {
+  const all = [...layers];
+  const springs = edges.map(({ a, b }) => ({ source: a, target: b, least: 1, weight: EDGE }));
+  /** @type {Set<number>[]} */
+  const readers = layers.map(() => new Set());
+  for (const { a, b } of edges) readers[a].add(b);
+  readers.forEach((below, source) => {
+    if (!below.size) return;
+    const spare = all.length;
+    all.push([...below].reduce((most, t) => Math.max(most, layers[t]), 0));
+    for (const t of below) springs.push({ source: t, target: spare, least: 0, weight: 0 });
+    springs.push({ source, target: spare, least: 1, weight: LINE });
+  });
+  const tree = new Tree(all, springs);
+  for (let root = 0; root < layers.length; root++) {
+    if (tree.parent[root] === NEVER) tree.shorten(root);
+  }
+  return tree.layers.slice(0, layers.length);
+}
+
+/** Spanning trees of springs without slack, one for each part of the graph. `link` is the spring
+ * between a vertex and its parent, `pull` the sum over the vertex and all that hangs on it. */
+class Tree {
+  /**
+   * @param {number[]} layers
+   * @param {Spring[]} springs */
+  constructor(layers, springs) {
+    this.layers = layers;
+    this.springs = springs;
+    /** @type {number[][]} */
+    this.at = layers.map(() => []);
+    /** @type {Set<number>[]} */
+    this.children = layers.map(() => new Set());
+    this.parent = new Int32Array(layers.length).fill(NEVER);
+    this.link = new Int32Array(layers.length).fill(NONE);
+    this.pull = new Float64Array(layers.length);
+    springs.forEach(({ source, target, weight }, i) => {
+      this.at[source].push(i);
+      this.at[target].push(i);
+      this.pull[source] -= weight;
+      this.pull[target] += weight;
+    });
+  }
+
+  /** Make the part of a vertex short.
+   * @param {number} root */
+  shorten(root) {
+    const part = this.grow(root);
+    for (const v of part.slice(1).reverse()) this.pull[this.parent[v]] += this.pull[v];
+    this.improve(part);
+    const top = part.reduce((least, v) => Math.min(least, this.layers[v]), Infinity);
+    for (const v of part) this.layers[v] -= top;
+  }
+
+  /** Hang all that is connected with `root` on it, each time moving the tree onto the spring with
+   * least slack; return these vertices, parents first.
+   * @param {number} root */
+  grow(root) {
+    const part = [root];
+    this.parent[root] = NONE;
+    for (;;) {
+      for (const v of part) {
+        for (const [other, i] of this.outside(v)) {
+          if (!this.slack(i)) this.hang(other, v, i), part.push(other);
+        }
+      }
+      /** @type {[number, number] | null} */
+      let nearest = null; // [slack, move of the tree]
+      for (const v of part) {
+        for (const [, i] of this.outside(v)) {
+          const slack = this.slack(i);
+          if (nearest && slack >= nearest[0]) continue;
+          nearest = [slack, this.springs[i].source === v ? slack : -slack];
+        }
+      }
+      if (!nearest) return part;
+      for (const v of part) this.layers[v] += nearest[1];
+    }
+  }
+
+  /** The vertices in no tree yet that a vertex has springs to: [vertex, spring].
+   * @param {number} v
+   * @returns {Generator<[number, number]>} */
+  *outside(v) {
+    for (const i of this.at[v]) {
+      const { source, target } = this.springs[i];
+      const other = source === v ? target : source;
+      if (this.parent[other] === NEVER) yield [other, i];
+    }
+  }
+
+  /** @param {number} i */
+  slack(i) {
+    const { source, target, least } = this.springs[i];
+    return this.layers[target] - this.layers[source] - least;
+  }
+
+  /**
+   * @param {number} child
+   * @param {number} parent
+   * @param {number} link */
+  hang(child, parent, link) {
+    this.parent[child] = parent;
+    this.link[child] = link;
+    this.children[parent].add(child);
+  }
+
+  /** Exchange springs until none of the tree pulls the wrong way, or the work is done.
+   * @param {number[]} part */
+  improve(part) {
+    const wrong = new Set(part.filter((v) => this.isWrong(v)));
+    for (let work = WORK_EACH * part.length; wrong.size && work > 0;) {
+      let [vertex, looks] = [NONE, 0];
+      for (const v of wrong) {
+        if (vertex === NONE || Math.abs(this.pull[v]) > Math.abs(this.pull[vertex])) vertex = v;
+        if (++looks === LOOK) break;
+      }
+      const hanging = this.below(vertex);
+      work -= hanging.size + LOOK;
+      for (const v of this.exchange(vertex, hanging)) {
+        if (this.isWrong(v)) wrong.add(v);
+        else wrong.delete(v);
+      }
+    }
+  }
+
+  /** Whether the cost falls when a vertex and what hangs on it leave the parent.
+   * @param {number} v */
+  isWrong(v) {
+    if (this.link[v] === NONE) return false;
+    return this.springs[this.link[v]].source === v ? this.pull[v] > 0 : this.pull[v] < 0;
+  }
+
+  /** @param {number} vertex */
+  below(vertex) {
+    const hanging = new Set([vertex]);
+    for (const v of hanging) for (const child of this.children[v]) hanging.add(child);
+    return hanging;
+  }
+
+  /** Move what hangs on a vertex as far as it wants to and can, and hang it there; return the
+   * vertices whose pull or link has changed.
+   * @param {number} vertex
+   * @param {Set<number>} hanging */
+  exchange(vertex, hanging) {
+    const isUp = this.pull[vertex] > 0;
+    const [slack, link, end] = this.stop(hanging, isUp);
+    for (const v of hanging) this.layers[v] += isUp ? -slack : slack;
+    const { source, target } = this.springs[link];
+    const parent = target === end ? source : target;
+    const changed = [
+      ...this.add(this.parent[vertex], -this.pull[vertex]),
+      ...this.add(parent, this.pull[vertex]),
+      ...this.turn(vertex, end),
+    ];
+    this.hang(end, parent, link);
+    return changed;
+  }
+
+  /** The [slack, spring, its end inside] that stops the move of a set first.
+   * @param {Set<number>} hanging
+   * @param {boolean} isUp
+   * @returns {[number, number, number]} */
+  stop(hanging, isUp) {
+    /** @type {[number, number, number]} */
+    let first = [Infinity, NONE, NONE];
+    for (const v of hanging) {
+      for (const i of this.at[v]) {
+        const outer = isUp ? this.springs[i].source : this.springs[i].target;
+        if (outer === v || hanging.has(outer)) continue;
+        const slack = this.slack(i);
+        if (slack < first[0]) first = [slack, i, v];
+        if (!slack) return first;
+      }
+    }
+    return first;
+  }
+
+  /** Add to the pull of a vertex and of those that it hangs on; return them.
+   * @param {number} vertex
+   * @param {number} pull */
+  add(vertex, pull) {
+    const way = [];
+    for (let v = vertex; v !== NONE; v = this.parent[v]) {
+      this.pull[v] += pull;
+      way.push(v);
+    }
+    return way;
+  }
+
+  /** Take what hangs on `top` off its parent, and make `end` its top; return the way.
+   * @param {number} top
+   * @param {number} end */
+  turn(top, end) {
+    const total = this.pull[top];
+    const way = [];
+    let [below, parent, link, v] = [0, NONE, NONE, end];
+    for (;;) {
+      way.push(v);
+      const [above, aboveLink] = [this.parent[v], this.link[v]];
+      if (above !== NONE) this.children[above].delete(v);
+      [this.pull[v], below] = [total - below, this.pull[v]];
+      [this.parent[v], this.link[v]] = [parent, link];
+      if (parent !== NONE) this.children[parent].add(v);
+      if (v === top) return way;
+      [parent, link, v] = [v, aboveLink, above];
+    }
+  }
 }

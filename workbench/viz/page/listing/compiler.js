@@ -8,8 +8,8 @@ import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { aroundChanges } from "./lines.js";
 
-/** @import { CodeRow, CompilerPasses, ErrorWords } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { CodeRow, CompilerPasses, ErrorWords } from "../record.d.ts" */
 
 /** What each pass changed: the lines of the program after it, those that it took away and those
  * that it added, by their text; of the first all are new.

@@ -7,8 +7,8 @@ import { debounced } from "../base/elements.js";
 import { refusalOf, runCode, runHere, runOf } from "../browser/run.js";
 import { runsInPage } from "./programs.js";
 
-/** @import { CodeRow, ErrorWords, PageLaunch } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { CodeRow, ErrorWords, PageLaunch } from "../record.d.ts" */
 
 const COMPILE_AFTER_MS = 300;
 

@@ -1,17 +1,16 @@
 // A code editor: a text area with invisible letters over lines with numbers and colours. Both are
 // as long as the text, so that the element around them scrolls.
 
-import { button } from "../app/pieces.js";
 import { linked } from "../app/links.js";
+import { button } from "../app/pieces.js";
 import { elementsOf, h, refill } from "../base/elements.js";
 import { changedLines, faultOf, isChanged, leaveEdit, run, undoEdit, write } from "./drafts.js";
-import { codeLink } from "./lines.js";
+import { codeLink, coloured } from "./lines.js";
 import { isOnlyCompiled, languageOf } from "./programs.js";
-import { coloured } from "./tokens.js";
 
+/** @import { App } from "../app/store.js" */
 /** @import { CodeRow } from "../record.d.ts" */
 /** @import { CodeDraft } from "./drafts.js" */
-/** @import { App } from "../app/store.js" */
 
 const RUN = "Run the edited code";
 const COMPILE = "Compile it as a variant";

@@ -1,23 +1,23 @@
-// Lines of code: numbered, linked, comments set back; and the lines of a diff.
+// Lines of code: numbered, linked, coloured by their tokens, comments set back; and the lines of a
+// diff.
 
 import { belongs, linked, LINKS, reach } from "../app/links.js";
+import { withNames } from "../app/pieces.js";
 import { NOTHING, rowAt } from "../app/store.js";
 import { diffLines } from "../base/diff.js";
 import { elementsOf, h, noteScroll } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
-import { withNames } from "../record/names.js";
-import { costCell } from "./accesses.js";
-import { aboutLine, partsOf, shareText } from "./machine.js";
+import { aboutLine, costCell, partsOf, shareText } from "./line_costs.js";
 import { hasNoLine, NO_LINE } from "./origin.js";
 import { languageOf } from "./programs.js";
-import { coloured } from "./tokens.js";
 
-/** @import { AccessCosts, CodeLink, CodeRow } from "../record.d.ts" */
-/** @import { DiffRow } from "../base/diff.js" */
-/** @import { Heat } from "./machine.js" */
-/** @import { Link } from "../types.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { DiffRow } from "../base/diff.js" */
+/** @import { Child } from "../base/elements.d.ts" */
+/** @import { AccessCosts, CodeLink, CodeRow, LanguageRow } from "../record.d.ts" */
+/** @import { Link } from "../types.d.ts" */
+/** @import { Heat } from "./line_costs.js" */
 
 const LEAST_HELPERS = 6; // lines that are worth a fold
 
@@ -300,3 +300,54 @@ export function diffSigns(a, b) {
   }
   return [gone, fresh];
 }
+
+// Tokens of a line of code: comments, keywords and numbers, by the record's patterns of the
+// language.
+
+/** @typedef {"" | "comment" | "word" | "number"} TokenKind */
+
+const NUMBER = String.raw`(?<![\w.%$@])\d[\w.]*`;
+
+/** The pattern of each language.
+ * @type {WeakMap<LanguageRow, RegExp>} */
+const PATTERNS = new WeakMap();
+
+/** @param {LanguageRow} language */
+function patternOf(language) {
+  let pattern = PATTERNS.get(language);
+  if (!pattern) {
+    pattern = new RegExp(`(${language.comment})|(${language.word})|(${NUMBER})`, "g");
+    PATTERNS.set(language, pattern);
+  }
+  return pattern;
+}
+
+/** Return the tokens of a line, which together are the line.
+ * @param {LanguageRow | undefined} language
+ * @param {string} line
+ * @returns {[TokenKind, string][]} */
+export function tokensOf(language, line) {
+  if (!language) return [["", line]];
+  /** @type {[TokenKind, string][]} */
+  const tokens = [];
+  let at = 0;
+  for (const match of line.matchAll(patternOf(language))) {
+    const [text, comment, word] = match;
+    if (!text) continue;
+    if (match.index > at) tokens.push(["", line.slice(at, match.index)]);
+    tokens.push([comment ? "comment" : word ? "word" : "number", text]);
+    at = match.index + text.length;
+  }
+  if (at < line.length) tokens.push(["", line.slice(at)]);
+  return tokens;
+}
+
+/** A line with its tokens in colours; `plain` shows what lies between them.
+ * @param {LanguageRow | undefined} language
+ * @param {string} line
+ * @param {(text: string) => Child[]} [plain]
+ * @returns {Child[]} */
+export const coloured = (language, line, plain = (text) => [text]) =>
+  tokensOf(language, line).flatMap(([kind, text]) =>
+    kind ? [h("span", { class: `wb-${kind}` }, text)] : plain(text)
+  );

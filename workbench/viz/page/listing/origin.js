@@ -1,14 +1,13 @@
 // The rules that led to a line of code.
 
 import { h, words } from "../base/elements.js";
-import { nodeHistory } from "../record/history.js";
-import { passesOf } from "../record/passes.js";
+import { nodeHistory, passesOf } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
-import { partsOf } from "./machine.js";
+import { partsOf } from "./line_costs.js";
 import { languageOf } from "./programs.js";
 
-/** @import { CodeRow } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { CodeRow } from "../record.d.ts" */
 /** @import { Timeline } from "../record/states.js" */
 
 export const NO_LINE =

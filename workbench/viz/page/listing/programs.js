@@ -1,11 +1,12 @@
 // The programs of a variant in the languages of the record, and requests for missing ones.
 
-import { canAsk, failAt } from "../app/actions.js";
+import { canAsk, failAt, NEEDS_PYTHON } from "../app/actions.js";
 import { OFFLINE } from "../app/channel.js";
 import { rowAt } from "../app/store.js";
+import { h } from "../base/elements.js";
 
-/** @import { CodeRow, ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
+/** @import { CodeRow, ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
 
 /** What the record says of a language.
  * @param {App} app
@@ -153,4 +154,36 @@ export function missing(app, variant) {
   if (!variant) return app.record.nothing;
   if (variant.error) return "There is no program: see the error with the loops.";
   return app.record.left_out ? "Left out of the saved copy." : "No program yet.";
+}
+
+// The languages of other devices for a kernel, shown one at a time to leave room for those of its
+// own device.
+
+/** A selector of languages; nothing where there is none. Without Python, those that the record does
+ * not have stand in it and say so.
+ * @param {App} app
+ * @param {LanguageRow[]} rows
+ * @param {(row: LanguageRow) => unknown} isThere
+ * @param {string} chosen
+ * @param {string} label
+ * @param {(language: string) => void} choose */
+export function otherLanguages(app, rows, isThere, chosen, label, choose) {
+  const shown = canAsk(app) ? rows.filter(isThere) : rows;
+  if (!shown.length) return null;
+  const isOne = rows.some(({ name }) => name === chosen);
+  return h(
+    "select",
+    {
+      "aria-label": label,
+      "data-key": label,
+      title: "the same kernel as other devices would get it",
+      onchange: ({ target }) => target.value && choose(target.value),
+    },
+    h("option", { value: "", selected: !isOne, disabled: isOne }, "other…"),
+    ...shown.map((row) => {
+      const { name, title } = row;
+      if (isThere(row)) return h("option", { value: name, title, selected: name === chosen }, name);
+      return h("option", { value: name, title, disabled: true }, `${name} (${NEEDS_PYTHON})`);
+    }),
+  );
 }

@@ -1,7 +1,9 @@
-// The passes of the selected variant.
+// The passes of the selected variant, and the history of a node through them.
 
-/** @import { RecordedPass } from "../record.d.ts" */
+import { readingOf } from "./states.js";
+
 /** @import { App } from "../app/store.js" */
+/** @import { NodeColumns, PageRecord, RecordedPass } from "../record.d.ts" */
 
 /** The passes of scheduling that concern the kernel, then those of the variant that is shown.
  * @param {App} app */
@@ -31,4 +33,73 @@ export function passBeside(app, step, from) {
 export function stepPass(app, step, from = app.view.pass) {
   const place = passBeside(app, step, from) ?? from;
   if (place !== null) app.select({ pass: place, step: 0, mode: "rewrites" });
+}
+
+// The history of a node: the rewrites that made it, back to the tensor graph.
+
+const MOST_ROWS = 40; // of the history of a node
+
+/** A rewrite that led to a node: what it made of what. Step 0 is a pass that is one function.
+ * @typedef {{pass: number, step: number, node: number, from: number}} Origin */
+
+/** Return what led to some nodes, and to the indexes they read or write at, the latest first:
+ * each rewrite once; and `tensors`, the nodes of the tensor graph that they stand for.
+ * @param {PageRecord} record
+ * @param {number[]} passes
+ * @param {number[]} start */
+export function nodeHistory(record, passes, start) {
+  const rank = new Map(passes.map((place, i) => [place, i]));
+  /** By pass and step.
+   * @type {Map<string, Origin>} */
+  const origins = new Map();
+  const before = ancestors(
+    record,
+    passes,
+    start.flatMap((n) => withIndex(record.nodes, n)),
+    (pass, step, n, from) => {
+      const key = `${pass} ${step}`;
+      const known = origins.get(key);
+      if (step >= 0 && !known) origins.set(key, { pass, step, node: n, from });
+      else if (known?.from === n) known.from = from; // the same pass went on from there
+    },
+  );
+  const rows = [...origins.values()].sort((a, b) =>
+    (rank.get(b.pass) ?? 0) - (rank.get(a.pass) ?? 0) || b.step - a.step
+  );
+  const drawn = new Map(record.plan.nodes.map(({ n, role }) => [n, role]));
+  const decided = new Set(record.plan.decisions.map((decision) => decision.node));
+  const tensors = [...before].filter((n) => drawn.has(n) || decided.has(n));
+  const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor what moves it
+  return { rows: rows.slice(0, MOST_ROWS), tensors: values.length ? values : tensors };
+}
+
+/** Return nodes and all that they came from in some passes, the nearest first, as a Set. What an
+ * index is made of is part of it: a sum that lowering sorts anew.
+ * @param {PageRecord} record
+ * @param {number[]} passes
+ * @param {number[]} start
+ * @param {(pass: number, step: number, node: number, from: number) => void} visit */
+export function ancestors({ nodes }, passes, start, visit = () => {}) {
+  const shown = new Set(passes);
+  const seen = new Set(start);
+  for (const n of seen) { // a Set goes on to what is added while it is walked
+    for (const [pass, step, from] of nodes.causes[n] || []) {
+      if (shown.has(pass)) {
+        visit(pass, step, n, from);
+        seen.add(from);
+      }
+    }
+    if (readingOf(nodes, n).is_index) {
+      for (const s of nodes.src[n]) if (readingOf(nodes, s).is_index) seen.add(s);
+    }
+  }
+  return seen;
+}
+
+/** A node, and the indexes at which it reads or writes memory.
+ * @param {NodeColumns} nodes
+ * @param {number} n */
+function withIndex(nodes, n) {
+  const place = readingOf(nodes, n).role === "access" ? nodes.src[n][0] : n;
+  return readingOf(nodes, place).role === "place" ? [n, ...nodes.src[place].slice(1)] : [n];
 }

@@ -5,9 +5,9 @@ import { button, hasAny } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { answerOf, verdictOf } from "../../record/asking.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { QuestionRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 0, make: askPane };

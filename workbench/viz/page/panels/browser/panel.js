@@ -8,10 +8,10 @@ import { countText, plural, secondsText } from "../../base/text.js";
 import { runCode, runOf } from "../../browser/run.js";
 import { draftHere, runDraft } from "../../listing/drafts.js";
 
-/** @import { VariantRow } from "../../record.d.ts" */
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
 /** @import { Run, Trouble } from "../../browser/browser.d.ts" */
+/** @import { VariantRow } from "../../record.d.ts" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "right", order: 2, make: browserPane };

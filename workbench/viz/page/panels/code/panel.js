@@ -2,13 +2,13 @@
 // its loop, its nodes and its notebook line, and they link back. The program can be edited: the
 // result is checked and timed like any variant.
 
-import { reference } from "../../app/actions.js";
-import { errorBox, failure, hasAny } from "../../app/pieces.js";
+import { copy, reference, toggleDiff } from "../../app/actions.js";
+import { button, errorBox, failure, hasAny, heading, tab } from "../../app/pieces.js";
 import { h, refill, scrollBack } from "../../base/elements.js";
-import { codeBar } from "./bar.js";
-import { lineCosts } from "../../listing/accesses.js";
+import { walkable } from "../../base/lists.js";
 import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
+import { askForCosts, lineCosts } from "../../listing/line_costs.js";
 import {
   codeView,
   diffView,
@@ -16,13 +16,23 @@ import {
   markLine,
   showFirstLit,
 } from "../../listing/lines.js";
-import { askForCosts } from "../../listing/machine.js";
-import { askForCode, codeOf, missing, shownCode } from "../../listing/programs.js";
 import { originLinks } from "../../listing/origin.js";
+import {
+  askForCode,
+  codeOf,
+  isOnlyCompiled,
+  languageOf,
+  mayCome,
+  missing,
+  otherLanguages,
+  ownLanguages,
+  runsInPage,
+  shownCode,
+} from "../../listing/programs.js";
 
-/** @import { CodeRow, VariantRow } from "../../record.d.ts" */
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** What is shown: whether helpers are unfolded, what the body was filled with, and what code was
  * asked for last, and the costs of which.
@@ -145,4 +155,84 @@ function fillBody(app, body, variant, code, state, again) {
   refill(body, note, lines);
   if (body.dataset.place !== place) scrollBack(body);
   body.dataset.place = place;
+}
+
+// The bar over the code: languages and actions.
+
+/** `edit()` begins to edit; null: it has begun.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {CodeRow | null} code
+ * @param {(() => void) | null} edit */
+function codeBar(app, variant, code, edit) {
+  const own = ownLanguages(app.record);
+  const isThere = (/** @type {LanguageRow} */ { name }) =>
+    codeOf(variant, name) || mayCome(app, variant, name);
+  const tabs = own
+    .filter(isThere)
+    .map(({ name, title }) =>
+      tab(
+        name,
+        (code?.language || app.view.language) === name,
+        () => app.select({ language: name }),
+        `code-${name}`,
+        title,
+      )
+    );
+  return [
+    heading("CODE"),
+    walkable(
+      "tablist",
+      "language",
+      { class: "wb-tabs", "aria-orientation": "horizontal" },
+      ...tabs,
+    ),
+    otherLanguages(
+      app,
+      app.record.languages.filter((row) => row.role === "program" && !own.includes(row)),
+      isThere,
+      app.view.language,
+      "other languages",
+      (language) => app.select({ language }),
+    ),
+    h("span", { class: "wb-gap" }),
+    diffButton(app, variant),
+    button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
+      name: "copy-code",
+      title: "the program as text",
+    }),
+    code &&
+    edit &&
+    languageOf(app, code.language)?.device && // something runs what is edited
+    editButton(app, code, edit),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {VariantRow | null} variant */
+function diffButton(app, variant) {
+  const other = reference(app);
+  return button(app, "diff", () => toggleDiff(app), {
+    pressed: Boolean(app.view.diff) && other !== variant, // against itself there is none
+    key: "d",
+    name: "diff",
+    title: other && other !== variant
+      ? `against ${other.name.slice(0, 40)}, the pinned variant`
+      : "this is the pinned variant: choose another one to see what differs",
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {() => void} edit */
+function editButton(app, code, edit) {
+  const isHere = runsInPage(app, code);
+  const title = isHere
+    ? "what you write runs in this browser, checked and timed"
+    : isOnlyCompiled(app.record, code.language)
+    ? "what you write becomes a variant, compiled for a machine that is not here"
+    : "what you write becomes a variant, checked and timed";
+  return button(app, "edit", edit, { python: !isHere, title });
 }

@@ -3,8 +3,8 @@
 import { hasAny } from "../../app/pieces.js";
 import { h, refill, words } from "../../base/elements.js";
 
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 3, make: elsewherePane };

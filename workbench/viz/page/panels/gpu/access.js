@@ -4,7 +4,7 @@
 import { heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
-import { costText } from "../../listing/accesses.js";
+import { costText } from "../../listing/line_costs.js";
 
 /** @import { GpuMemory } from "../../record.d.ts" */
 /** @import { Gpu } from "./panel.js" */

@@ -1,7 +1,7 @@
 // The bar over the steps of a work-group: its player, and the choice of the group.
 
-import { button } from "../../app/pieces.js";
 import { canAsk, goTo } from "../../app/actions.js";
+import { button } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { Player } from "../../base/player.js";
 

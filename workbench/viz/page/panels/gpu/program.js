@@ -1,13 +1,12 @@
 // The program of a work-item, with the current line and the cost of its accesses.
 
-import { heading } from "../../app/pieces.js";
 import { linked } from "../../app/links.js";
+import { heading, withNames } from "../../app/pieces.js";
 import { NOTHING } from "../../app/store.js";
 import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
-import { costText } from "../../listing/accesses.js";
-import { withNames } from "../../record/names.js";
+import { costText } from "../../listing/line_costs.js";
 
 /** @import { AccessCosts, GpuLine, GpuTrace } from "../../record.d.ts" */
 /** @import { Link } from "../../types.d.ts" */

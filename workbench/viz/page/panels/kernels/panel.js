@@ -9,23 +9,25 @@ import { lineLink, rowAt } from "../../app/store.js";
 import { elementsOf, h, refill, words } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
-import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
 import {
   drawnKernels,
+  kernelColour,
   kernelGroups,
   kernelWork,
   ONLY_DRAW,
+  phasesOf,
   sharedModule,
   togetherWork,
+  withoutPhases,
   workShare,
   workTime,
   workTotal,
 } from "../../record/kernels.js";
 
-/** @import { CheckRow, KernelRow } from "../../record.d.ts" */
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { KernelGroup, KernelOrder, Work } from "../../record/kernels.js" */
 /** @import { App } from "../../app/store.js" */
+/** @import { CheckRow, KernelRow } from "../../record.d.ts" */
+/** @import { KernelGroup, KernelOrder, Work } from "../../record/kernels.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @type {[KernelOrder, string][]} */
 const ORDERS = [

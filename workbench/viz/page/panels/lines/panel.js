@@ -1,4 +1,5 @@
-// The user's source lines, which link to everything made from them.
+// The user's source lines, which link to everything made from them: those in the cell, and those in
+// functions that it called.
 
 import { linked } from "../../app/links.js";
 import { hasAny, heading } from "../../app/pieces.js";
@@ -6,11 +7,10 @@ import { lineLink } from "../../app/store.js";
 import { h, refill, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
-import { calledLines } from "../../record/lines.js";
 
-/** @import { LineRow } from "../../record.d.ts" */
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { LineRow, PageRecord } from "../../record.d.ts" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 3, make: linesPane };
@@ -82,4 +82,25 @@ function sourceRow(app, i, key, kind = "") {
     words(text.trim(), "wb-code wb-clip"),
   );
   return linked(row, lineLink([i]));
+}
+
+// The user's lines of a record: those in the cell, and those in functions that it called.
+
+/** Of each line that made something the lines in functions that it called. What only such functions
+ * have is no key.
+ * @param {PageRecord} record */
+function calledLines({ nodes, kernels, expr, lines }) {
+  /** @type {Map<number, Set<number>>} */
+  const called = new Map();
+  const note = (/** @type {number} */ outer, /** @type {number[]} */ inner) => {
+    const those = called.get(outer) ?? new Set();
+    called.set(outer, those);
+    for (const line of inner) those.add(line);
+  };
+  for (const [outer, ...inner] of nodes.lines.flat()) note(outer, inner);
+  for (const { line, inner } of kernels) if (line !== null) note(line, inner);
+  if (expr.line !== null) note(expr.line, []);
+  const known = new Set([...called].flatMap(([outer, inner]) => [outer, ...inner]));
+  lines.forEach((_, i) => known.has(i) || note(i, []));
+  return called;
 }

@@ -8,9 +8,9 @@ import { h, refill, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText } from "../../base/text.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { MemoryChart, MemoryStep, MemoryValue } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 const FEWEST = 2; // kernels of a chart that says more than a number
 const HEIGHT = 30; // pixels of the highest bar

@@ -1,17 +1,18 @@
-// All decisions as a list, for readers who do not see the picture. Equal decisions are one row,
-// which a click unfolds; the film steps through each.
+// All decisions as a list, for readers who do not see the picture, and their Python. Equal
+// decisions are one row, which a click unfolds; the film steps through each.
 
+import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
 import { elementsOf, h, noteScroll, refill, words } from "../../base/elements.js";
 import { longList, rove, rowWith } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
-import { copyPlan } from "./copy.js";
+import { decisionOf } from "../../record/rule_uses.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { DecisionRow } from "../../record.d.ts" */
 /** @import { PlanState } from "./panel.js" */
-/** @import { App } from "../../app/store.js" */
 
 /** A row of the list: a decision, or several that are alike, which a click unfolds.
  * @typedef {{decision: DecisionRow, alike: number, isOpen: boolean, isInside: boolean}} Row */
@@ -87,7 +88,7 @@ const alone = (decision) => ({ decision, alike: 1, isOpen: false, isInside: fals
  * @param {DecisionRow[]} decisions
  * @param {ReadonlySet<string>} unfolded
  * @returns {Row[]} */
-export function rowsOf(decisions, unfolded) {
+function rowsOf(decisions, unfolded) {
   /** @type {Map<string, DecisionRow[]>} */
   const groups = new Map();
   for (const decision of decisions) {
@@ -218,4 +219,15 @@ function listItem(app, state, row, isSelected, changed) {
     h("span", { class: "wb-quiet wb-plan-why" }, reason),
   );
   return isGroup ? item : linked(item, nodeLink(node));
+}
+
+// Copy as Python, in Plan: the code for the plan. The code comes from the record; it begins with
+// the lines that bind the exploration.
+
+/** Copy the plan, or the decision that is picked.
+ * @param {App} app */
+export function copyPlan(app) {
+  const { expr, recipes } = app.record;
+  const code = decisionOf(app, app.view.node)?.python ?? recipes.plan;
+  copy(app, expr.python + code, "the plan as Python");
 }

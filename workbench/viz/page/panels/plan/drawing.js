@@ -1,17 +1,21 @@
-// The drawing of the plan: kernels as regions, bytes on the cut lines. In the film of scheduling it
-// shows the decisions so far.
+// The drawing of the plan: kernels as regions, bytes on the cut lines; and the film of scheduling,
+// in which it shows the decisions so far.
 
 import { nodeMeaning } from "../../app/glossary.js";
 import { reach } from "../../app/links.js";
-import { rowAt } from "../../app/store.js";
-import { bytesText } from "../../base/text.js";
-import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
-import { groundPath, isDecided } from "../../record/film.js";
-import { readingOf } from "../../record/readings.js";
+import { hasAny } from "../../app/pieces.js";
+import { NOTHING, rowAt } from "../../app/store.js";
+import { Player, tool } from "../../base/player.js";
+import { bytesText, plural } from "../../base/text.js";
+import { lineSpots, placedWords, textWidth } from "../../graph/labels.js";
+import { filmAt, filmOf, groundPath, isDecided } from "../../record/film.js";
+import { readingOf } from "../../record/states.js";
 
-/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture } from "../../record.d.ts" */
-/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, WantedWord, Wish } from "../../graph/graph.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Steps } from "../../base/player.js" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, WantedWord, Wish } from "../../graph/graph.d.ts" */
+/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture } from "../../record.d.ts" */
+/** @import { Changes, Keys } from "../../types.d.ts" */
 
 /** Return the plan as a drawing, after a number of decisions; the number of a kernel stands where it
  * stores a value.
@@ -158,3 +162,82 @@ export function planLit(app) {
  * @param {App} app
  * @returns {Set<number>} */
 export const litValues = ({ hover }) => new Set(hover?.by === "node" ? hover.nodes : []);
+
+// The film of scheduling: the bar below the plan that steps through the scheduler's decisions.
+
+export class Film {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.player = new Player(this.#steps(), {
+      name: "film",
+      label: "scheduling, decision by decision",
+      step: "decision",
+      slider: "the scheduler's decisions, from the results to the inputs: drag to one",
+      play: "play: scheduling, decision by decision",
+      term: "film",
+      stepMs: 1200,
+      list: ".wb-plan-list",
+    });
+    const title = "the whole plan: leave the film (s)";
+    this.whole = tool("whole", title, () => this.player.goTo(0), "film-whole");
+    this.el = this.player.el;
+    this.el.append(this.whole);
+  }
+
+  get film() {
+    return filmOf(this.app.record);
+  }
+
+  /** The step that is shown; 0: the whole plan. */
+  get at() {
+    return filmAt(this.app, this.film);
+  }
+
+  /** @returns {Steps} */
+  #steps() {
+    return {
+      first: 1,
+      last: () => this.film.length,
+      at: () => this.at || null,
+      isShown: () => this.app.view.mode === "plan",
+      go: (step) => this.go(step),
+      changed: () => this.app.changed("film"),
+    };
+  }
+
+  /** Show a step; 0: the whole plan.
+   * @param {number} at */
+  go(at) {
+    const row = this.film[at - 1];
+    const { decision, pass, step } = row ?? { decision: null, pass: null, step: 0 };
+    this.app.select({ ...NOTHING, ...(decision ? { node: decision.node } : {}), pass, step });
+  }
+
+  /** In the film, a value that the reader picks is the step that decides it. */
+  follow() {
+    const { node } = this.app.view;
+    const at = this.film.findIndex(({ decision }) => decision.node === node) + 1;
+    if (this.at && at && at !== this.at) this.player.goTo(at);
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    if (changes.has("node")) this.follow();
+    if (!hasAny(changes, "record", "pass", "step", "film")) return;
+    const { at, film } = this;
+    const count = film.length;
+    this.el.hidden = !count;
+    this.whole.hidden = !at;
+    const copies = this.app.record.plan.decisions.filter((d) => d.is_copy).length; // the list has them
+    const all = [plural(count, "decision"), copies && plural(copies, "copy")].filter(Boolean);
+    const { decision } = film[at - 1] ?? { decision: null };
+    const outcome = decision && `${decision.stored ? "stored" : "fused"} ${decision.value}`;
+    this.player.show(at ? `${at} of ${count}` : all.join(", "), outcome ?? "the whole plan");
+  }
+
+  /** @returns {Keys} */
+  get keys() {
+    return { ...this.player.keys, s: () => this.player.goTo(this.at ? 0 : 1) };
+  }
+}

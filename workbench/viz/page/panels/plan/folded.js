@@ -3,18 +3,22 @@
 
 import { rowAt } from "../../app/store.js";
 import { bytesText, plural } from "../../base/text.js";
+import { lineSpots, placedWords, textWidth } from "../../graph/labels.js";
 import { linePath } from "../../graph/paths.js";
-import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
-import { kernelWork, ONLY_DRAW, togetherWork, workShare, workTime } from "../../record/kernels.js";
 import {
   kernelColour,
+  kernelWork,
   mainPhase,
+  ONLY_DRAW,
   phaseLetters,
   phasesOf,
+  togetherWork,
   withoutPhases,
-} from "../../record/phases.js";
+  workShare,
+  workTime,
+} from "../../record/kernels.js";
 import {
   DRAWN_KEY,
   planFolds,
@@ -25,9 +29,9 @@ import {
 } from "../../record/units.js";
 import { planNode } from "./drawing.js";
 
-/** @import { PageRecord, PlanRepeat } from "../../record.d.ts" */
 /** @import { Drawing, GraphEdge, GraphNode, GraphRegion, Point, Size, WantedWord } from "../../graph/graph.d.ts" */
 /** @import { Layout } from "../../layout/graph.d.ts" */
+/** @import { PageRecord, PlanRepeat } from "../../record.d.ts" */
 /** @import { Unfolded, Unit, UnitLine } from "../../record/units.js" */
 
 const MOST_LETTERS = 36; // of a title

@@ -13,15 +13,15 @@ import {
   valueKey,
 } from "../../record/units.js";
 import { litValues } from "./drawing.js";
-import { phaseLegend } from "./legend.js";
 import { foldedDrawing, foldedShape } from "./folded.js";
+import { phaseLegend } from "./groups.js";
 
-/** @import { PlanPicture } from "../../record.d.ts" */
-/** @import { Drawing, Key, Size, Wish } from "../../graph/graph.d.ts" */
-/** @import { Keys } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
-/** @import { Shape } from "./folded.js" */
+/** @import { Drawing, Key, Size, Wish } from "../../graph/graph.d.ts" */
+/** @import { PlanPicture } from "../../record.d.ts" */
 /** @import { Unfolded } from "../../record/units.js" */
+/** @import { Keys } from "../../types.d.ts" */
+/** @import { Shape } from "./folded.js" */
 
 const FEW_KERNELS = 4; // of a plan that only shows its values
 const PANE = { width: 640, height: 480 }; // until it has a size

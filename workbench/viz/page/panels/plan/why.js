@@ -1,8 +1,9 @@
 // The reasons of the plan's cuts in words: of the whole, of one kernel, of one value. The words and
 // numbers are those that the scheduler recorded.
 
-import { linked } from "../../app/links.js";
+import { decisionParts, readersLine } from "../../app/decision.js";
 import { meaningOf } from "../../app/glossary.js";
+import { linked } from "../../app/links.js";
 import {
   button,
   heading,
@@ -12,20 +13,16 @@ import {
   nodeLines,
   phaseMark,
 } from "../../app/pieces.js";
-import { drawnKernels } from "../../record/kernels.js";
-import { kernelColour, phasesOf } from "../../record/phases.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
-import { decisionOf } from "../../record/rules.js";
-import { readersLine } from "../../app/decisions/choices.js";
-import { decisionParts } from "../../app/decisions/decision.js";
-import { alikeLine } from "./alike.js";
-import { activationList } from "./legend.js";
+import { drawnKernels, kernelColour, phasesOf } from "../../record/kernels.js";
+import { decisionOf } from "../../record/rule_uses.js";
+import { activationList, alikeLine } from "./groups.js";
 
-/** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 
 const MOST_CUTS = 40; // that are told of; the list of decisions has all
 const MOST_MODULES = 3; // of a kernel

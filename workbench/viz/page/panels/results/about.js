@@ -1,17 +1,16 @@
-// Facts of the selected variant: its bottleneck, its check, its counts, a note.
+// Facts of the selected variant: its name and age, its bottleneck, its check, its counts, a note.
 
-import { reference } from "../../app/actions.js";
+import { act, canAsk, deleteVariant, reference } from "../../app/actions.js";
+import { meaningOf } from "../../app/glossary.js";
+import { button } from "../../app/pieces.js";
 import { inOneRun, overlap, real } from "../../app/timing.js";
-import { h, words } from "../../base/elements.js";
-import { fold } from "../../base/fold.js";
-import { bytesText, countText } from "../../base/text.js";
+import { fold, h, words } from "../../base/elements.js";
+import { bytesText, countText, dateText } from "../../base/text.js";
 import { estimateParts } from "./estimate.js";
-import { identityRow } from "./identity.js";
-import { noteField } from "./note.js";
 import { roofline } from "./roofline.js";
 
-/** @import { CheckRow, StepRow, TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { CheckRow, StepRow, TimingRow, VariantRow } from "../../record.d.ts" */
 
 /** What is known of the variant that is shown: difference, check, what bounds it, counts, a note.
  * @param {App} app */
@@ -104,4 +103,96 @@ function countsTable(counts) {
       ),
     ]),
   );
+}
+
+// The name and the age of the selected variant, which can be renamed and deleted.
+
+/** The first and the default variant have names that mean something: they have no date either.
+ * @param {App} app
+ * @param {VariantRow} row */
+function identityRow(app, row) {
+  const { variant } = app.view;
+  if (variant === null || !row.when) return null;
+  const tell = (/** @type {string} */ text) => act(app, "results", { do: "name", variant, text });
+  const of = row.opts.join("\n") || "no opts";
+  return h(
+    "div",
+    { class: "wb-identity" },
+    canAsk(app) && draftField(app, "name", variant, row.name, tell, {
+      maxlength: 80,
+      title: `the name of this variant; empty: by its opts · key F2\n\n${of}`,
+    }),
+    h(
+      "span",
+      { class: "wb-quiet", title: new Date(row.when * 1000).toString() },
+      dateText(row.when),
+    ),
+    button(app, "Delete", () => deleteVariant(app, variant), {
+      python: true,
+      key: "Del",
+      name: "delete",
+      title: "this variant; its children stay, and it can be brought back",
+    }),
+  );
+}
+
+// The reader's note about a variant.
+
+/**
+ * @param {App} app
+ * @param {VariantRow} row */
+function noteField(app, row) {
+  const { variant } = app.view;
+  if (!canAsk(app)) {
+    return row.note ? h("p", { class: "wb-note" }, words(row.note, "", 2000)) : null;
+  }
+  if (variant === null) return null;
+  const tell = (/** @type {string} */ text) => act(app, "results", { do: "note", variant, text });
+  return draftField(app, "note", variant, row.note, tell, {
+    maxlength: 2000,
+    title: meaningOf(app.record, "note"),
+  });
+}
+
+// A text field whose content is sent to Python when the reader leaves it. New data rebuild its
+// pane; unsent text survives that as a draft.
+
+/** What is written of one thing, and what of it Python knows.
+ * @typedef {{of: number | null, text: string, recordText: string}} Draft */
+
+/** A field named `name` about the thing `of`; `tell` tells Python, and returns null where that failed.
+ * @param {App} app
+ * @param {string} name
+ * @param {number} of
+ * @param {string} text
+ * @param {(text: string) => Promise<unknown>} tell
+ * @param {Record<string, string | number>} [attributes] */
+function draftField(app, name, of, text, tell, attributes = {}) {
+  const known = app.drafts.get(name);
+  const draft = known?.of === of ? known : { of, text, recordText: text };
+  const leave = async () => {
+    if (draft.text === draft.recordText) return;
+    const before = draft.recordText;
+    draft.recordText = draft.text;
+    const reply = await tell(draft.text);
+    if (reply === null) draft.recordText = before;
+    const isSame = app.drafts.get(name) === draft && draft.text === draft.recordText;
+    if (reply && isSame) app.drafts.delete(name); // the record has it
+  };
+  const input = h("input", {
+    class: "wb-input",
+    type: "text",
+    placeholder: name,
+    "aria-label": name,
+    "data-key": name,
+    ...attributes,
+    oninput: ({ target }) => {
+      draft.text = target.value;
+      app.drafts.set(name, draft);
+    },
+    onchange: leave,
+    onblur: leave,
+  });
+  input.value = draft.text;
+  return input;
 }

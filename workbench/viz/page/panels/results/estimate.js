@@ -1,12 +1,11 @@
 // The predicted cost of a variant beside the measured one.
 
 import { real, spreadText } from "../../app/timing.js";
-import { h, words } from "../../base/elements.js";
-import { fold } from "../../base/fold.js";
+import { fold, h, words } from "../../base/elements.js";
 import { bytesText, countText, plural, secondsText, three } from "../../base/text.js";
 
-/** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../../record.d.ts" */
 
 /** "auto: predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
  * @param {App} app

@@ -7,12 +7,11 @@ import { spreadText } from "../../app/timing.js";
 import { h, refill, words } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
-import { addHint, baselineButton, baselineRows } from "./baselines.js";
-import { staleLine } from "./stale.js";
+import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
 import { deletedVariants, otherDevices, savedVariants, variantTree } from "./variants.js";
 
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 2, make: resultsPane };

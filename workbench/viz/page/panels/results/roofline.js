@@ -5,14 +5,13 @@
 // Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
 
 import { coldSpread, percent, real, spreadText } from "../../app/timing.js";
-import { h } from "../../base/elements.js";
-import { fold } from "../../base/fold.js";
+import { fold, h } from "../../base/elements.js";
 import { plural, three } from "../../base/text.js";
 import { figureTable, speedTable } from "./estimate.js";
-import { rateText, roofPicture } from "./roof_picture.js";
+import { rateText, roofPicture } from "./roofline_picture.js";
 
-/** @import { Ceiling, Dot } from "./roof_picture.js" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Ceiling, Dot } from "./roofline_picture.js" */
 
 /** The picture with its words, or null where speeds or timings are not known.
  * @param {App} app */

@@ -1,12 +1,14 @@
-// The time of a variant or a baseline: value, spread, ratio to the pinned variant.
+// Times of variants and baselines: value, spread, ratio to the pinned variant, and whether they are
+// stale.
 
-import { reference } from "../../app/actions.js";
+import { act, canAsk, pinned, reference } from "../../app/actions.js";
+import { button } from "../../app/pieces.js";
 import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
-import { h } from "../../base/elements.js";
+import { h, words } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
 
-/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 
 const APART =
   "timed separately from the pinned variant: the machine may have been slower or faster; Time takes both in turns";
@@ -92,5 +94,89 @@ function ratioCell(app, timing, other) {
     "b",
     { class: "wb-figure", title },
     same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
+  );
+}
+
+// Baselines: the user's own functions among the results, timed in turns with the pinned variant.
+
+/** @param {App} app */
+export function baselineRows(app) {
+  const rows = app.record.baselines.map((b) =>
+    h(
+      "div",
+      {
+        class: "wb-row wb-variant wb-baseline",
+        title: b.error ? String(b.error) : "a function of your own",
+      },
+      h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
+      b.error
+        ? words(String(b.error), "wb-bad wb-said wb-clip")
+        : timeCells(app, b.timing, b.timing?.emulator),
+    )
+  );
+  return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
+}
+
+/** How a variant that a cell made comes to stand here.
+ * @param {App} app */
+export function addHint(app) {
+  const hint = `to show a kernel of a cell: ${app.record.recipes.add}`;
+  return canAsk(app) ? h("div", { class: "wb-quiet wb-small wb-hint" }, hint) : null;
+}
+
+/** What others are is the user's to say; once they are given they can be timed again.
+ * @param {App} app */
+export function baselineButton(app) {
+  if (app.record.baselines.length) {
+    return [
+      button(app, "Time baselines", () => act(app, "results", { do: "baseline" }), {
+        python: true,
+        name: "baselines",
+        title: "in turns with the pinned variant",
+      }),
+    ];
+  }
+  const hint = `to compare with numpy: ${app.record.recipes.baseline}`;
+  return canAsk(app) ? [h("span", { class: "wb-quiet wb-small wb-hint" }, hint)] : [];
+}
+
+// Stale times: those of another run than the reference of the ratios. They are marked, and timed
+// again on request.
+
+const MOST_AT_ONCE = 16; // variants of one request
+
+/** The places of the variants whose times are of another run, or of an earlier session.
+ * @param {App} app */
+function staleVariants(app) {
+  const { variants } = app.record;
+  const reference = variants[pinned(app) ?? -1]?.timing;
+  return app.variantsOf(app.view.kernel).filter((i) => {
+    const { timing, elsewhere } = variants[i];
+    return [timing, ...elsewhere].filter(real).some((row) =>
+      row.earlier || (real(reference) && !inOneRun(row, reference))
+    );
+  });
+}
+
+/** What ~ means, where it stands, and how it goes away.
+ * @param {App} app */
+export function staleLine(app) {
+  const places = staleVariants(app);
+  if (!places.length) return null;
+  const all = [...new Set([pinned(app) ?? places[0], ...places])].slice(0, MOST_AT_ONCE);
+  const again = () => act(app, "results", { do: "measure", variants: all, cold: app.view.cold });
+  return h(
+    "div",
+    { class: "wb-stale-line" },
+    h(
+      "span",
+      { class: "wb-quiet wb-small", "data-term": "~" },
+      "~ timed in another run, or earlier",
+    ),
+    button(app, app.pending("measure") ? "Timing…" : "Time these again", again, {
+      python: true,
+      name: "time-stale",
+      title: "in turns with the pinned variant: then they can be compared",
+    }),
   );
 }

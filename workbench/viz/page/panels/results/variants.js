@@ -3,19 +3,18 @@
 import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
-import { real } from "../../app/timing.js";
 import { notDeleted, rowAt } from "../../app/store.js";
-import { elementsOf, h, words } from "../../base/elements.js";
-import { fold } from "../../base/fold.js";
+import { real } from "../../app/timing.js";
+import { elementsOf, fold, h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { machineOfEdited } from "../../listing/programs.js";
 import { dateText, plural } from "../../base/text.js";
-import { isOfOtherDevice } from "../../record/default_opts.js";
+import { machineOfEdited } from "../../listing/programs.js";
+import { isOfOtherDevice } from "../../record/variants.js";
 import { predictedCells, timeCells } from "./times.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import { VariantRow } from "../../record.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 const OTHERS = "variants of other devices";
 const THEN = " + "; // before the opts that a variant adds to its parent, in its name

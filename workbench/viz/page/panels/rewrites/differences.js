@@ -1,13 +1,13 @@
 // Texts before and after, side by side, with the differences emphasised; in one column where the
 // pane is narrow.
 
+import { markedWords, pairLines } from "../../base/diff.js";
 import { h } from "../../base/elements.js";
-import { markedWords, pairLines } from "../../base/pairs.js";
 import { plural } from "../../base/text.js";
-import { wordChange } from "../../record/words.js";
+import { wordChange } from "../../record/node_text.js";
 
+/** @import { PairRow } from "../../base/diff.js" */
 /** @import { NodeColumns } from "../../record.d.ts" */
-/** @import { PairRow } from "../../base/pairs.js" */
 /** @import { Step } from "../../record/states.js" */
 
 const MOST = 60; // lines of a change; the whole texts have all

@@ -6,19 +6,18 @@ import { h, keepingFocus } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
 import { GraphView } from "../../graph/view.js";
 import { layoutGraph } from "../../layout/layout.js";
-import { ancestors } from "../../record/history.js";
-import { passesOf } from "../../record/passes.js";
-import { wordLines } from "../../record/words.js";
+import { wordLines } from "../../record/node_text.js";
+import { ancestors, passesOf } from "../../record/passes.js";
 import { textPair } from "./differences.js";
+import { REACHES } from "./position.js";
 import { changeScene, openingScene, wholeScene } from "./scene.js";
-import { REACHES } from "./state.js";
 
-/** @import { PageRecord } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 /** @import { Drawing, GraphNode, Key } from "../../graph/graph.d.ts" */
+/** @import { PageRecord } from "../../record.d.ts" */
 /** @import { Timeline } from "../../record/states.js" */
+/** @import { RewritesState } from "./position.js" */
 /** @import { Scene, Side } from "./scene.js" */
-/** @import { RewritesState } from "./state.js" */
 
 export class RewriteGraph {
   /** What was drawn last: a step of the same is drawn so that little moves.

@@ -1,19 +1,20 @@
-// The lists beside a rewrite: the passes as a tree, and the rewrites of the selected pass.
+// The lists beside a rewrite: the passes as a tree, and the rewrites of the selected pass; and the
+// current view as Python.
 
+import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";
-import { nodeLink } from "../../app/store.js";
+import { nodeLink, rowAt } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { longList, rowWith, walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
+import { inline } from "../../record/node_text.js";
 import { passesOf } from "../../record/passes.js";
-import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
-import { inline } from "../../record/words.js";
-import { copyStep } from "./copy.js";
+import { decisionOf, ruleCounts, ruleName } from "../../record/rule_uses.js";
 
-/** @import { RecordedPass } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
-/** @import { RewritesState } from "./state.js" */
+/** @import { PageRecord, RecordedPass } from "../../record.d.ts" */
+/** @import { RewritesState } from "./position.js" */
 
 const MOST_SIDE = 48; // characters of what is rewritten, and of what it becomes
 const DEPTH = 4; // what is further below a node is an ellipsis
@@ -201,4 +202,30 @@ function scrollWithin(list, item) {
   else if (top + item.offsetHeight > list.scrollTop + list.clientHeight) {
     list.scrollTop = top + item.offsetHeight - list.clientHeight;
   }
+}
+
+// Copy as Python, in Rewrites: the code for the current view. The code comes from the record: the
+// lines that bind the exploration, the variant, and the pass.
+
+/** Copy a pass, or one of its steps.
+ * @param {App} app
+ * @param {number | null} place
+ * @param {number} step */
+export const copyStep = (app, place, step) =>
+  place !== null &&
+  copy(
+    app,
+    stepPython(app.record, place, step),
+    step ? "this step as Python" : "this pass as Python",
+  );
+
+/** Code that returns a pass, or at one of its steps; a pass that is one function has no matches.
+ * @param {Pick<PageRecord, "expr" | "passes" | "variants">} record
+ * @param {number} place
+ * @param {number} step */
+export function stepPython({ expr, passes, variants }, place, step) {
+  const { python, rewrites, variant } = passes[place];
+  const isMatch = step > 0 && step <= rewrites.length;
+  const code = isMatch ? python.match.join(String(step - 1)) : python.outcome;
+  return expr.python + (rowAt(variants, variant)?.recipe ?? "") + code;
 }

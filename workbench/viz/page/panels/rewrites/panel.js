@@ -2,21 +2,21 @@
 // graph around the change with a ghost of the replaced nodes.
 
 import { failAt } from "../../app/actions.js";
-import { divider } from "../../app/room/dividers.js";
+import { divider } from "../../app/dividers.js";
 import { failure, hasAny, heading } from "../../app/pieces.js";
+import { shownRule, stepUse } from "../../app/rule.js";
 import { h, refill } from "../../base/elements.js";
-import { focusItem } from "../../base/lists.js";
-import { bisectAnswer } from "./bisect.js";
+import { focusItem, isAcross } from "../../base/lists.js";
+import { stepPass } from "../../record/passes.js";
 import { RewriteGraph } from "./graph.js";
-import { rewritesKeys } from "./keys.js";
-import { markStep, passTree, rewriteList } from "./lists.js";
-import { nodePanel } from "./node/node.js";
-import { RewritesState } from "./state.js";
-import { stepBar } from "./step_bar.js";
+import { copyStep, markStep, passTree, rewriteList } from "./lists.js";
+import { nodePanel } from "./node.js";
+import { RewritesState } from "./position.js";
+import { bisectAnswer, stepBar } from "./step_bar.js";
 import { stepText } from "./step_text.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = {
@@ -151,3 +151,50 @@ class Rewrites {
     );
   }
 }
+
+// The keys of Rewrites.
+
+/** What keys act on.
+ * @typedef {{
+ *   app: App, state: RewritesState, graph: RewriteGraph, el: HTMLElement, list: HTMLElement,
+ *   filter: HTMLInputElement
+ * }} KeyTargets */
+
+/** Keys of this mode. In lists other than that of the rewrites, arrows walk the list, and in those
+ * of other panes j and k too.
+ * @param {KeyTargets} targets
+ * @returns {Keys} */
+export function rewritesKeys({ app, state, el, list, graph, filter }) {
+  /** @type {(pane: HTMLElement, act: () => void) => Keys[string]} */
+  const unlessOutside = (pane, act) => ({ target }) =>
+    isInListOutside(target, pane) ? false : act();
+  const letter = (/** @type {number} */ by) => unlessOutside(el, () => state.stepBy(by));
+  const arrow = (/** @type {() => void} */ act) => unlessOutside(list, act);
+  const [next, back] = [arrow(() => state.stepBy(1)), arrow(() => state.stepBy(-1))];
+  return {
+    j: letter(1),
+    k: letter(-1),
+    ArrowDown: next,
+    ArrowRight: next,
+    ArrowUp: back,
+    ArrowLeft: back,
+    Home: arrow(() => state.go(0)),
+    End: arrow(() => state.go(state.count(state.place()))),
+    h: () => stepPass(app, -1, state.place()),
+    l: () => stepPass(app, 1, state.place()),
+    f: () => graph.fit(),
+    g: () => state.draw(null),
+    b: () => state.showAs(null),
+    "/": () => (graph.view.el.hidden ? filter : graph.view.field).focus(),
+    n: () => stepUse(app, shownRule(app), 1),
+    N: () => stepUse(app, shownRule(app), -1),
+    y: () => copyStep(app, state.place(), state.step(state.place())),
+  };
+}
+
+/** Whether a key was pressed in a list that stands outside of a pane.
+ * @param {EventTarget | null} target
+ * @param {HTMLElement} pane */
+const isInListOutside = (target, pane) =>
+  target instanceof Element && target.closest("[data-walk]") && !isAcross(target) &&
+  !pane.contains(target);

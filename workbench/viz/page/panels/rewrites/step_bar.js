@@ -1,12 +1,13 @@
-// The bar that steps through rewrites, and selects the view of the graph.
+// The bar that steps through rewrites, selects the view of the graph, and finds the first rewrite
+// that changes the answer.
 
+import { act } from "../../app/actions.js";
 import { button, chooser } from "../../app/pieces.js";
 import { h, words } from "../../base/elements.js";
-import { bisectRewrites } from "./bisect.js";
-import { FORMS } from "./state.js";
+import { FORMS } from "./position.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { RewritesState } from "./state.js" */
+/** @import { RewritesState } from "./position.js" */
 
 /** The line with which one steps: first, back, where, on, last; and what the graph shows.
  * @param {App} app
@@ -94,5 +95,45 @@ function viewButtons(app, state) {
           "hide what stands in loops; a double click on a node hides or shows the nodes that only it uses",
         name: "close",
       }),
+  );
+}
+
+// The first rewrite that changes the answer of a variant.
+
+/** Find it.
+ * @param {App} app */
+async function bisectRewrites(app) {
+  const { variant } = app.view;
+  if (variant === null) return;
+  const reply = await act(app, "rewrites", { do: "bisect", variant });
+  const result = reply?.result;
+  if (!result) return;
+  const { text, pass, step } = result;
+  app.bisected = { variant, text, of: app.record };
+  app.changed("bisected");
+  if (Number.isInteger(pass) && app.view.variant === variant) app.select({ pass, step });
+}
+
+/** What bisecting found, until something else is asked, or another variant or plan is shown.
+ * @param {App} app */
+export function bisectAnswer(app) {
+  if (app.pending("bisect")) {
+    return h(
+      "div",
+      { class: "wb-banner", role: "status", "data-term": "bisect" },
+      "bisect: computing states …",
+    );
+  }
+  const { variant, text, of } = app.bisected ?? {};
+  const row = app.variant();
+  if (of !== app.record || variant !== app.view.variant || !text || !row) return null;
+  const name = words(row.name, "", 40);
+  const forget = () => ((app.bisected = null), app.changed("bisected"));
+  return h(
+    "div",
+    { class: "wb-banner", role: "status", "data-term": "bisect" },
+    h("b", {}, "bisect of ", name),
+    words(text, "", 1000),
+    button(app, "dismiss", forget, { name: "bisect-done" }),
   );
 }

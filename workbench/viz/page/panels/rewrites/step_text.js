@@ -1,18 +1,17 @@
 // A step in words: its rule, the change, the whole text; or the totals of a pass.
 
+import { decisionParts } from "../../app/decision.js";
 import { errorBox } from "../../app/pieces.js";
+import { ruleHead, rulesOffBanner } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
-import { decisionParts } from "../../app/decisions/decision.js";
-import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
-import { rulesOffBanner } from "../../app/rules/banner.js";
-import { ruleHead } from "../../app/rules/head.js";
+import { inline, wordLines } from "../../record/node_text.js";
+import { decisionOf, ruleCounts, ruleName } from "../../record/rule_uses.js";
 import { changeText, textDifference } from "./differences.js";
-import { inline, wordLines } from "../../record/words.js";
 
-/** @import { Child } from "../../base/elements.d.ts" */
 /** @import { App } from "../../app/store.js" */
-/** @import { RewritesState } from "./state.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
+/** @import { RewritesState } from "./position.js" */
 
 /** The words of a step: its rule, its change, the whole text; of a pass: what it did in all.
  * @param {App} app

@@ -1,17 +1,19 @@
 // Rules: every rule of the package and of cells, searchable, with its text, its passes, and its
 // matches in this exploration. The reader can step to its uses, and switch it off.
 
-import { hasAny, heading } from "../../app/pieces.js";
-import { isRuleOff } from "../../app/rules/switch.js";
-import { stepUse } from "../../app/rules/uses.js";
+import { failure, hasAny, heading } from "../../app/pieces.js";
+import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
+import { rowAt } from "../../app/store.js";
 import { h, refill, words } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
-import { hasWords } from "../../base/text.js";
-import { countUses, usesByRule } from "../../record/uses.js";
-import { ruleCard } from "./card.js";
+import { hasWords, plural } from "../../base/text.js";
+import { passesOf } from "../../record/passes.js";
+import { countUses, usesByRule } from "../../record/rule_uses.js";
 
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
+/** @import { Use } from "../../record/rule_uses.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { ListedRule } from "./section.d.ts" */
 
 /** @satisfies {PanelRow} */
@@ -158,5 +160,98 @@ function ruleItem(app, { name, doc, text, passes }, count) {
     h("span", { class: "wb-figure" }, app.record.passes.length > 0 && count.toLocaleString("en")),
     h("b", {}, words(name), isOff && h("i", { class: "wb-bad" }, " off")),
     h("span", { class: "wb-quiet wb-clip" }, doc || text),
+  );
+}
+
+// The card of a rule: its text, its source line, examples, its uses.
+
+const MOST_PASSES = 40;
+
+/** All that is known of a rule.
+ * @param {App} app
+ * @param {ListedRule | null} row
+ * @returns {Child[]} */
+function ruleCard(app, row) {
+  const failed = failure(app, "rewrites");
+  if (!row) {
+    return [failed, h("p", { class: "wb-quiet" }, "Select a rule: click, or j k and Enter.")];
+  }
+  return [
+    rulesOffBanner(app),
+    failed,
+    ruleHead(app, row),
+    row.doc && h("p", { class: "wb-rules-doc" }, words(row.doc, "", 1500)),
+    h("pre", { "data-term": "rule" }, words(row.text, "", 1000)),
+    h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
+    ...usesTable(app, row.name),
+    ...exampleRows(row),
+  ];
+}
+
+/** What the rule does to graphs that its tests check.
+ * @param {ListedRule} row
+ * @returns {Child[]} */
+function exampleRows({ examples }) {
+  if (!examples.length) return [];
+  const rows = examples.map(({ before, after }) =>
+    h(
+      "pre",
+      { "data-term": "examples" },
+      words(before, "wb-rules-before", 500),
+      words(after, "wb-rules-after", 500),
+    )
+  );
+  return [h("h4", { "data-term": "examples" }, "EXAMPLES"), ...rows];
+}
+
+/** Where a rule fired, what leads to what is shown first; pressing a row shows the first use there.
+ * @param {App} app
+ * @param {string} name
+ * @returns {Child[]} */
+function usesTable(app, name) {
+  const here = new Set(passesOf(app));
+  const uses = usesByRule(app.record).get(name) ?? [];
+  const none = app.record.passes.length
+    ? "It fired nowhere in this exploration."
+    : app.record.nothing;
+  if (!uses.length) return [h("p", { class: "wb-quiet" }, none)];
+  const isHere = (/** @type {Use} */ { pass }) => here.has(pass);
+  const sorted = [...uses.filter(isHere), ...uses.filter((use) => !isHere(use))];
+  const more = sorted.length - MOST_PASSES;
+  return [
+    h("h4", { "data-term": "fired" }, "FIRED"),
+    h(
+      "div",
+      { class: "wb-rules-uses" },
+      ...sorted.slice(0, MOST_PASSES).map((use) => useRow(app, use, isHere(use))),
+    ),
+    more > 0 && h("p", { class: "wb-quiet" }, `and in ${plural(more, "pass")} more`),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {Use} use
+ * @param {boolean} isHere */
+function useRow(app, use, isHere) {
+  const { record } = app;
+  const pass = record.passes[use.pass];
+  const variant = rowAt(record.variants, use.variant);
+  const kernel = variant?.kernel ?? pass.kernel;
+  const whose = [
+    kernel !== null && record.kernels.length > 1 && `kernel ${kernel + 1}`,
+    variant?.name ?? "scheduling",
+  ].filter(Boolean);
+  return h(
+    "button",
+    {
+      class: `wb-button${isHere ? "" : " wb-idle"}`,
+      type: "button",
+      "data-key": `use-${use.pass}-${use.variant}`,
+      title: `the first of them in Rewrites${isHere ? "" : "; it shows that kernel or variant"}`,
+      onclick: () => goToUse(app, use),
+    },
+    `${pass.name} × ${use.steps.length.toLocaleString("en")}`,
+    h("span", { class: "wb-quiet" }, ` ${whose.join(", ")}`),
   );
 }

@@ -4,8 +4,8 @@ import { say } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 0, make: silentPane };

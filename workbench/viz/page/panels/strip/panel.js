@@ -8,9 +8,9 @@ import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "bottom", order: 1, make: strip };

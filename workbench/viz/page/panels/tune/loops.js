@@ -1,17 +1,16 @@
 // The loop nest: a line per loop with its kind, trip count, and per buffer the stride and the
-// touched bytes, beside the caches; and the statements in their loops.
+// touched bytes, beside the caches; the statements in their loops; and the axis bar.
 
 import { linked } from "../../app/links.js";
-import { withNames } from "../../record/names.js";
-import { NOTHING } from "../../app/store.js";
+import { withNames } from "../../app/pieces.js";
+import { axisLink, NOTHING } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { rove } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
-import { chip, pickAxis } from "./axes.js";
 
-/** @import { BufferRow, NestRow, UseRow, VariantRow } from "../../record.d.ts" */
-/** @import { Link } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { AxisRow, BufferRow, NestRow, UseRow, VariantRow } from "../../record.d.ts" */
+/** @import { Link } from "../../types.d.ts" */
 
 /**
  * @param {App} app
@@ -167,3 +166,122 @@ function useCell(app, row, use) {
     ),
   );
 }
+
+// Kinds of axes, and the axis bar: one bar for every axis of the plain kernel, split into the cells
+// of its splits.
+
+/** The letter of a kind on its colour; colours and patterns stand in the style of the kinds.
+ * @param {App} app
+ * @param {string} kind
+ * @param {string} [more] */
+function chip(app, kind, more = "") {
+  const { letter, name, caption } = app.record.kinds[kind];
+  const title = `${[name, more].filter(Boolean).join(", ")}: ${caption}`;
+  return h("span", { class: `wb-chip wb-k wb-k-${kind}`, title }, letter);
+}
+
+/** A bar for each axis of the plain kernel.
+ * @param {App} app
+ * @param {VariantRow} variant */
+export function axisBars(app, variant) {
+  const el = h("div", { class: "wb-axes", "data-term": "axis bars" });
+  for (const places of variant.bars) {
+    const cells = places.map((place) => variant.axes[place]);
+    const bar = h("div", { class: "wb-bar" }, ...cells.map((axis) => axisCell(app, axis)));
+    bar.style.flexGrow = String(cells.length); // room for each cell
+    el.append(bar);
+  }
+  return el;
+}
+
+/**
+ * @param {App} app
+ * @param {AxisRow} axis */
+function axisCell(app, { name, kind, size }) {
+  return linked(
+    h(
+      "span",
+      {
+        class: `wb-cell wb-k-${kind}`,
+        title: `${name}: ${plural(size, "step")}, ${app.record.kinds[kind].name}`,
+        onclick: () => pickAxis(app, name),
+      },
+      chip(app, kind),
+      words(name, "wb-code"),
+      h("span", { class: "wb-figure" }, `${size}`),
+    ),
+    axisLink(app, name),
+  );
+}
+
+/** Pin an axis, or let it go.
+ * @param {App} app
+ * @param {string} axis */
+const pickAxis = (app, axis) => app.select({ axis: app.view.axis === axis ? null : axis });
+
+// The height of the loop nest: that of the kernel's longest variant, so that no pane moves when
+// another variant is selected.
+
+const ROW = 21; // pixels of a loop or a statement, as tune.css has it
+const BARS = 31; // pixels of a line of axis bars
+
+export class NestHeight {
+  /** What it was worked out for: the kernel, and the width of the pane.
+   * @type {string} */
+  #about = "";
+  /** In pixels, of all that was shown of it. */
+  #height = 0;
+
+  /**
+   * @param {App} app
+   * @param {HTMLElement} pane */
+  constructor(app, pane) {
+    this.app = app;
+    this.pane = pane;
+  }
+
+  /** Work it out before the next frame, when the loops have their places: nobody sees them without
+   * it. */
+  update() {
+    requestAnimationFrame(() => this.#reserve());
+  }
+
+  #reserve() {
+    const { app, pane } = this;
+    const last = pane.lastElementChild;
+    if (!last || !pane.clientWidth) return; // another mode is shown
+    const about = `${app.view.kernel} ${pane.clientWidth}`;
+    if (about !== this.#about) this.#height = 0;
+    this.#about = about;
+    const top = pane.getBoundingClientRect().top - pane.scrollTop;
+    const [below, margin] = [
+      getComputedStyle(pane).paddingBottom,
+      getComputedStyle(last).marginBottom,
+    ]
+      .map(parseFloat);
+    const shown = last.getBoundingClientRect().bottom - top + margin + below;
+    this.#height = Math.max(this.#height, Math.ceil(shown) + this.#missing());
+    app.root?.style.setProperty("--wb-nest-height", `${this.#height}px`);
+  }
+
+  /** How much higher the longest of the variants is than that which is shown, as far as its rows
+   * tell. */
+  #missing() {
+    const { app } = this;
+    const places = app.variantsOf(app.view.kernel);
+    if (!places.length) return 0; // nothing to compute, or it is asked about
+    const most = (/** @type {typeof rowsOf} */ count) =>
+      Math.max(...places.map((place) => count(app, place))) - count(app, app.view.variant);
+    return most(rowsOf) * ROW + (most(axesOf) > 0 ? BARS : 0);
+  }
+}
+
+/** How many loops and statements a variant has.
+ * @param {App} app
+ * @param {number | null} place */
+const rowsOf = (app, place) =>
+  place === null ? 0 : app.record.variants[place].loops?.rows.length ?? 0;
+
+/** How many axes a variant has: their bars stand in lines.
+ * @type {typeof rowsOf} */
+const axesOf = (app, place) => place === null ? 0 : app.record.variants[place].axes.length;

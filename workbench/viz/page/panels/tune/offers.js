@@ -10,10 +10,10 @@ import { elementsOf, h, keepingFocus, refill, setChildren, words } from "../../b
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { hasWords, secondsText, three } from "../../base/text.js";
 
+/** @import { App } from "../../app/store.js" */
 /** @import { OfferRow, RefusedRow, VariantRow } from "../../record.d.ts" */
 /** @import { Link } from "../../types.d.ts" */
 /** @import { OffersState } from "./panel.js" */
-/** @import { App } from "../../app/store.js" */
 
 const SHOWN_AT_FIRST = 24;
 const LEAST_GAIN = 1.01; // times faster: what is less gains nothing

@@ -5,8 +5,8 @@ import { canAsk, goTo, NEEDS_PYTHON, say } from "../../app/actions.js";
 import { OFFLINE } from "../../app/channel.js";
 import { debounced } from "../../base/elements.js";
 
-/** @import { ErrorWords, OptVerdict, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { ErrorWords, OptVerdict, VariantRow } from "../../record.d.ts" */
 
 const ASK_AFTER_MS = 250; // of typing
 

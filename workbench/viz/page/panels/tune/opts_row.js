@@ -1,4 +1,4 @@
-// OPTS: the list of opts of the selected variant, as chips or as text, to change and apply.
+// OPTS: the list of opts of the selected variant, as chips or as text, to change, drag and apply.
 
 import { canAsk, copyPython, NEEDS_PYTHON, say } from "../../app/actions.js";
 import { optMeaning } from "../../app/glossary.js";
@@ -8,13 +8,12 @@ import { axisLink } from "../../app/store.js";
 import { elementsOf, h, refill, words } from "../../base/elements.js";
 import { focusItem, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
-import { letDrag } from "./opts_drag.js";
 import { OptsDrafts } from "./opts_drafts.js";
 
+/** @import { App } from "../../app/store.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
 /** @import { ErrorWords, VariantRow } from "../../record.d.ts" */
 /** @import { Keys } from "../../types.d.ts" */
-/** @import { Child } from "../../base/elements.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 /** What a part of the row needs: the variant that is shown, and what of its list is being changed.
  * @typedef {{app: App, drafts: OptsDrafts, variant: VariantRow}} Shown */
@@ -263,3 +262,52 @@ function refusal({ what, because, try: hint }) {
 
 /** @type {(...parts: Child[]) => Node} */
 const verdict = (...parts) => h("p", { class: "wb-opt-verdict", role: "status" }, ...parts);
+
+// Opts dragged to another position in their list: before or after the opt under the pointer.
+
+const SIDES = ["wb-opt-before", "wb-opt-after"];
+
+/** Let a chip be dragged, and others be dropped on it. As text it is the opt as Python.
+ * @param {HTMLElement} chip
+ * @param {OptsDrafts} drafts
+ * @param {VariantRow} variant
+ * @param {number} place */
+function letDrag(chip, drafts, variant, place) {
+  const mark = (/** @type {boolean | null} */ isAfter) =>
+    SIDES.forEach((name, i) => chip.classList.toggle(name, isAfter === Boolean(i)));
+  const isOurs = () => drafts.dragged?.variant === variant;
+  chip.draggable = true;
+  chip.addEventListener("dragstart", ({ dataTransfer }) => {
+    drafts.dragged = { variant, place };
+    dataTransfer?.setData("text/plain", drafts.of(variant).opts[place].text);
+  });
+  chip.addEventListener("dragend", () => (drafts.dragged = null));
+  chip.addEventListener("dragleave", () => mark(null));
+  chip.addEventListener("dragover", (event) => {
+    if (!isOurs()) return;
+    event.preventDefault(); // it may be dropped here
+    mark(isSecondHalf(chip, event));
+  });
+  chip.addEventListener("drop", (event) => {
+    if (!isOurs() || !drafts.dragged) return;
+    event.preventDefault();
+    mark(null);
+    const from = drafts.dragged.place;
+    drafts.dragged = null;
+    drafts.moveTo(variant, from, placeOf(from, place, isSecondHalf(chip, event)));
+  });
+}
+
+/** Whether a pointer is nearer to the end of a chip than to its beginning.
+ * @param {HTMLElement} chip
+ * @param {DragEvent} event */
+function isSecondHalf(chip, { clientX }) {
+  const { left, width } = chip.getBoundingClientRect();
+  return clientX > left + width / 2;
+}
+
+/** The place that what was at `from` gets where it is dropped before or after another.
+ * @param {number} from
+ * @param {number} other
+ * @param {boolean} isAfter */
+const placeOf = (from, other, isAfter) => other + Number(isAfter) - Number(from < other);

@@ -1,23 +1,21 @@
 // Tune: the loop nest that opts act on, and the opts to try.
 
 import { act } from "../../app/actions.js";
+import { divider } from "../../app/dividers.js";
 import { button, errorBox, hasAny, heading } from "../../app/pieces.js";
-import { divider } from "../../app/room/dividers.js";
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { machineOfEdited } from "../../listing/programs.js";
-import { axisBars } from "./axes.js";
-import { loopTable } from "./loops.js";
-import { NestHeight } from "./nest_height.js";
+import { axisBars, loopTable, NestHeight } from "./loops.js";
 import { fits, offersPane } from "./offers.js";
 import { optsRow } from "./opts_row.js";
 import { triedPane } from "./search_tree.js";
 
+/** @import { App } from "../../app/store.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
 /** @import { OfferRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { Child } from "../../base/elements.d.ts" */
-/** @import { App } from "../../app/store.js" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };

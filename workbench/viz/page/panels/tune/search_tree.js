@@ -2,13 +2,12 @@
 // way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
 import { withinText } from "../../app/timing.js";
-import { h, refill, words } from "../../base/elements.js";
-import { fold } from "../../base/fold.js";
+import { fold, h, refill, words } from "../../base/elements.js";
 import { ACROSS, rove, walkable } from "../../base/lists.js";
 import { secondsText, three } from "../../base/text.js";
 
-/** @import { SearchRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { SearchRow } from "../../record.d.ts" */
 
 /** @param {App} app */
 export function triedPane(app) {

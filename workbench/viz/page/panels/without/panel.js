@@ -2,12 +2,12 @@
 
 import { checkedText } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
+import { switchRule } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, refill, words } from "../../base/elements.js";
-import { switchRule } from "../../app/rules/switch.js";
 
-/** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 1, make: withoutPane };

@@ -1,0 +1,120 @@
+// The sizes of panes in each mode, and the folded ones. The browser stores them for all pages. A
+// size is a share of the pane's container, so that it fits a page of another width.
+
+/** @import { PaneRoom } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** Panes that can be folded or made larger: the columns beside a mode, and parts of modes. */
+const PANES = ["left", "right", "aside", "nest", "details"];
+const SIDES = ["left", "right"];
+const SHARES = { least: 8, most: 85 }; // percent
+const STORED = "workbench-room";
+
+/** The room of the panes. */
+export class Room {
+  /** The modes in which the columns beside them are folded at first.
+   * @type {Set<string>} */
+  wide = new Set();
+  /** By mode and pane.
+   * @type {Record<string, PaneRoom>} */
+  #rooms = storedRooms();
+  /** What a link says, in the place of that until the reader changes it.
+   * @type {Record<string, PaneRoom>} */
+  #linked = {};
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+  }
+
+  /** Whether a pane is shown in this mode.
+   * @param {string} pane */
+  isOpen(pane) {
+    const isSide = SIDES.includes(pane);
+    return this.#room(pane).isOpen ?? !(isSide && this.wide.has(this.app.view.mode));
+  }
+
+  /** Fold a pane, or show it again.
+   * @param {string} pane */
+  toggle(pane) {
+    this.#set(pane, { isOpen: !this.isOpen(pane) });
+    this.store();
+    this.app.changed("room");
+  }
+
+  /** Let a pane have a share, in percent, of what it stands in; null: as at first.
+   * @param {string} pane
+   * @param {number | null} share */
+  resize(pane, share) {
+    const { least, most } = SHARES;
+    this.#set(pane, { share: share === null ? 0 : Math.max(least, Math.min(most, share)) });
+    if (this.app.root) this.place(this.app.root);
+  }
+
+  /** The room of this mode, by pane, as far as it is not as at first.
+   * @returns {Record<string, PaneRoom>} */
+  get here() {
+    const rows = PANES.map((pane) => /** @type {const} */ ([pane, this.#room(pane)]));
+    return Object.fromEntries(rows.filter(([, room]) => Object.keys(room).length));
+  }
+
+  /** Let the panes of this mode have a room that is not remembered.
+   * @param {Record<string, PaneRoom>} rooms */
+  set here(rooms) {
+    for (const pane of PANES) {
+      const { isOpen, share } = rooms[pane] ?? {};
+      const isKnown = typeof isOpen === "boolean";
+      this.#linked[this.#key(pane)] = {
+        ...(isKnown && { isOpen }),
+        ...(Number.isFinite(share) && { share }),
+      };
+    }
+    this.app.changed("room");
+  }
+
+  /** Remember it; where the browser keeps nothing, it lasts as long as the page. */
+  store() {
+    try {
+      localStorage.setItem(STORED, JSON.stringify(this.#rooms));
+    } catch { /* not allowed here */ }
+  }
+
+  /** Tell the style sheet: an attribute for each pane that is folded, a variable for each size.
+   * @param {HTMLElement} root */
+  place(root) {
+    for (const pane of PANES) {
+      root.toggleAttribute(`data-no-${pane}`, !this.isOpen(pane));
+      const share = Number(this.#room(pane).share);
+      const unit = SIDES.includes(pane) ? "cqi" : "%"; // a track of the page is as wide as they are
+      if (share > 0) root.style.setProperty(`--wb-${pane}`, share.toFixed(1) + unit);
+      else root.style.removeProperty(`--wb-${pane}`);
+    }
+  }
+
+  /** @param {string} pane */
+  #key(pane) {
+    return `${this.app.view.mode} ${pane}`;
+  }
+
+  /** @param {string} pane */
+  #room(pane) {
+    const key = this.#key(pane);
+    return this.#linked[key] ?? this.#rooms[key] ?? {};
+  }
+
+  /** @type {(pane: string, change: PaneRoom) => void} */
+  #set(pane, change) {
+    const key = this.#key(pane);
+    this.#rooms[key] = { ...this.#room(pane), ...change };
+    delete this.#linked[key];
+  }
+}
+
+/** @returns {Record<string, PaneRoom>} */
+function storedRooms() {
+  try {
+    return { ...JSON.parse(localStorage.getItem(STORED) ?? "{}") };
+  } catch {
+    return {};
+  }
+}

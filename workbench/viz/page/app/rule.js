@@ -1,0 +1,269 @@
+// A rule in the page: its head (name, source line, uses), its switch, the steps to its uses, and
+// the banner of a variant without it.
+
+import { countDiffering } from "../base/diff.js";
+import { h, words } from "../base/elements.js";
+import { plural, secondsText } from "../base/text.js";
+import { countUses, usesByRule } from "../record/rule_uses.js";
+import { act, canAsk, goTo } from "./actions.js";
+import { button } from "./pieces.js";
+import { NOTHING, rowAt } from "./store.js";
+import { inOneRun, spreadText } from "./timing.js";
+
+/** @import { RuleRow, TimingRow, VariantRow } from "../record.d.ts" */
+/** @import { Use } from "../record/rule_uses.js" */
+/** @import { App } from "./store.js" */
+
+/** A step of the default opts has neither a file nor uses.
+ * @param {App} app
+ * @param {Pick<RuleRow, "name" | "set" | "file" | "line"> & {is_fixed?: boolean}} row */
+export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
+  h(
+    "div",
+    { class: "wb-rule-head" },
+    h("b", { "data-term": "rule" }, words(name)),
+    set &&
+      h("span", { class: "wb-quiet", title: "the table that the rule stands in" }, ` of ${set}`),
+    file &&
+      h("span", { class: "wb-quiet", title: "the file and line of the rule" }, `${file}:${line}`),
+    file && useStepper(app, name),
+    file && !isFixed && ruleOffButton(app, name),
+  );
+
+// The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling
+// changes all kernels, so Python sends a new record.
+
+/** Whether a rule is off in what is shown.
+ * @param {App} app
+ * @param {string} name */
+export const isRuleOff = (app, name) =>
+  (app.variant()?.rules_off ?? app.record.without.rules).includes(name);
+
+/** The button of a rule; where there is no Python, the words that do the same from there.
+ * @param {App} app
+ * @param {string} name */
+function ruleOffButton(app, name) {
+  const isOff = isRuleOff(app, name);
+  const title = isOff
+    ? "with this rule again"
+    : "plan and compile without this rule: did source, time or answer change?";
+  const fromPython = app.record.recipes.without.join(name);
+  return h(
+    "span",
+    { class: "wb-rule-switch" },
+    button(app, isOff ? "switch on" : "switch off", () => switchRule(app, name, isOff), {
+      python: true,
+      name: "rule-off",
+      title,
+    }),
+    !canAsk(app) && !isOff &&
+      h("span", { class: "wb-quiet" }, "from Python: ", h("code", {}, words(fromPython, "", 400))),
+  );
+}
+
+/** Show a variant in which a rule fired, unless scheduling or what is shown already used it.
+ * @param {App} app
+ * @param {string} name */
+function showUser(app, name) {
+  const uses = usesByRule(app.record).get(name) ?? [];
+  const user = uses[0]?.variant ?? null;
+  const isUsed = uses.some(({ variant }) => variant === null || variant === app.view.variant);
+  if (user !== null && !isUsed) goTo(app, user);
+}
+
+/** Do without a rule, where it fired, or with it again; then
+ * check what that made and time it beside what was. A node of the old passes is none of the new
+ * ones.
+ * @param {App} app
+ * @param {string} rule
+ * @param {boolean} on */
+export async function switchRule(app, rule, on) {
+  if (!on) showUser(app, rule);
+  const { kernel, variant: of, pass } = app.view;
+  const was = rowAt(app.record.passes, pass)?.name;
+  const place = app.record.kernels[kernel] ? kernel : null;
+  const reply = await act(app, "rewrites", { do: "rule_off", kernel: place, of, rule, on });
+  if (!reply) return;
+  const other = reply.result?.variant ?? null;
+  if (other === null) return lookAnew(app, was);
+  if (!app.record.variants[other]) return;
+  app.select(NOTHING);
+  if (on && !app.record.variants[other].rules_off.length) return; // known already
+  await act(app, "rewrites", { do: "check", variant: other });
+  if (of === null) return;
+  await act(app, "rewrites", { do: "measure", variants: [other, of], cold: false });
+}
+
+/** Everything is another one: look at the same pass, check the answer, and time both plans.
+ * @param {App} app
+ * @param {string | undefined} passName */
+async function lookAnew(app, passName) {
+  const { passes, devices, device } = app.record;
+  const variant = app.kernel()?.root ?? null;
+  const pass = passes.findIndex(({ name }) => name === passName);
+  app.select({ ...NOTHING, variant, pass: pass < 0 ? null : pass, step: 0 });
+  if (variant === null) return;
+  await act(app, "rewrites", { do: "check", variant });
+  const isTimed = app.record.plan.compared?.seconds ||
+    devices.find(({ name }) => name === device)?.emulator;
+  if (!isTimed) await act(app, "rewrites", { do: "plans" });
+}
+
+// Navigation from one use of a rule to the next, in all passes, kernels and variants.
+
+/** Show a use of a rule in Rewrites, with the kernel and the variant that it belongs to.
+ * @param {App} app
+ * @param {Use} use
+ * @param {number} [step] */
+export function goToUse(app, { pass, variant, steps }, step = steps[0]) {
+  const kernel = rowAt(app.record.variants, variant)?.kernel ?? app.record.passes[pass].kernel;
+  const whose = { ...(kernel !== null && { kernel }), ...(variant !== null && { variant }) };
+  app.select({ mode: "rewrites", ...whose, pass, step });
+}
+
+/** @param {App} app
+ * @param {string} name */
+const usesOf = (app, name) => usesByRule(app.record).get(name) ?? [];
+
+/** The place of the step that Rewrites shows among all steps of the uses of a rule; -1: it is none.
+ * @param {App} app
+ * @param {Use[]} uses */
+function placeShown({ view: { mode, pass, step } }, uses) {
+  const at = mode === "rewrites" ? uses.findIndex((use) => use.pass === pass) : -1;
+  const own = at < 0 ? -1 : uses[at].steps.indexOf(step);
+  return own < 0 ? -1 : countUses(uses.slice(0, at)) + own;
+}
+
+/** Go to the next use of a rule, or to the one before; after the last comes the first.
+ * @param {App} app
+ * @param {string | null} name
+ * @param {number} by */
+export function stepUse(app, name, by) {
+  const uses = name === null ? [] : usesOf(app, name);
+  const count = countUses(uses);
+  if (!count) return;
+  const shown = placeShown(app, uses);
+  let place = ((shown < 0 && by < 0 ? 0 : shown) + by + count) % count;
+  for (const use of uses) {
+    if (place < use.steps.length) return goToUse(app, use, use.steps[place]);
+    place -= use.steps.length;
+  }
+}
+
+/** The rule of the step that Rewrites shows, else the one that Rules shows.
+ * @param {App} app
+ * @returns {string | null} */
+export function shownRule({ record, view }) {
+  if (view.mode === "rules") return view.rule;
+  const [rule] = rowAt(record.passes, view.pass)?.rewrites[view.step - 1] ?? [];
+  return rowAt(record.rules, rule)?.name ?? view.rule;
+}
+
+/** The buttons that lead from one use of a rule to the next.
+ * @param {App} app
+ * @param {string} name */
+function useStepper(app, name) {
+  const uses = usesOf(app, name);
+  const count = countUses(uses);
+  if (!count) return null;
+  const at = placeShown(app, uses);
+  /** @type {(text: string, word: string, by: number, key: string) => HTMLElement} */
+  const step = (text, word, by, key) =>
+    button(app, text, () => stepUse(app, name, by), {
+      key,
+      title: `${word} use of ${name}, in all passes, kernels and variants`,
+      name: `use-${word}`,
+    });
+  return h(
+    "span",
+    { class: "wb-uses" },
+    step("‹", "previous", -1, "N"),
+    h(
+      "span",
+      { title: "where the rule fired, in all passes" },
+      at < 0 ? plural(count, "use") : `use ${at + 1} of ${count}`,
+    ),
+    step("›", "next", 1, "n"),
+  );
+}
+
+// The banner of a variant with rules switched off: the changes of its program.
+
+/** Say of a variant with rules switched off, beyond those that are off for all, what that changed.
+ * @param {App} app */
+export function rulesOffBanner(app) {
+  const variant = app.variant();
+  const { variants, without } = app.record;
+  const off = variant?.rules_off.filter((name) => !without.rules.includes(name)) ?? [];
+  if (!variant || !off.length) return null;
+  const measured = whereSwitched(variants, variant, off);
+  const parent = rowAt(variants, measured.parent) ?? rowAt(variants, app.kernel()?.root);
+  if (!parent) return null;
+  const name = measured === variant ? "" : `${measured.name}: `;
+  return h(
+    "div",
+    { class: "wb-banner", role: "status", "data-term": "without" },
+    h("b", {}, "without ", words(off.join(", "))),
+    h("span", {}, words(`${name}${whatDiffers(measured, parent)}`, "", 400)),
+    ...off.map((name) =>
+      button(app, off.length > 1 ? `${name} on` : "switch on", () => switchRule(app, name, true), {
+        python: true,
+        name: `on-${name}`,
+      })
+    ),
+    button(app, "back", () => goTo(app, variants.indexOf(parent)), {
+      name: "rules-on",
+      title: "to the variant with all rules",
+    }),
+  );
+}
+
+/** The variant that the rules were switched off for, of which `variant` was made by edits and opts:
+ * what those changed is not the rules' doing.
+ * @param {VariantRow[]} variants
+ * @param {VariantRow} variant
+ * @param {string[]} off
+ * @returns {VariantRow} */
+function whereSwitched(variants, variant, off) {
+  const parent = rowAt(variants, variant.parent);
+  return parent && off.every((name) => parent.rules_off.includes(name))
+    ? whereSwitched(variants, parent, off)
+    : variant;
+}
+
+/** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .."
+ * @param {VariantRow} variant
+ * @param {VariantRow} parent */
+function whatDiffers(variant, parent) {
+  const time = variant.timing && parent.timing
+    ? `${timeText(variant.timing)}, was ${timeText(parent.timing)}${
+      inOneRun(variant.timing, parent.timing) ? "" : ", timed separately"
+    }`
+    : "not timed";
+  const answer = variant.error
+    ? "it fails"
+    : variant.check
+    ? variant.check.text
+    : "answer not checked";
+  return `${sourceDiffers(variant, parent)} · ${time} · ${answer}`;
+}
+
+/** @param {TimingRow} timing */
+const timeText = (timing) => `${secondsText(timing.median_s)} ${spreadText(timing)}`;
+
+/**
+ * @param {VariantRow} variant
+ * @param {VariantRow} parent */
+function sourceDiffers(variant, parent) {
+  const counts = variant.code.flatMap(({ language, lines }) => {
+    const was = parent.code.find((code) => code.language === language);
+    return was ? [{ language, count: countDiffering(was.lines, lines) }] : [];
+  });
+  if (!counts.length) return "no source yet";
+  const changed = counts.filter(({ count }) => count);
+  return changed.length
+    ? changed.map(({ language, count }) =>
+      `${plural(count, "line")} of ${language} ${count === 1 ? "differs" : "differ"}`
+    ).join(", ")
+    : `the same ${counts.map(({ language }) => language).join(", ")}`;
+}

@@ -1,0 +1,81 @@
+// The start of a page in a notebook: script and style of a saved one, and a model that begins late.
+
+/** @import { Model, View } from "../types.d.ts" */
+
+const LOOKS_AFTER_MS = 4000; // frames of outputs that come with this one have begun by then
+const WAITS_MS = 4000;
+
+/** Look for script and style; return what ends that.
+ * @param {Model} model */
+export function seekParts(model) {
+  const name = model.get("parts_name");
+  if (!name || !model.get("still")) return () => {};
+  let isFound = false;
+  const hear = (/** @type {MessageEvent} */ { data }) => {
+    isFound = isFound || data?.name === name;
+  };
+  const say = () => {
+    if (isFound) return;
+    model.set("lacks_parts", true);
+    model.save_changes();
+  };
+  const ask = () => {
+    [...framesOf(top ?? window)].forEach((frame) => frame.postMessage(name, "*"));
+    timer = setTimeout(say, WAITS_MS);
+  };
+  let timer = setTimeout(ask, LOOKS_AFTER_MS);
+  addEventListener("message", hear);
+  return () => {
+    clearTimeout(timer);
+    removeEventListener("message", hear);
+  };
+}
+
+/** The frames in a window, and those in them.
+ * @param {Window} around
+ * @returns {Generator<Window>} */
+function* framesOf(around) {
+  for (let i = 0; i < around.length; i++) {
+    yield around[i];
+    yield* framesOf(around[i]);
+  }
+}
+
+// A model that begins late. anywidget gives one up whose script has not begun within two seconds (on
+// a busy machine, with many cells at once): it then drops all that Python sends. The model of
+// ipywidgets, of which anywidget's is one, does not.
+
+/** What ipywidgets' models have: the way from Python, and what is called with each message.
+ * @typedef {{comm?: {on_msg?(heard: (message: unknown) => unknown): void}}} WidgetModel */
+
+const HEARD = "_handle_comm_msg"; // its name in ipywidgets
+
+/** Let a model hear Python, however late it began; sets the view. The model itself is told by none of
+ * anywidget's functions, but Backbone passes it to who listens to its changes; an equal view is none.
+ * @param {Model} model
+ * @param {View} view */
+export function hearLate(model, view) {
+  const listen = (/** @type {unknown} */ widget) => hearAll(/** @type {WidgetModel} */ (widget));
+  model.on("change:view", listen);
+  model.set("view", null);
+  model.off("change:view", listen);
+  model.set("view", view);
+}
+
+/** @param {WidgetModel} widget */
+function hearAll(widget) {
+  const heard = firstDefinition(widget, HEARD);
+  if (typeof heard === "function") widget.comm?.on_msg?.((message) => heard.call(widget, message));
+}
+
+/** The property as the first of an object's classes defines it, below all that override it.
+ * @param {object} object
+ * @param {string} name
+ * @returns {unknown} */
+function firstDefinition(object, name) {
+  let first;
+  for (let at = object; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    first = Object.getOwnPropertyDescriptor(at, name)?.value ?? first;
+  }
+  return first;
+}

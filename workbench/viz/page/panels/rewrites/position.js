@@ -1,0 +1,196 @@
+// The reader's position in the rewrites, and the view of them.
+
+import { rowAt } from "../../app/store.js";
+import { h } from "../../base/elements.js";
+import { passBeside, passesOf } from "../../record/passes.js";
+import { readingOf, timelineOf } from "../../record/states.js";
+
+/** @import { App } from "../../app/store.js" */
+/** @import { Key } from "../../graph/graph.d.ts" */
+
+/** @typedef {"graph" | "graphs" | "texts"} Form */
+
+/** @type {Form[]} */
+export const FORMS = ["graph", "graphs", "texts"];
+
+/** How far from the change nodes are drawn, in edges; null: all. */
+export const REACHES = [2, 5, null];
+
+export class RewritesState {
+  /** Words that the passes in the list have. */
+  filter = "";
+  /** Whether the list has passes that changed nothing. */
+  showsIdle = false;
+  /** The rule whose rewrites are listed.
+   * @type {number | null} */
+  rule = null;
+  /** How much is drawn, a place of REACHES. */
+  reach = 0;
+  /** How a step is shown: as one graph of both states, as a graph of each, or as the text of each.
+   * @type {Form} */
+  form = "graph";
+  /** Whether index arithmetic stands in the words of what uses it. */
+  isFolded = true;
+  /** The nodes below which nothing is drawn.
+   * @type {Set<Key>} */
+  closed = new Set();
+  /** Whether the whole texts are shown. */
+  showsTexts = false;
+  /** The position on each axis at which values are shown.
+   * @type {Record<string, number>} */
+  at = {};
+  /** The rule that is asked about.
+   * @type {number | null} */
+  asked = null;
+  /** @type {{about: string, values: HTMLElement, whyNot: HTMLElement} | null} */
+  #answers = null;
+  /** The pass that was shown last.
+   * @type {number | null} */
+  #place = null;
+  /** What of the record was listed and drawn.
+   * @type {unknown[]} */
+  #seen = [];
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+  }
+
+  /** Whether the whole graph is drawn. */
+  get isWhole() {
+    return REACHES[this.reach] === null;
+  }
+
+  /** The pass that is shown: the one that is selected, or in another variant that of its name, else
+   * the first that rules rewrote. */
+  place() {
+    const { record, view } = this.app;
+    const places = passesOf(this.app);
+    if (view.pass !== null && places.includes(view.pass)) return view.pass;
+    const { passes } = record;
+    const name = rowAt(passes, view.pass)?.name;
+    return places.find((place) => passes[place].name === name) ??
+      places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
+      places[0] ?? null;
+  }
+
+  /** The states of a pass.
+   * @param {number} place */
+  timeline(place) {
+    return timelineOf(this.app.record, this.app.record.passes[place]);
+  }
+
+  /** How many steps a pass has.
+   * @param {number | null} place */
+  count(place) {
+    return place === null ? 0 : this.timeline(place).steps.length;
+  }
+
+  /** The step of a pass that is shown; 0: before all.
+   * @param {number | null} place */
+  step(place) {
+    const { pass, step } = this.app.view;
+    return Math.min(pass === place ? step : 0, this.count(place));
+  }
+
+  /** Show a step.
+   * @param {number} step */
+  go(step) {
+    const place = this.place();
+    this.app.select({ pass: place, step: Math.max(0, Math.min(this.count(place), step)) });
+  }
+
+  /** Go on by `by` steps, over those of other rules if one is chosen.
+   * @param {number} by */
+  stepBy(by) {
+    const place = this.place();
+    if (place === null) return;
+    let step = this.step(place) + by;
+    const { rewrites } = this.app.record.passes[place];
+    while (
+      this.rule !== null && step > 0 && step <= rewrites.length &&
+      rewrites[step - 1][0] !== this.rule
+    ) step += by;
+    if (step >= 0 && step <= this.count(place)) return this.go(step);
+    const pass = passBeside(this.app, by, place); // on to its first step, or back to its last
+    if (pass !== null) this.app.select({ pass, step: by > 0 ? 0 : this.count(pass) });
+  }
+
+  /** Show only the rewrites of a rule; null: all.
+   * @param {number | null} rule */
+  chooseRule(rule) {
+    this.rule = rule;
+    this.app.changed("filter");
+  }
+
+  /** Close or open what only a node needs.
+   * @param {Key} key */
+  toggleClosed(key) {
+    if (!this.isWhole) return;
+    if (!this.closed.delete(key)) this.closed.add(key);
+    this.app.changed("closed");
+  }
+
+  /** Close all loops, or open what is closed. */
+  closeLoops() {
+    const place = this.place();
+    if (place === null) return;
+    const timeline = this.timeline(place);
+    const order = timeline.state(this.step(place))?.order ?? [];
+    const loops = order.filter((n) => readingOf(timeline.nodes, n).role === "loop");
+    this.closed = new Set(this.closed.size ? [] : loops.map(timeline.keyOf));
+    this.app.changed("closed");
+  }
+
+  /** Draw as much as a place of REACHES says; null: as the next one.
+   * @param {number | null} reach */
+  draw(reach) {
+    this.reach = reach ?? (this.reach + 1) % REACHES.length;
+    this.app.changed("drawn");
+  }
+
+  /** Show steps in another form; null: in the next one.
+   * @param {Form | null} form */
+  showAs(form) {
+    this.form = form ?? FORMS[(FORMS.indexOf(this.form) + 1) % FORMS.length];
+    this.app.changed("drawn");
+  }
+
+  toggleFold() {
+    this.isFolded = !this.isFolded;
+    this.app.changed("drawn");
+  }
+
+  /** Where the answers about a node at a step stand: they outlive that the panel is filled anew.
+   * @param {number} n
+   * @param {number} place
+   * @param {number} step */
+  answersAbout(n, place, step) {
+    const about = `${n} ${place} ${step} ${this.app.view.variant}`;
+    if (this.#answers?.about !== about) {
+      this.#answers = {
+        about,
+        values: h("output", { class: "wb-rw-values" }),
+        whyNot: h("div", { class: "wb-rw-answer", role: "status" }),
+      };
+    }
+    return this.#answers;
+  }
+
+  /** Say which pass is shown: another one begins without a choice of rule.
+   * @param {number | null} place */
+  show(place) {
+    if (place !== this.#place) this.rule = null;
+    this.#place = place;
+  }
+
+  /** Whether the record has more passes or nodes than when this was last asked, or is another one;
+   * figures that arrive change nothing of what is listed, drawn or answered here. */
+  hasGrown() {
+    const { nodes, passes } = this.app.record;
+    const now = [nodes, nodes.op.length, passes.length];
+    const before = this.#seen;
+    this.#seen = now;
+    return now.some((part, i) => part !== before[i]);
+  }
+}
