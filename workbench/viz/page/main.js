@@ -25,13 +25,13 @@ import { shownRecord } from "./record/asking.js";
 /** @import { Message, PageRecord } from "./record.d.ts" */
 /** @import { Changes, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
 
-/** Return what a host calls: `render({model, el})` shows the panels in an element.
+/** Return the object that a host calls: `render({model, el})` shows the panels in an element.
  * @param {Panel[]} panels */
 export function page(panels) {
   return { render: (/** @type {{model: Model, el: HTMLElement}} */ host) => render(panels, host) };
 }
 
-/** Show the panels in an element; return what ends that.
+/** Show the panels in an element; return a function that removes them.
  * @param {App} app
  * @param {HTMLElement} el
  * @param {Panel[]} panels */
@@ -68,7 +68,7 @@ function start(app, el, panels) {
 /** @type {(panels: Panel[]) => Panel[]} */
 const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
 
-/** Return the mode that one sees first of a record.
+/** Return the mode that a record opens with.
  * @param {Panel[]} panels
  * @param {PageRecord} record */
 function firstMode(panels, record) {
@@ -76,8 +76,8 @@ function firstMode(panels, record) {
   return (modes.find(({ opens }) => opens?.(record)) ?? modes[0]).name;
 }
 
-/** Return the place of the one pane that is shown; "" where all are. What is a part of a mode
- * stands where that does.
+/** Return the place of the only visible pane; "" if all are visible. A part of a mode stands in the
+ * place of the mode.
  * @param {Panel[]} panels
  * @param {string | null} only */
 const placeOf = (panels, only) =>
@@ -120,7 +120,7 @@ function shellOf(app, root, middle, modes, panels) {
   return [head, ...top, ...left, middle, ...right, ...bottom, messages, help, exports];
 }
 
-/** A fault in one pane must not take the others along.
+/** Run a function so that a fault in one pane does not stop the others.
  * @param {() => unknown} actOn */
 function guarded(actOn) {
   try {
@@ -130,7 +130,7 @@ function guarded(actOn) {
   }
 }
 
-/** What had the focus may be hidden now: its keys must not end up on the page around.
+/** The focused element may be hidden now: its keys must not reach the page around.
  * @param {HTMLElement} root */
 function recoverFocus(root) {
   const focused = document.activeElement;
@@ -139,7 +139,7 @@ function recoverFocus(root) {
   }
 }
 
-/** The style that hides, while the page is there, the picture that a notebook is saved with.
+/** The style that hides the saved still picture while the page is shown.
  * @param {string} key */
 function hidingStill(key) {
   const still = `[data-still="${CSS.escape(key)}"]`;
@@ -147,7 +147,8 @@ function hidingStill(key) {
   return h("style", {}, key && `${still} { display: none; } ${place} { display: none; }`);
 }
 
-/** Return what has the parts of the page as a file: the host's document, with its style and script.
+/** Return a function that gives the parts of the page as a file: the host's document, style and
+ * script.
  * @param {Model} model */
 function fileOf(model) {
   const [shell, css = "", script = ""] = [model.get("shell"), model.get("_css"), model.get("_esm")];
@@ -161,7 +162,7 @@ async function render(panels, { model, el }) {
   const live = model.get("live") === true;
   let isOpen = true;
   const keep = debounced((/** @type {View} */ view) => {
-    if (!isOpen) return; // the model may be gone, too
+    if (!isOpen) return; // the model may be closed, too
     model.set("view", view);
     model.save_changes();
   }, 300);
@@ -179,7 +180,7 @@ async function render(panels, { model, el }) {
   const heard = {
     "msg:custom": (message) =>
       heardBefore = heardBefore.then(() => channel.hear(message)).catch(reportError),
-    "change:view": () => app.select(model.get("view") || {}), // Python may say what to show
+    "change:view": () => app.select(model.get("view") || {}), // Python may set the view
     "comm:close": () => channel.closed(),
     "comm_live_update": () => { // the Python session was restarted
       channel.isRestarted = true;

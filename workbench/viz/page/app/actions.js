@@ -11,8 +11,8 @@ import { timingText } from "./timing.js";
 
 export const NEEDS_PYTHON = "needs the Python session";
 
-/** Ask Python; go to the variant it made, unless the reader went to another one meanwhile; keep
- * what went wrong for the pane named `where`.
+/** Send a request to Python; select the variant that it made, unless the reader selected another
+ * one meanwhile; keep an error for the pane named `where`.
  * @template {AnyRequest} R
  * @param {App} app
  * @param {string} where
@@ -20,7 +20,7 @@ export const NEEDS_PYTHON = "needs the Python session";
  * @returns {Promise<ReplyTo<R> | null>} */
 export async function act(app, where, request) {
   failAt(app, where, null);
-  if (where === "rewrites") app.bisected = null; // the answer to what was asked before
+  if (where === "rewrites") app.bisected = null; // // the answer to an earlier request
   const { variant } = app.view;
   try {
     const reply = await app.ask(request);
@@ -48,7 +48,7 @@ export function failAt(app, where, error) {
 /** @param {App} app */
 export const canAsk = (app) => app.live === "live" || app.live === "unknown";
 
-/** Show a variant, with its kernel; remember the way back down.
+/** Select a variant and its kernel; its parents remember it as the way back down.
  * @param {App} app
  * @param {number} variant */
 export function goTo(app, variant) {
@@ -73,12 +73,12 @@ export function redo(app) {
     .filter((i) =>
       variants[i].parent !== null && notDeleted(app.record, variants[i].parent) === here
     );
-  const known = app.redo.get(here ?? -1); // in another plan it may be none of them
+  const known = app.redo.get(here ?? -1); // another plan may lack it
   const next = children.find((i) => i === known) ?? children.at(-1);
   if (next !== undefined) goTo(app, next);
 }
 
-/** Apply an opt to the variant that is shown.
+/** Apply an opt to the selected variant.
  * @param {App} app
  * @param {string | null} opt */
 export function applyOpt(app, opt) {
@@ -86,7 +86,7 @@ export function applyOpt(app, opt) {
   if (opt && variant !== null) act(app, "offers", { do: "apply", variant, opt });
 }
 
-/** Time the variant that is shown, and the pinned one, in turns.
+/** Time the selected variant and the pinned one, in turns.
  * @param {App} app */
 export function measure(app) {
   const { variant, cold } = app.view;
@@ -100,7 +100,7 @@ export function measure(app) {
   );
 }
 
-/** Check the variant that is shown.
+/** Check the selected variant.
  * @param {App} app */
 export function check(app) {
   const { variant } = app.view;
@@ -111,7 +111,7 @@ export function check(app) {
 /** @param {CheckRow} check */
 export const checkedText = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
 
-/** Ask, and say at once what was found: the list of results may be out of sight.
+/** Send a request, and show its result as a notice: the list of results may be out of sight.
  * @param {App} app
  * @param {number} variant
  * @param {AnyRequest} request
@@ -123,7 +123,7 @@ async function report(app, variant, request, outcome) {
   if (text) say(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
 }
 
-/** Delete a variant, unless it is the one that the others are compared with.
+/** Delete a variant, unless it is the reference of the others.
  * @param {App} app
  * @param {number} variant */
 export async function deleteVariant(app, variant) {
@@ -132,7 +132,7 @@ export async function deleteVariant(app, variant) {
   say(app, `deleted ${name.slice(0, 40)}`);
 }
 
-/** Search for faster opts from the variant that is shown.
+/** Search for faster opts from the selected variant.
  * @param {App} app */
 export function search(app) {
   const { variant } = app.view;
@@ -142,7 +142,7 @@ export function search(app) {
 /** @param {App} app */
 export const stop = (app) => act(app, "results", { do: "stop" });
 
-/** The place of the variant that ratios and diffs refer to: the pinned one of this kernel, else the
+/** The index of the variant that ratios and diffs refer to: the pinned one of this kernel, else the
  * plain one.
  * @param {App} app */
 export function pinned(app) {
@@ -156,7 +156,7 @@ export function pinned(app) {
  * @param {App} app */
 export const reference = (app) => rowAt(app.record.variants, pinned(app));
 
-/** Pin what is shown. It works offline too: it is only a point of reference.
+/** Pin the selected variant. It works offline too: it is only a reference.
  * @param {App} app */
 export function pin(app) {
   const { variant } = app.view;
@@ -168,11 +168,11 @@ export function pin(app) {
 /** @param {App} app */
 export const toggleDiff = (app) => app.select({ diff: !app.view.diff });
 
-/** Show or hide the sheet of what can be taken away.
+/** Show or hide the export sheet.
  * @param {App} app */
 export const toggleExport = (app) => app.select({ exporting: !app.view.exporting, help: false });
 
-/** Copy text; say in the notice line that it was copied, or why not.
+/** Copy text; a notice confirms it, or gives the error.
  * @param {App} app
  * @param {string} text
  * @param {string} what */
@@ -199,14 +199,14 @@ function copiedByHand(text) {
   return done;
 }
 
-/** Copy the variant that is shown.
+/** Copy the selected variant.
  * @param {App} app */
 export function copyPython(app) {
   const variant = app.variant();
   if (variant) copyVariant(app, variant);
 }
 
-/** Copy a variant as Python; that of many kernels has none before it is selected.
+/** Copy a variant as Python; a record of many kernels has none before one is selected.
  * @param {App} app
  * @param {VariantRow} variant */
 export function copyVariant(app, { name, python }) {
@@ -214,7 +214,7 @@ export function copyVariant(app, { name, python }) {
   else say(app, `${name.slice(0, 40)} has no Python yet: select it first`);
 }
 
-/** Show the page alone, or among others again.
+/** Show one pane of the page alone, or all of them again.
  * @param {App} app */
 export function toggleFull(app) {
   if (document.fullscreenElement) document.exitFullscreen();

@@ -8,7 +8,7 @@ import { withReadings } from "../record/states.js";
 /** @import { App } from "./store.js" */
 
 const ANSWER_WITHIN_MS = 3000;
-const ASK_AGAIN_MS = 15_000; // after silence: what was busy may be so no more
+const ASK_AGAIN_MS = 15_000; // after silence: Python may have been busy
 
 export const OFFLINE = {
   what: "this needs the Python session",
@@ -17,7 +17,7 @@ export const OFFLINE = {
 };
 const UNSAID = { what: "Python raised an error", because: "", try: "" };
 
-/** Return the record from what Python sends: base64 of zlib-compressed JSON.
+/** Return the record from the text that Python sends: base64 of zlib-compressed JSON.
  * @param {string} packed
  * @returns {Promise<PageRecord>} */
 export async function unpacked(packed) {
@@ -27,13 +27,13 @@ export async function unpacked(packed) {
 }
 
 export class Channel {
-  /** The requests under way, by their numbers.
+  /** The pending requests, by their numbers.
    * @type {Map<number, {request: AnyRequest, settle: Function, fail: (error: ErrorWords) => void}>} */
   waiting = new Map();
-  nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
+  nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model send requests too
   /** @type {number | null} */
   timer = null;
-  /** Whether Jupyter said that the Python session is another one. */
+  /** Whether Jupyter reported a restarted Python session. */
   isRestarted = false;
 
   /**
@@ -56,7 +56,7 @@ export class Channel {
     return new Promise((settle, fail) => {
       this.waiting.set(id, { request, settle, fail });
       this.app.changed("pending");
-      // long work answers late, a ping at once: it tells whether anybody is there
+      // long requests are answered late, a ping at once: it tests the connection
       request.do === "ping" ? this.watch() : this.ping();
       send({ id, ...request });
     });
@@ -78,7 +78,7 @@ export class Channel {
   /** @param {Message} message */
   async hear(message) {
     const { app } = this;
-    // what the background sends while a cell runs is no answer to what was asked
+    // progress that is sent while a cell runs answers no ping
     const isAnswer = "id" in message;
     if (isAnswer) this.stopWatching();
     if (isAnswer || app.live === "unknown") this.setLive("live");
@@ -91,9 +91,9 @@ export class Channel {
     }
     const entry = isAnswer && message.id !== null && this.waiting.get(message.id);
     if (entry) this.waiting.delete(message.id ?? 0);
-    // patches were missed: a page is told so even if its question has been given up meanwhile
+    // patches were missed: the page must know, even if its request has been given up meanwhile
     if ((whole.n ?? 0) > (app.record.n ?? Infinity)) this.ping(app.record.n);
-    if (this.pending("ping", {})) this.watch(); // that was an answer to something before it
+    if (this.pending("ping", {})) this.watch(); // the answer to an earlier request
     if (!isAnswer || !entry) return;
     app.changed("pending");
     if (message.ok) entry.settle(message);
@@ -105,10 +105,10 @@ export class Channel {
    * @param {boolean} isAnswer */
   async takeRecord(packed, isAnswer) {
     this.app.replace(await unpacked(packed));
-    if (!isAnswer) this.app.unpick(); // another plan has other numbers
+    if (!isAnswer) this.app.unpick(); // another plan has its own numbering of patches
   }
 
-  /** Apply a numbered patch: not twice, and only if none before it is missing.
+  /** Apply a numbered patch once, and only if all before it have arrived.
    * @param {RecordPatch} patch */
   takePatch(patch) {
     const { record } = this.app;
@@ -119,7 +119,7 @@ export class Channel {
     else if (number > next) this.ping(record.n);
   }
 
-  /** The way to Python is closed: nothing asked will be answered. */
+  /** The channel is closed: all pending requests fail. */
   closed() {
     this.stopWatching();
     this.setLive("silent");
@@ -128,8 +128,8 @@ export class Channel {
     this.app.changed("pending");
   }
 
-  /** Ask whether Python is there. The answer comes after all patches before it: where one was
-   * missed, `hear` asks for the whole record.
+  /** Ping Python. The reply comes after all earlier patches: if one was missed, `hear` requests the
+   * whole record.
    * @param {number | null} [have] */
   ping(have = null) {
     if (this.send && !this.pending("ping", {})) this.ask({ do: "ping", have }).catch(() => {});
@@ -169,7 +169,7 @@ export class Channel {
   }
 }
 
-/** What a message says of the whole record: its number, and the record where that is sent.
+/** The part of a message about the whole record: its number, and the record where it is sent.
  * @param {Message} message
  * @returns {Partial<WholeRecord>} */
 const wholeRecord = (message) => ("result" in message && message.result) || {};

@@ -13,7 +13,7 @@ import { nodeLink, NOTHING, rowAt } from "./store.js";
 /** @import { DecisionRow, RecordedPass } from "../record.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** Turn a decision round, and show what became of it: in another plan values have other numbers.
+/** Reverse a decision, and show the same value in the new plan, where values have other numbers.
  * @param {App} app
  * @param {number} node
  * @param {boolean | null} store */
@@ -25,7 +25,7 @@ async function replan(app, node, store) {
   const lost = lostVariant(was, app.record, variant);
   if (lost) say(app, lost, 6000);
   const place = plan.compared?.change;
-  if (place === null) return app.select(NOTHING); // nothing is to be decided about it now
+  if (place === null) return app.select(NOTHING); // the new plan has no decision about it
   const now = rowAt(plan.decisions, place)?.node;
   if (now === undefined) return;
   if (mode === "plan") return app.select({ node: now });
@@ -35,7 +35,7 @@ async function replan(app, node, store) {
   if (pass >= 0) app.select({ pass, step: stepOf(passes[pass]) + 1 });
 }
 
-/** A decision's reason and figures, with the button that tries the other way.
+/** A decision's reason and numbers, with the button that tries the alternative.
  * @param {App} app
  * @param {DecisionRow} decision */
 export function decisionParts(app, decision) {
@@ -68,7 +68,7 @@ function planButtons(app, decision) {
   const { node, stored, forced } = decision;
   const turn = (/** @type {boolean | null} */ to) => () => replan(app, node, to);
   const waits = app.pending("replan");
-  if (decision.is_requested) return []; // it is stored whatever it costs
+  if (decision.is_requested) return []; // it is stored at any cost
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];
   const title = "plan again with the opposite decision, and time it";
   return [
@@ -91,7 +91,7 @@ function planButtons(app, decision) {
 
 const MOST_READERS = 8;
 
-/** The values that read one, as buttons.
+/** The readers of a value, as buttons.
  * @param {App} app
  * @param {number} n */
 export function readersLine(app, n) {
@@ -120,7 +120,7 @@ export function readersLine(app, n) {
   );
 }
 
-/** What was compared, a bar each: the shortest was chosen, unless the reason says otherwise.
+/** A bar for each compared cost: the shortest was chosen, unless the reason says otherwise.
  * @param {DecisionRow} decision */
 function choiceBars({ choices }) {
   if (choices.length < 2) return null;

@@ -5,16 +5,16 @@ import { button } from "./pieces.js";
 
 /** @import { App } from "./store.js" */
 
-const STEP = 2; // percent of the room, for each press of an arrow
+const STEP = 2; // percent of the container, for each press of an arrow
 /** @type {Record<string, number>} */
 const ARROWS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 const SIGNS = { before: 1, after: -1 };
 
-/** Where the pane is that a line makes larger or smaller.
+/** The side of a divider on which its pane stands.
  * @typedef {keyof typeof SIGNS} Side */
 
-/** A line between two panes: it makes the one before it, or after it, larger or smaller. It lies or
- * stands as the style sheet has it.
+/** A divider between two panes, which changes the size of the one before it or after it. The style
+ * sheet decides whether it is horizontal or vertical.
  * @param {App} app
  * @param {string} pane
  * @param {string} label
@@ -38,7 +38,7 @@ export function divider(app, pane, label, side) {
     el.setAttribute("aria-valuenow", share.toFixed());
   };
   el.addEventListener("focus", say);
-  new ResizeObserver(say).observe(el); // it is a slider, whose value is known once it has a place
+  new ResizeObserver(say).observe(el); // a slider, whose value is known once it has a position
   el.addEventListener("dblclick", () => (resize(null), app.room.store()));
   el.addEventListener("keydown", (event) => {
     const by = ARROWS[event.key];
@@ -46,13 +46,13 @@ export function divider(app, pane, label, side) {
     resize(by ? measured(el, side).share + by * STEP * SIGNS[side] : null);
     app.room.store();
     event.preventDefault();
-    event.stopPropagation(); // or the mode would take it as a step
+    event.stopPropagation(); // or the mode would step
   });
   listenDrags(el, side, resize, () => app.room.store());
   return el;
 }
 
-/** Whether a line stands, the share in percent that its pane has, and the share that a pixel is.
+/** Whether a divider is vertical, the share in percent that its pane has, and the share of a pixel.
  * @param {HTMLElement} el
  * @param {Side} side */
 function measured(el, side) {
@@ -65,7 +65,7 @@ function measured(el, side) {
   return { isUpright, share: (100 * own) / whole, perPixel: 100 / whole };
 }
 
-/** Tell `resize` the share that a drag leads to, and `end` when it is over.
+/** Call `resize` with the share that a drag leads to, and `end` when it is over.
  * @param {HTMLElement} el
  * @param {Side} side
  * @param {(share: number) => void} resize

@@ -10,7 +10,7 @@ import { svg } from "../base/elements.js";
  * @type {WeakMap<TermGroup[], Map<string, {group: string, meaning: string}>>} */
 const TERMS = new WeakMap();
 
-/** What the glossary says of a word.
+/** The meaning of a term in the glossary.
  * @param {Pick<PageRecord, "glossary">} record
  * @param {string} word */
 function termOf({ glossary }, word) {
@@ -23,13 +23,13 @@ function termOf({ glossary }, word) {
   return terms.get(word) ?? null;
 }
 
-/** What a word means; "" for one that the glossary lacks.
+/** The meaning of a term; "" for one that the glossary lacks.
  * @param {Pick<PageRecord, "glossary">} record
  * @param {string} word */
 export const meaningOf = (record, word) => termOf(record, word)?.meaning ?? "";
 
-/** What an opt does on the record's device and on the others, each with its heading: `here` on a
- * processor, and on a GPU.
+/** The effect of an opt on the record's device and on the others, each with its heading: `here` on
+ * a processor, and on a GPU.
  * @param {Pick<PageRecord, "devices" | "device">} record
  * @param {string} here
  * @param {string} onGpu
@@ -39,7 +39,7 @@ export const optCaptions = ({ devices, device }, here, onGpu) =>
     ? [["here", onGpu], ["on a processor", here]]
     : [["here", here], ["on a GPU", onGpu]];
 
-/** What a kind of opts does, here and elsewhere; "" for what is none.
+/** The effect of a kind of opts, on this device and on others; "" for an unknown kind.
  * @param {Pick<PageRecord, "opt_kinds" | "devices" | "device">} record
  * @param {string} op */
 export function optMeaning(record, op) {
@@ -49,15 +49,15 @@ export function optMeaning(record, op) {
   return `${here}\n${where}: ${there}`;
 }
 
-/** What a node of a graph is: its op, with what that does, and its family.
+/** The op of a graph's node, with its meaning, and its family.
  * @param {Pick<PageRecord, "glossary" | "families">} record
  * @param {string} op
  * @param {string} family */
 export const nodeMeaning = (record, op, family) =>
   `${op}: ${meaningOf(record, op)} (${family}: ${record.families[family].name})`;
 
-/** Give every element that shows a word of the glossary its meaning for hover, as soon as it is
- * there; return what ends that.
+/** Give every element with a glossary term its meaning on hover, as soon as it is in the page;
+ * return a function that ends that.
  * @param {App} app
  * @param {Element} root */
 export function explain(app, root) {
@@ -80,7 +80,7 @@ function explainAll({ record }, root) {
   }
 }
 
-/** A click on the heading of a pane shows the words of that pane.
+/** A click on the heading of a pane shows the glossary terms of that pane.
  * @param {App} app
  * @param {Element} root */
 export function listenHeadings(app, root) {

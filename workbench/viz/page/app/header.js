@@ -80,7 +80,7 @@ const HEADER_CHANGES = [
   "room",
 ];
 
-/** The kernel and the variant that are shown, to be chosen where their column is folded.
+/** The selected kernel and variant, as selectors, while their column is folded.
  * @param {App} app */
 function shownChoices(app) {
   const el = h("div", { class: "wb-choices" });
@@ -107,7 +107,7 @@ function shownChoices(app) {
   return { el, update };
 }
 
-/** The buttons that fold the columns beside a mode, and the part of it that can be.
+/** Buttons that fold the columns beside a mode, and its foldable part.
  * @param {App} app
  * @param {Mode | undefined} mode */
 function foldButtons(app, mode) {
@@ -164,11 +164,11 @@ function deviceSelect(app, device, devices, machine, off) {
           const { language } = app.view;
           const isFirst = language === firstLanguage(app.record);
           if (await act(app, "results", { do: "device", name: target.value })) {
-            say(app, `on ${app.record.device}`); // what was said of the one before is over
+            say(app, `on ${app.record.device}`); // the notice was about the previous variant
             if (isFirst && app.view.language === language) app.select({ language: "" });
             if (isOfOtherDevice(app.record, app.variant())) app.select({ variant: null });
           }
-          target.value = app.record.device; // as it was, where it cannot be
+          target.value = app.record.device; // the old value, if Python refuses the new one
         },
       },
       ...local.filter((d) => d.available).map(option),
@@ -193,8 +193,8 @@ const deviceName = (
   device,
 ) => (device.emulator && !device.elsewhere ? `EMULATOR (${device.name})` : device.name);
 
-/** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the kernel
- * that is shown.
+/** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the
+ * selected kernel.
  * @param {App} app */
 function speedLine(app) {
   const ofKernel = app.variantsOf(app.view.kernel).map((i) => app.record.variants[i]);
@@ -225,7 +225,7 @@ function speedLine(app) {
   return el;
 }
 
-/** The names and times of what was timed on the machine itself.
+/** The names and times of the variants that were timed on the device itself.
  * @param {{name: string, timing: TimingRow | null}[]} rows */
 const realTimes = (rows) =>
   rows.flatMap(({ name, timing }) => real(timing) ? [{ name, timing }] : []);
@@ -270,7 +270,7 @@ function modeTabs(app, modes) {
 
 const CHANGES = ["status", "notice", "failure", "room", "mode"];
 
-/** What comes and goes, beside the passes: it covers nothing.
+/** Notices, beside the passes: they cover nothing.
  * @param {App} app */
 export function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
@@ -280,7 +280,7 @@ export function notices(app) {
       el,
       app.status && progress(app, app.status),
       app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
-      // an error must be seen where its pane is folded, too
+      // an error must be seen even if its pane is folded
       ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
     );
   };
@@ -295,7 +295,7 @@ function progress(app, { task, done, total, text }) {
     "div",
     { class: "wb-notice", "data-term": "progress" },
     h("b", {}, words(task ?? "")),
-    // before what changes its width, so that it stays in its place
+    // it stands before elements that change its width, so that it stays in place
     button(app, "Stop", () => stop(app), { python: true }),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
     words(text || (total ? `${done} of ${total}` : "")),

@@ -9,7 +9,7 @@ import { button } from "./pieces.js";
 /** @import { Changes, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** A row of the sheet: what is explained, as text and as it is shown, and what it means.
+/** A row of the sheet: a term, as text and as an element, and its meaning.
  * @typedef {{word: string, shown: Node | string, meaning: string}} Row
  * @typedef {{name: string, rows: Row[]}} Group */
 
@@ -91,7 +91,7 @@ const groupButton = (app, name, chosen, choose) =>
     title: name ? `only the words of ${name}` : "all words and keys",
   });
 
-/** The rows of a group that have all words of a query; null where none has.
+/** The rows of a group that contain all words of a query; null for a group without any.
  * @param {Group} group
  * @param {string} query */
 function helpGroup({ name, rows }, query) {
@@ -110,8 +110,7 @@ function helpGroup({ name, rows }, query) {
   );
 }
 
-/** All that is explained: keys, then the words of the glossary, in each group with those of the
- * record's own tables.
+/** All rows: keys, then the terms of the glossary, in each group with those of the record's tables.
  * @param {App} app
  * @param {Mode[]} modes
  * @returns {Group[]} */
@@ -130,7 +129,7 @@ function helpGroups(app, modes) {
   ];
 }
 
-/** The rows of tables of the record, by the group of the glossary that they are shown with.
+/** The rows of the record's tables, by the group of the glossary in which they are listed.
  * @param {App} app
  * @returns {Record<string, Row[]>} */
 function tables({ record }) {

@@ -22,10 +22,10 @@ import { NOTHING } from "./store.js";
 /** @import { Middle, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** Does what a key says, for what has the focus.
+/** Runs the action of a key, for the focused element.
  * @typedef {(app: App, target: HTMLElement) => void} KeyAct */
 
-/** A key, what it does, and the function that does it; null where a pane answers it.
+/** A key, its description, and its function; null if a pane handles it.
  * @type {[string, string, KeyAct | null][]} */
 export const KEYS = [
   ["j k, arrows", "move in a list; Enter selects", null],
@@ -60,7 +60,7 @@ export const KEYS = [
   ["?", "this sheet: words and keys", (app) => app.select({ help: !app.view.help })],
 ];
 
-/** Show all rules, at that of the rewrite that is shown.
+/** Show all rules, at the rule of the current rewrite.
  * @type {KeyAct} */
 function showRules(app) {
   app.select({ mode: "rules", rule: shownRule(app) });
@@ -95,8 +95,8 @@ export function listenKeys(app, root, middle, modes) {
 const isSave = ({ key, ctrlKey, metaKey, altKey, shiftKey }) =>
   (ctrlKey || metaKey) && !altKey && !shiftKey && key.toLowerCase() === "s";
 
-/** Let what is around the widget hear a key, as if it had the focus; where it answers, the browser
- * does not.
+/** Dispatch a key to the page around the widget, as if that had the focus; if it handles the key,
+ * the browser does not.
  * @param {HTMLElement} root
  * @param {KeyboardEvent} event */
 function passOn(root, event) {
@@ -104,7 +104,7 @@ function passOn(root, event) {
   if (root.parentElement?.dispatchEvent(copy) === false) event.preventDefault();
 }
 
-/** Apply the opt of the row that has the focus, else the marked one.
+/** Apply the opt of the focused row, else of the marked one.
  * @type {KeyAct} */
 function applyHere(app, target) {
   /** @type {HTMLElement | null} */
@@ -114,7 +114,7 @@ function applyHere(app, target) {
   else say(app, "no opt is marked: press / to search, Enter, and then a");
 }
 
-/** Do what a key asks for; return whether it asked for anything.
+/** Run the action of a key; return whether it has one.
  * @param {App} app
  * @param {HTMLElement} root
  * @param {Middle} middle
@@ -136,11 +136,11 @@ export function answerKey(app, root, middle, modes, event) {
   if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
   if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
   if (LETTERS.includes(key) && isAcross(target)) return (mode?.focus(), true);
-  // letters do nothing elsewhere on the page; Enter and space work buttons by themselves
+  // letters act only inside the widget; Enter and space press buttons by themselves
   return key === "/" || key === "f";
 }
 
-/** Show a mode; what walks a list walks its lists from now on.
+/** Show a mode; from then on keys that walk lists walk those of the mode.
  * @param {App} app
  * @param {HTMLElement} root
  * @param {Middle} middle
@@ -151,7 +151,7 @@ function goToMode(app, root, middle, mode, target) {
   if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
 }
 
-/** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget.
+/** Esc: leave a field, then close the sheet, then unpin, then leave the widget.
  * @param {App} app
  * @param {HTMLElement} root
  * @param {HTMLElement} target */

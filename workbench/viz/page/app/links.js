@@ -9,17 +9,17 @@
  * @type {WeakMap<Element, Link>} */
 export const LINKS = new WeakMap();
 
-/** A link as sets, its nodes with what they came from; `innermost` is the last of its axes.
+/** A link as sets, its nodes with their origins; `innermost` is the last of its axes.
  * @typedef {{
  *   by: Link["by"], axes: Set<string>, innermost?: string, nodes: Set<number>, lines: Set<number>,
  *   statement?: string | null
  * }} Reach */
 
-/** What belongs to the kernel that is shown: a line that other kernels have, too, does not light them.
+/** The nodes and lines of the selected kernel: a line that other kernels share does not light them.
  * @type {Link["by"][]} */
 const OF_KERNEL = ["code", "loop", "statement", "offer"];
 
-/** Put a link on an element: it lights up with others, and lights them when pointed at.
+/** Put a link on an element: it lights up with others, and lights them on hover.
  * @template {Element} E
  * @param {E} element
  * @param {Link} link */
@@ -29,7 +29,7 @@ export function linked(element, link) {
   return element;
 }
 
-/** Mark the elements under `root` that belong to the pinned link and to the one pointed at; code
+/** Mark the elements under `root` that belong to the pinned link and to the hovered one; code
  * further inside a loop, and loops further outside a line, are marked more faintly.
  * @param {App} app
  * @param {Element} root */
@@ -45,8 +45,8 @@ export function lightAll(app, root) {
   }
 }
 
-/** What is reached as a link sees it: nothing, where it stands for other kernels than the one that is
- * shown, and that is of this kernel alone.
+/** The reach that lights a link: null where the link is of other kernels, and the reach of the
+ * selected kernel alone.
  * @param {Link | undefined} link
  * @param {Reach | null} reached
  * @param {App} app */
@@ -74,8 +74,8 @@ export function belongs(link, reached) {
   return !code || link.axes.at(-1) === reached.innermost ? "lit" : "inside";
 }
 
-/** Return a link as sets, its nodes with what they came from. A node of a graph lights what came
- * of it too; code and loops are the last that there is.
+/** Return a link as sets, its nodes with their origins. A node of a graph also lights the nodes
+ * made from it; code and loops come last, and light nothing further.
  * @param {PageRecord} record
  * @param {Link | null} link
  * @returns {Reach | null} */
@@ -96,19 +96,19 @@ export function reach(record, link) {
   };
 }
 
-/** What some nodes lead to, and they.
+/** Some nodes, and all that were made from them.
  * @param {number[]} start
  * @param {(n: number) => number[]} next */
 function closure(start, next) {
   const reached = new Set(start);
-  for (const n of reached) for (const m of next(n)) reached.add(m); // a Set goes on to what is added
+  for (const n of reached) for (const m of next(n)) reached.add(m); // a Set grows on the way
   return reached;
 }
 
 /** @type {{of: unknown, size: number, n?: number, index: Map<number, number[]>}} */
 const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
 
-/** Return what came of each node, built anew only when the record has had another patch.
+/** Return the nodes made from each node, rebuilt only after a patch of the record.
  * @param {PageRecord} record */
 function derived({ nodes: { causes }, n }) {
   if (DERIVED.of === causes && DERIVED.size === causes.length && DERIVED.n === n) {
@@ -125,10 +125,10 @@ function derived({ nodes: { causes }, n }) {
   return index;
 }
 
-// The pointer over the whole page, and the theme of the page around it.
+// Pointer events of the whole page, and the theme of the page around it.
 
-/** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there.
- * What listens on the root goes with it; the rest is let go by the function returned.
+/** Hovering lights up linked elements; nothing moves. Entering the page pings Python. Listeners of
+ * the root end with it; the returned function removes the others.
  * @param {App} app
  * @param {HTMLElement} root */
 export function listenPointer(app, root) {
@@ -158,13 +158,13 @@ export function listenPointer(app, root) {
   };
 }
 
-/** The element around what an event is on, or itself, that a selector finds.
+/** The closest element to the target of an event that matches a selector.
  * @param {EventTarget | null} target
  * @param {string} selector */
 const closest = (target, selector) => target instanceof Element && target.closest(selector);
 
-/** Say when the theme changes: a canvas does not follow the style sheet by itself. Returns what
- * lets go.
+/** Report a change of the theme, since a canvas does not follow the style sheet. Returns a function
+ * that ends that.
  * @param {App} app */
 export function listenTheme(app) {
   const changed = () => app.changed("theme");

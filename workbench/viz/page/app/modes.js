@@ -7,13 +7,14 @@ import { errorBox } from "./pieces.js";
 /** @import { Changes, Make, Middle, Mode, ModePane, Pane, PanelRow } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** The middle: modes are made when first shown, and then get the changes that they missed.
+/** The middle of the page. A mode is made when first shown, and then gets the changes that it
+ * missed.
  * @param {App} app
  * @param {Mode[]} modes
  * @returns {Middle} */
 export function modePane(app, modes) {
   const el = h("section", { class: "wb-middle", "aria-label": "workspace" });
-  /** What each has missed since it was last shown.
+  /** The changes that each mode has missed since it was last shown.
    * @type {Map<string, {pane: ModePane, missed: Changes}>} */
   const shown = new Map();
   const current = () => shown.get(app.view.mode)?.pane;
@@ -45,9 +46,9 @@ const MISSING =
 /** @param {App} app */
 const missing = (app) => app.record.left_out ? "Left out of the saved copy." : MISSING;
 
-/** Return the pane of a panel. Where it has a section, it is updated once that is there; until then
- * it says what it waits for, and where Python could not build it, why. A section at the foot of the
- * page is hidden until then.
+/** Return the pane of a panel. A panel with a section is made once the section has arrived; until
+ * then its pane says that it waits, or why Python could not build it. A section at the bottom of
+ * the page is hidden until then.
  * @template {Pane} P
  * @param {App} app
  * @param {{name: string, place: string, make: Make<P>}} panel
@@ -80,5 +81,5 @@ export function paneOf(app, { name, place, make }) {
     missed = new Set();
     updateOwn(all);
   };
-  return Object.assign(pane, { el, update }); // a pane may be of a class, with methods
+  return Object.assign(pane, { el, update }); // a pane may be an instance of a class, with methods
 }

@@ -10,7 +10,7 @@ const SIDES = ["left", "right"];
 const SHARES = { least: 8, most: 85 }; // percent
 const STORED = "workbench-room";
 
-/** The room of the panes. */
+/** The sizes of the panes. */
 export class Room {
   /** The modes in which the columns beside them are folded at first.
    * @type {Set<string>} */
@@ -18,7 +18,7 @@ export class Room {
   /** By mode and pane.
    * @type {Record<string, PaneRoom>} */
   #rooms = storedRooms();
-  /** What a link says, in the place of that until the reader changes it.
+  /** The sizes of a link, in force until the reader changes one.
    * @type {Record<string, PaneRoom>} */
   #linked = {};
 
@@ -42,7 +42,7 @@ export class Room {
     this.app.changed("room");
   }
 
-  /** Let a pane have a share, in percent, of what it stands in; null: as at first.
+  /** Give a pane a share, in percent, of its container; null: the default.
    * @param {string} pane
    * @param {number | null} share */
   resize(pane, share) {
@@ -51,14 +51,14 @@ export class Room {
     if (this.app.root) this.place(this.app.root);
   }
 
-  /** The room of this mode, by pane, as far as it is not as at first.
+  /** The sizes of this mode that are not the default, by pane.
    * @returns {Record<string, PaneRoom>} */
   get here() {
     const rows = PANES.map((pane) => /** @type {const} */ ([pane, this.#room(pane)]));
     return Object.fromEntries(rows.filter(([, room]) => Object.keys(room).length));
   }
 
-  /** Let the panes of this mode have a room that is not remembered.
+  /** Set sizes for the panes of this mode without storing them.
    * @param {Record<string, PaneRoom>} rooms */
   set here(rooms) {
     for (const pane of PANES) {
@@ -72,20 +72,20 @@ export class Room {
     this.app.changed("room");
   }
 
-  /** Remember it; where the browser keeps nothing, it lasts as long as the page. */
+  /** Store the sizes; if the browser refuses, they last as long as the page. */
   store() {
     try {
       localStorage.setItem(STORED, JSON.stringify(this.#rooms));
     } catch { /* not allowed here */ }
   }
 
-  /** Tell the style sheet: an attribute for each pane that is folded, a variable for each size.
+  /** Set them for the style sheet: an attribute for each folded pane, a variable for each size.
    * @param {HTMLElement} root */
   place(root) {
     for (const pane of PANES) {
       root.toggleAttribute(`data-no-${pane}`, !this.isOpen(pane));
       const share = Number(this.#room(pane).share);
-      const unit = SIDES.includes(pane) ? "cqi" : "%"; // a track of the page is as wide as they are
+      const unit = SIDES.includes(pane) ? "cqi" : "%"; // columns follow their panes
       if (share > 0) root.style.setProperty(`--wb-${pane}`, share.toFixed(1) + unit);
       else root.style.removeProperty(`--wb-${pane}`);
     }

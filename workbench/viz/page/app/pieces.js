@@ -12,7 +12,7 @@ import { lineLink, rowAt } from "./store.js";
 /** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** A button; one that needs Python is disabled, and says so, where there is none.
+/** A button; one that needs Python is disabled, with the reason, in a page without it.
  * @param {App} app
  * @param {string} text
  * @param {() => unknown} actOn
@@ -71,22 +71,22 @@ export function errorBox(error, close = null) {
   );
 }
 
-/** What went wrong in a pane.
+/** The error of a pane.
  * @param {App} app
  * @param {string} where */
 export const failure = (app, where) =>
   errorBox(app.failures[where], () => failAt(app, where, null));
 
-/** A compiler points with a caret at a column of the line above: every letter as wide as another.
+/** A compiler points with a caret at a column of the line above: all letters have the same width.
  * @param {string} text */
 const hasCarets = (text) => /\n\s*[~^]+\s*$/m.test(text);
 
-/** A heading of a pane, which is a word of the glossary, with what belongs to its right.
+/** A heading of a pane, which is a glossary term, with elements at its right.
  * @param {string} text
  * @param {...Child} more */
 export const heading = (text, ...more) => headingOf(text.toLowerCase(), text, ...more);
 
-/** A heading with what it is called in the glossary.
+/** A heading with its glossary term.
  * @param {string} term
  * @param {string} text
  * @param {...Child} more */
@@ -98,7 +98,7 @@ export const headingOf = (term, text, ...more) =>
  * @param {...string} names */
 export const hasAny = (changes, ...names) => names.some((name) => changes.has(name));
 
-/** What is unfolded of the lines of nodes, by the text of the button.
+/** The unfolded parts of lines of nodes, by the text of their button.
  * @type {WeakMap<App, Set<string>>} */
 const UNFOLDED = new WeakMap();
 
@@ -139,7 +139,7 @@ function calledLines(app, line, inner) {
   return h("span", {}, fold, list);
 }
 
-/** A notebook line: where it is; pressing it pins all that comes from it.
+/** A notebook line as a button that pins all that comes from it.
  * @param {App} app
  * @param {number} line */
 export function lineButton(app, line) {
@@ -162,7 +162,7 @@ export function lineButton(app, line) {
   );
 }
 
-/** A tab of a list of them.
+/** A tab of a tab list.
  * @param {string} title
  * @param {boolean} selected
  * @param {() => void} actOn
@@ -216,7 +216,7 @@ export function kernelNumber(app, kernel) {
   );
 }
 
-/** The letters of the phases of a kernel, on its colour; null where nothing is trained.
+/** The letters of the phases of a kernel, on its colour; null in a plan without training.
  * @param {PhaseRow[]} phases
  * @param {string | undefined} [colour] */
 export const phaseMark = (phases, colour = phases.at(-1)?.colours[0]) =>
@@ -235,8 +235,8 @@ export const phaseMark = (phases, colour = phases.at(-1)?.colours[0]) =>
 // The user's names of a kernel's arguments: `p1` is the user's `a`. Code and statements keep the
 // kernel's names, which opts and edits need; the user's names stand beside them.
 
-/** Text with the user's name beside each argument that has one. It is drawn by the style sheet, so
- * that text which is selected and copied is the kernel's.
+/** Text with the user's name beside each argument that has one. The style sheet draws the name, so
+ * that selected and copied text is the kernel's.
  * @param {VariantRow | null} variant
  * @param {string} text
  * @returns {Child[]} */

@@ -33,13 +33,13 @@ export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
 // The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling
 // changes all kernels, so Python sends a new record.
 
-/** Whether a rule is off in what is shown.
+/** Whether a rule is off in the selected variant.
  * @param {App} app
  * @param {string} name */
 export const isRuleOff = (app, name) =>
   (app.variant()?.rules_off ?? app.record.without.rules).includes(name);
 
-/** The button of a rule; where there is no Python, the words that do the same from there.
+/** The switch of a rule; in a page without Python, the text that does the same in a cell.
  * @param {App} app
  * @param {string} name */
 function ruleOffButton(app, name) {
@@ -61,7 +61,8 @@ function ruleOffButton(app, name) {
   );
 }
 
-/** Show a variant in which a rule fired, unless scheduling or what is shown already used it.
+/** Select a variant in which a rule fired, unless scheduling or the selected variant already used
+ * it.
  * @param {App} app
  * @param {string} name */
 function showUser(app, name) {
@@ -71,9 +72,8 @@ function showUser(app, name) {
   if (user !== null && !isUsed) goTo(app, user);
 }
 
-/** Do without a rule, where it fired, or with it again; then
- * check what that made and time it beside what was. A node of the old passes is none of the new
- * ones.
+/** Switch a rule off where it fired, or on again; then check the new variant, and time it beside
+ * the old one. Nodes of the old passes are none of the new ones.
  * @param {App} app
  * @param {string} rule
  * @param {boolean} on */
@@ -94,7 +94,7 @@ export async function switchRule(app, rule, on) {
   await act(app, "rewrites", { do: "measure", variants: [other, of], cold: false });
 }
 
-/** Everything is another one: look at the same pass, check the answer, and time both plans.
+/** The new plan: select the same pass, check the answer, and time both plans.
  * @param {App} app
  * @param {string | undefined} passName */
 async function lookAnew(app, passName) {
@@ -125,7 +125,7 @@ export function goToUse(app, { pass, variant, steps }, step = steps[0]) {
  * @param {string} name */
 const usesOf = (app, name) => usesByRule(app.record).get(name) ?? [];
 
-/** The place of the step that Rewrites shows among all steps of the uses of a rule; -1: it is none.
+/** The index of the current rewrite among all uses of a rule; -1: it is none.
  * @param {App} app
  * @param {Use[]} uses */
 function placeShown({ view: { mode, pass, step } }, uses) {
@@ -134,7 +134,7 @@ function placeShown({ view: { mode, pass, step } }, uses) {
   return own < 0 ? -1 : countUses(uses.slice(0, at)) + own;
 }
 
-/** Go to the next use of a rule, or to the one before; after the last comes the first.
+/** Go to the next use of a rule, or to the previous one; after the last comes the first.
  * @param {App} app
  * @param {string | null} name
  * @param {number} by */
@@ -150,7 +150,7 @@ export function stepUse(app, name, by) {
   }
 }
 
-/** The rule of the step that Rewrites shows, else the one that Rules shows.
+/** The rule of the step in Rewrites, else the one in Rules.
  * @param {App} app
  * @returns {string | null} */
 export function shownRule({ record, view }) {
@@ -189,7 +189,7 @@ function useStepper(app, name) {
 
 // The banner of a variant with rules switched off: the changes of its program.
 
-/** Say of a variant with rules switched off, beyond those that are off for all, what that changed.
+/** The banner of a variant with rules switched off, beyond those that scheduling runs without.
  * @param {App} app */
 export function rulesOffBanner(app) {
   const variant = app.variant();
@@ -218,8 +218,8 @@ export function rulesOffBanner(app) {
   );
 }
 
-/** The variant that the rules were switched off for, of which `variant` was made by edits and opts:
- * what those changed is not the rules' doing.
+/** The variant for which the rules were switched off, from which edits and opts made `variant`:
+ * their changes are not due to the rules.
  * @param {VariantRow[]} variants
  * @param {VariantRow} variant
  * @param {string[]} off

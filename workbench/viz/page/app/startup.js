@@ -2,10 +2,10 @@
 
 /** @import { Model, View } from "../types.d.ts" */
 
-const LOOKS_AFTER_MS = 4000; // frames of outputs that come with this one have begun by then
+const LOOKS_AFTER_MS = 4000; // frames of outputs that load with this one have started by then
 const WAITS_MS = 4000;
 
-/** Look for script and style; return what ends that.
+/** Look for script and style; return a function that ends the search.
  * @param {Model} model */
 export function seekParts(model) {
   const name = model.get("parts_name");
@@ -31,7 +31,7 @@ export function seekParts(model) {
   };
 }
 
-/** The frames in a window, and those in them.
+/** The frames in a window, and the frames in those.
  * @param {Window} around
  * @returns {Generator<Window>} */
 function* framesOf(around) {
@@ -45,13 +45,14 @@ function* framesOf(around) {
 // a busy machine, with many cells at once): it then drops all that Python sends. The model of
 // ipywidgets, of which anywidget's is one, does not.
 
-/** What ipywidgets' models have: the way from Python, and what is called with each message.
+/** A model of ipywidgets: its channel from Python, and its handler of each message.
  * @typedef {{comm?: {on_msg?(heard: (message: unknown) => unknown): void}}} WidgetModel */
 
-const HEARD = "_handle_comm_msg"; // its name in ipywidgets
+const HEARD = "_handle_comm_msg"; // the name in ipywidgets
 
-/** Let a model hear Python, however late it began; sets the view. The model itself is told by none of
- * anywidget's functions, but Backbone passes it to who listens to its changes; an equal view is none.
+/** Connect a model to Python's messages, however late it began; this sets the view. None of
+ * anywidget's functions sees a message, but Backbone passes it to listeners of the model; an equal
+ * view is no change.
  * @param {Model} model
  * @param {View} view */
 export function hearLate(model, view) {
@@ -68,7 +69,7 @@ function hearAll(widget) {
   if (typeof heard === "function") widget.comm?.on_msg?.((message) => heard.call(widget, message));
 }
 
-/** The property as the first of an object's classes defines it, below all that override it.
+/** The property as the first of an object's classes defines it, below all overrides.
  * @param {object} object
  * @param {string} name
  * @returns {unknown} */

@@ -40,9 +40,10 @@ export const START = {
   only: null,
 };
 
-/** A page at work. */
+/** The state of one page. */
 export class App {
-  /** What is shown: the whole record, or while a question waits for a guess what is not hidden.
+  /** The shown record: the whole one, or, while a question waits for a guess, the one without the
+   * hidden parts.
    * @type {PageRecord} */
   record;
   /** @type {PageRecord} */
@@ -50,45 +51,45 @@ export class App {
   /** The selection.
    * @type {View} */
   view;
-  /** What the pointer is on.
+  /** The hovered link.
    * @type {Link | null} */
   hover = null;
-  /** What Python is doing.
+  /** The progress of Python's work.
    * @type {ProgressRow | null} */
   status = null;
-  /** Whether Python is there; silent: it was asked, and has not answered.
+  /** The state of the connection; silent: Python has not answered a ping.
    * @type {"offline" | "unknown" | "live" | "silent"} */
   live = "offline";
-  /** What went wrong, by the name of the pane that says so.
+  /** The last error of each pane, by its name.
    * @type {Record<string, ErrorWords | null>} */
   failures = {};
-  /** What is said for a while: that something was copied.
+  /** A notice for a while, such as of copied text.
    * @type {string} */
   notice = "";
-  /** The timer that ends it.
+  /** The timer that removes the notice.
    * @type {number} */
   noticeTimer = 0;
-  /** Of each variant the child one came from.
+  /** For each variant, the child from which the reader came.
    * @type {Map<number, number>} */
   redo = new Map();
-  /** What bisecting said, and of which variant and record.
+  /** The text of the last bisection, with its variant and record.
    * @type {{variant: number | null, text: string, of: PageRecord} | null} */
   bisected = null;
-  /** What is being written, by the name of its field.
+  /** Unsent texts, by the name of their field.
    * @type {Map<string, Draft>} */
   drafts = new Map();
-  /** Edits of code that were not run, by variant and language.
+  /** Code edits that were not run, by variant and language.
    * @type {Map<string, CodeDraft>} */
   codeDrafts = new Map();
-  /** Code that is being edited.
+  /** Code in an editor.
    * @type {CodeDraft | null} */
   editing = null;
-  /** The room that panes have. */
+  /** The sizes of panes. */
   room = new Room(this);
-  /** The element of the whole page, once it is shown.
+  /** The root element of the page, once it is shown.
    * @type {HTMLElement | null} */
   root = null;
-  /** The parts of the page as a file; null where it does not have them.
+  /** The parts of the page as a file; null if it lacks them.
    * @type {(() => Record<"shell" | "css" | "script", string>) | null} */
   file;
   /** @type {Channel} */
@@ -101,8 +102,8 @@ export class App {
   #changes = new Set();
   #isHeld = false;
 
-  /** `send(message)` reaches Python, null where there is none; `keep` gets each view,
-   * and `file` returns the parts of the page as a file.
+  /** `send(message)` reaches Python, null in a page without it; `keep` gets each view, and `file`
+   * returns the parts of the page as a file.
    * @param {PageRecord} record
    * @param {Host} [host] */
   constructor(record, { send = null, view = {}, keep = () => {}, file = null } = {}) {
@@ -116,7 +117,7 @@ export class App {
 
   // listeners to changes
 
-  /** Call a listener with what changed; return what ends that.
+  /** Call a listener with each set of changes; return a function that ends that.
    * @param {Listener} listener */
   on(listener) {
     this.#listeners.add(listener);
@@ -130,7 +131,7 @@ export class App {
     names.forEach((name) => this.#changes.add(name));
   }
 
-  /** While the pointer is pressed nothing is drawn anew, or the click would miss its target.
+  /** While the pointer is pressed nothing is redrawn, or the click would miss its target.
    * @param {boolean} isPressed */
   hold(isPressed) {
     this.#isHeld = isPressed;
@@ -163,7 +164,7 @@ export class App {
     this.changed(...names);
   }
 
-  /** Say what the pointer is on.
+  /** Set the hovered link.
    * @param {Link | null | undefined} link */
   light(link = null) {
     if (link === this.hover) return;
@@ -171,14 +172,14 @@ export class App {
     this.changed("hover");
   }
 
-  /** Let nothing be picked. */
+  /** Unpick everything. */
   unpick() {
     this.select({ ...NOTHING, opt: null });
   }
 
   // the record
 
-  /** Apply what changed.
+  /** Apply a patch.
    * @param {RecordPatch} patch */
   patch({ append: { nodes, ...tables }, set }) {
     if (nodes) appendRows(this.whole.nodes, nodes);
@@ -187,7 +188,7 @@ export class App {
     this.#show();
   }
 
-  /** Show another record.
+  /** Replace the record.
    * @param {PageRecord} record */
   replace(record) {
     this.view = viewInPlan(this.whole, record, this.view);
@@ -195,24 +196,24 @@ export class App {
     this.#show();
   }
 
-  /** Show of the record what may be seen. */
+  /** Show the visible parts of the record. */
   #show() {
     this.record = shownRecord(this.whole, this.view.guess);
     this.view = sane(this.record, this.view);
     this.changed("record");
   }
 
-  /** The variant that is shown. */
+  /** The selected variant. */
   variant() {
     return rowAt(this.record.variants, this.view.variant);
   }
 
-  /** The kernel that is shown. */
+  /** The selected kernel. */
   kernel() {
     return rowAt(this.record.kernels, this.view.kernel);
   }
 
-  /** The places of the variants of a kernel that are not deleted.
+  /** The indexes of the variants of a kernel that are not deleted.
    * @param {number} kernel */
   variantsOf(kernel) {
     const { variants } = this.record;
@@ -222,7 +223,7 @@ export class App {
 
   // Python
 
-  /** Ask Python; rejects with ErrorWords.
+  /** Send a request; rejects with ErrorWords.
    * @template {AnyRequest} R
    * @param {R} request
    * @returns {Promise<ReplyTo<R>>} */
@@ -230,8 +231,8 @@ export class App {
     return this.channel.ask(request);
   }
 
-  /** Whether a request that fits is under way: pending("check", {variant: 3}); where it has a
-   * list, that has the value: pending("measure", {variants: 3}).
+  /** Whether a matching request is pending: pending("check", {variant: 3}); a list matches by one
+   * value: pending("measure", {variants: 3}).
    * @param {AnyRequest["do"]} task
    * @param {Record<string, unknown>} [fields] */
   pending(task, fields = {}) {
@@ -239,7 +240,7 @@ export class App {
   }
 }
 
-/** The row of a table at a place, null where there is none.
+/** The row at an index, null if there is none.
  * @template Row
  * @param {Row[]} table
  * @param {number | null | undefined} place
@@ -253,7 +254,7 @@ function appendRows(tables, added) {
   for (const [name, rows] of Object.entries(added)) Reflect.get(tables, name).push(...rows);
 }
 
-/** Set what stands at a path.
+/** Set the value at a path.
  * @param {object} target
  * @param {(string | number)[]} path
  * @param {unknown} value */
@@ -262,7 +263,7 @@ function put(target, path, value) {
   Reflect.set(holder, path[path.length - 1], value);
 }
 
-/** The place of a variant; of a deleted one, that of the nearest it came from.
+/** The index of a variant; of a deleted one, that of its nearest ancestor.
  * @param {PageRecord} record
  * @param {number | null} variant
  * @returns {number | null} */
@@ -271,14 +272,14 @@ export function notDeleted(record, variant) {
   return row?.deleted ? notDeleted(record, row.parent) : variant;
 }
 
-/** The language that a page opens with: the one that all kernels are read in, or that of a GPU.
+/** The language that a page opens with: the one in which all kernels are written, or that of a GPU.
  * @param {PageRecord} record */
 export function firstLanguage({ languages, devices, device, elsewhere }) {
   const own = devices.find(({ name }) => name === device);
   return ((elsewhere || own?.groups) && own?.languages?.[0]) || languages[0].name;
 }
 
-/** Return a view that points at things that exist.
+/** Return a view that refers only to rows of the record.
  * @param {PageRecord} record
  * @param {View} view */
 function sane(record, view) {
@@ -296,8 +297,8 @@ function sane(record, view) {
   return now;
 }
 
-/** The kernel that a page opens with: a question asks about the first one; otherwise the first that
- * does more than to draw the weights of a model.
+/** The kernel that a page opens with: a question is about the first one; otherwise the first that
+ * does more than draw the weights of a model.
  * @param {PageRecord} record */
 const firstKernel = ({ ask, kernels }) =>
   ask ? 0 : Math.max(0, kernels.findIndex(({ draws_numbers }) => !draws_numbers));
@@ -312,12 +313,12 @@ function opening(record, kernel) {
   return row && !isOfOtherDevice(record, row) ? opens : root;
 }
 
-/** The view of a record's page that opens.
+/** The view that a record's page opens with.
  * @param {PageRecord} record */
 export const openingView = (record) => sane(record, START);
 
-/** What stands side by side: at first the language that all kernels are read in, and machine code,
- * or where a device has none what it compiles.
+/** The two programs side by side: at first the common language of all kernels, and machine code, or
+ * on a device without it the text that it compiles.
  * @param {PageRecord} record
  * @param {Column[]} columns */
 function sideBySide(record, columns) {
@@ -343,7 +344,7 @@ function sideBySide(record, columns) {
     }));
 }
 
-/** What was marked in the offers and the code of another variant is not of the one that is shown.
+/** Marks in the offers and the code of another variant do not concern the selected one.
  * @param {View} view
  * @param {Partial<View>} partial
  * @returns {Partial<View>} */
@@ -367,13 +368,13 @@ function pickedBy(app, { node, axis, line }) {
 
 export const NOTHING = { picked: null, code: null, node: null, axis: null, line: null };
 
-/** The link of a node, as panes that show nodes put it on them.
+/** The link of a node, for panes that show nodes.
  * @param {number} node
  * @param {number[]} [lines]
  * @returns {Link} */
 export const nodeLink = (node, lines = []) => ({ by: "node", axes: [], nodes: [node], lines });
 
-/** The link of a notebook line, and of those in functions that it called.
+/** The link of a notebook line, and of the lines in functions that it called.
  * @param {number[]} lines
  * @returns {Link} */
 export const lineLink = (lines) => ({ by: "line", axes: [], nodes: [], lines });

@@ -4,13 +4,13 @@ import { secondsText, three } from "../base/text.js";
 
 /** @import { TimingRow } from "../record.d.ts" */
 
-/** Whether there is a timing of this machine itself.
+/** Whether a timing was measured on this machine, and not on an emulator.
  * @param {TimingRow | null | undefined} timing
  * @returns {timing is TimingRow} */
 export const real = (timing) => Boolean(timing && !timing.emulator && !timing.machine);
 
-/** How far off a median may be, within its samples or over several measurements; of a single run
- * nothing is known.
+/** The uncertainty of a median, within its samples or over several measurements; unknown for a
+ * single run.
  * @param {TimingRow} timing */
 export function spreadText({ spread, samples, median_s, medians = [] }) {
   const [least, most] = ends(median_s, medians);
@@ -60,17 +60,17 @@ const overCalls = ({ median_s, medians = [] }) =>
   medians.length > 0 &&
   `${medians.length + 1} calls gave ${ends(median_s, medians).map(secondsText).join(" to ")}`;
 
-/** Whether two timings were taken in turns, in one run: a machine is slower an hour later.
+/** Whether two timings were taken in turns, in one run: a machine may be slower an hour later.
  * @param {TimingRow} one
  * @param {TimingRow} other */
 export const inOneRun = (one, other) => one === other || (one.run !== "" && one.run === other.run);
 
-/** How far off a median with cold caches may be.
+/** The uncertainty of a median with cold caches.
  * @param {TimingRow} timing */
 export const coldSpread = ({ cold_spread: spread = null }) =>
   spread === null ? "" : withinText(spread);
 
-/** Whether the intervals of two timings touch: then no difference was measured.
+/** Whether the intervals of two timings overlap: then no difference was measured.
  * @param {TimingRow} one
  * @param {TimingRow} other
  * @param {boolean} [cold] */

@@ -3,7 +3,7 @@
 
 const MOST_CELLS = 4e6;
 
-/** A line that both have, that only the first or only the second has, with its places there.
+/** A line of both texts, or only of the first or the second, with its index in each.
  * @typedef {[" ", number, number] | ["-", number, null] | ["+", null, number]} DiffRow */
 
 /** Return the lines of two texts as one.
@@ -24,7 +24,7 @@ export function diffLines(a, b) {
   ];
 }
 
-/** Return how many lines differ: of each part that changed as many as the longer side has.
+/** Return the number of lines that differ: for each changed part, that of its longer side.
  * @param {string[]} a
  * @param {string[]} b */
 export function countDiffering(a, b) {
@@ -37,7 +37,7 @@ export function countDiffering(a, b) {
   return count;
 }
 
-/** Return the rows of the part that does not begin or end alike.
+/** Return the rows of the part between the common beginning and the common end.
  * @param {string[]} a
  * @param {string[]} b
  * @param {number} start
@@ -87,12 +87,11 @@ const rangeOf = (from, to) => Array.from({ length: to - from }, (_, i) => from +
 // Paired lines of two texts side by side. Equal lines are paired; in a changed part the lines with
 // most words in common are paired, in order, and the others fill the rows between.
 
-const LEAST = 0.5; // of the words of two lines, that they must share to be the same line changed
+const LEAST = 0.5; // the share of words that two lines must have in common to be one changed line
 const MOST_COMPARED = 40_000; // pairs of lines; a longer part is paired by place
 
-/** A row: the places of its lines, null where a side has none. They are the same line, or one is
- * what the other became, or they only share the row: in a text that changed, or in texts that are
- * read apart.
+/** A row: the indexes of its lines, null for an empty side. The lines are equal, or one became the
+ * other, or they only share the row: in a changed text, or in two texts that are read separately.
  * @typedef {"same" | "changed" | "other" | "apart"} PairKind
  * @typedef {{left: number | null, right: number | null, kind: PairKind}} PairRow
  * @typedef {[left: number, right: number]} LinePair */
@@ -117,7 +116,7 @@ export function pairLines(a, b) {
   return [...rows, ...partRows(a, b, part)];
 }
 
-/** Return the words of a line, each with whether the other line has it too, in order.
+/** Return the words of a line, in order, each with whether the other line has it too.
  * @param {string} line
  * @param {string} other
  * @returns {[word: string, isCommon: boolean][]} */
@@ -131,7 +130,7 @@ export function markedWords(line, other) {
   return marked;
 }
 
-/** The rows of a part that changed.
+/** The rows of a changed part.
  * @param {string[]} a
  * @param {string[]} b
  * @param {{removed: number[], added: number[]}} part
@@ -144,7 +143,7 @@ function partRows(a, b, { removed, added }) {
   const rows = [];
   let [i, j] = [0, 0];
   for (const [left, right] of [...pairs, [removed.length, added.length]]) {
-    for (; i < left || j < right; i++, j++) { // what is between two pairs shares rows
+    for (; i < left || j < right; i++, j++) { // lines between two pairs share rows
       rows.push({
         left: i < left ? removed[i] : null,
         right: j < right ? added[j] : null,
@@ -159,7 +158,7 @@ function partRows(a, b, { removed, added }) {
   return rows;
 }
 
-/** The pairs, in order, that have most in common altogether.
+/** The pairs, in order, with most words in common altogether.
  * @param {Map<string, number>[]} removed
  * @param {Map<string, number>[]} added
  * @returns {LinePair[]} */

@@ -60,12 +60,12 @@ export function words(text, kind = "", most = 200) {
   );
 }
 
-/** How far the containers that `refill` fills are scrolled, as they say themselves: to ask one while
- * others change would have the whole page laid out, once for each.
+/** How far the containers that `refill` fills are scrolled, from their scroll events: reading it
+ * while others change would force a layout of the whole page for each.
  * @type {WeakMap<Element, {scrollTop: number, scrollLeft: number}>} */
 const SCROLLED = new WeakMap();
 
-/** Replace what is in `container`, keeping the scroll place and the focus (by data-key).
+/** Replace the children of `container`, keeping its scroll position and the focus (by data-key).
  * @param {HTMLElement} container
  * @param {...Child} children */
 export function refill(container, ...children) {
@@ -76,12 +76,12 @@ export function refill(container, ...children) {
   }
   const parts = children.flat().filter(isShown);
   keepingFocus(container, () => container.replaceChildren(...parts));
-  // to set what it is already would have the page laid out once more
+  // setting an unchanged value would force another layout
   if (place?.scrollTop || place?.scrollLeft) Object.assign(container, place);
 }
 
-/** Remember how far an element, and all around it, are scrolled: after scrolling by script, since the
- * event comes with the next frame.
+/** Remember the scroll positions of an element and its ancestors: after scrolling by script, since
+ * the event comes with the next frame.
  * @param {Element | null} element */
 export function noteScroll(element) {
   for (let at = element; at; at = at.parentElement) {
@@ -99,8 +99,9 @@ export function scrollBack(container) {
   noteScroll(container);
 }
 
-/** Change what is in `container`; what has the same data-key as what had the focus gets it, else,
- * or where that is disabled now, the whole workbench: its keys must not end up on the page around.
+/** Change the children of `container`. The element with the data-key of the focused one gets the
+ * focus; if it is missing or disabled now, the whole workbench does: its keys must not reach the
+ * page around it.
  * @param {HTMLElement} container
  * @param {() => void} change */
 export function keepingFocus(container, change) {
@@ -110,7 +111,7 @@ export function keepingFocus(container, change) {
   change();
   if (!hadFocus || focused === document.activeElement) return;
   const next = focused.dataset.key ? findKey(container, focused.dataset.key) : null;
-  container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
+  container.dataset.refilled = ""; // a focus outside does not move in: main.js checks
   next?.focus({ preventScroll: true });
   if (!next || next !== document.activeElement) {
     /** @type {HTMLElement | null} */
@@ -123,12 +124,12 @@ export function keepingFocus(container, change) {
   delete container.dataset.refilled;
 }
 
-/** Whether text is written in an element.
+/** Whether an element is a text field.
  * @param {Element} element
  * @returns {element is HTMLInputElement | HTMLTextAreaElement} */
 const isText = (element) => element.matches('input[type="text"], input[type="search"], textarea');
 
-/** Make `elements` the children of `container`, leaving alone those that are in place.
+/** Make `elements` the children of `container`, without touching those that are in place.
  * @param {HTMLElement} container
  * @param {Element[]} elements */
 export function setChildren(container, elements) {
@@ -140,8 +141,8 @@ export function setChildren(container, elements) {
   });
 }
 
-/** Return a maker of an element that makes another only where it is given other values: what is
- * chosen from, and open, is not closed by figures that arrive. For `setChildren`.
+/** Return a maker of an element that makes a new one only for other values, so that arriving times
+ * do not close an open selector. For `setChildren`.
  * @template {unknown[]} Values
  * @template {HTMLElement} E
  * @param {(...values: Values) => E} make */
@@ -162,7 +163,7 @@ function findKey(container, key) {
   return elementsOf(container, "[data-key]").find((found) => found.dataset.key === key);
 }
 
-/** The HTML elements below another that a selector finds.
+/** The HTML elements below another that match a selector.
  * @param {ParentNode} parent
  * @param {string} selector
  * @returns {HTMLElement[]} */
@@ -172,7 +173,7 @@ export function elementsOf(parent, selector) {
   return [...elements];
 }
 
-/** Return a function that calls `act` when it has not been called for so long.
+/** Return a function that calls `act` once it has not been called for a time.
  * @template {unknown[]} Values
  * @param {(...values: Values) => void} act
  * @param {number} waitMs */
@@ -186,11 +187,11 @@ export function debounced(act, waitMs) {
 
 // A fold: a `details` element that stays open when its pane is refilled.
 
-/** The keys of those that are open.
+/** The keys of open folds.
  * @type {Set<string>} */
 export const OPENED = new Set();
 
-/** A fold that stays open when its pane is filled anew; its body is made when it is opened.
+/** A fold that stays open when its pane is refilled; its body is made when it is opened.
  * @param {string} key
  * @param {string} title
  * @param {() => Node} body */

@@ -16,15 +16,15 @@ export function walkable(role, label, attributes = {}, ...items) {
   return list;
 }
 
-const AT_ONCE = 50; // rows of a long list: as many as a tall pane shows
+const AT_ONCE = 50; // rows of a long list that are made at once: as many as a tall pane shows
 
-/** What makes more rows of a list: those up to a place, or (where there is none) some. It returns
- * whether there were any.
+/** Makes more rows of a list: up to an index, or (without one) some. Returns whether there were
+ * any.
  * @type {WeakMap<Element, (place?: number) => boolean>} */
 const MORE = new WeakMap();
 
 /** A walkable list of any length: rows are made when the reader comes near them, by scrolling or by
- * keys. `grown` is called for it.
+ * keys. `grown` is called after that.
  * @param {string} role
  * @param {string} label
  * @param {Attributes<HTMLDivElement>} attributes
@@ -60,7 +60,7 @@ export function longList(role, label, attributes, { count, row, least = 0, grown
   return list;
 }
 
-/** The row of a list that has a key, made where it is not there yet.
+/** The row of a list that has a key, made if it is missing.
  * @param {HTMLElement} list
  * @param {string} key
  * @returns {HTMLElement | undefined} */
@@ -71,7 +71,7 @@ export function rowWith(list, key) {
   } while (MORE.get(list)?.());
 }
 
-/** Let one item of a list take the tab stop: the selected one, else the first.
+/** Give one item of a list the tab stop: the selected one, else the first.
  * @param {HTMLElement} list
  * @param {Element | null} [item] */
 export function rove(list, item = null) {
@@ -96,12 +96,12 @@ export const LETTERS = ["j", "k"];
 /** @type {Record<string, number>} */
 export const ACROSS = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Whether an element is in a list that lies: tabs and passes. Letters walk those that stand.
+/** Whether an element is in a horizontal list: tabs and passes. Letters walk vertical ones.
  * @param {Element} target */
 export const isAcross = (target) =>
   target.closest("[data-walk]")?.getAttribute("aria-orientation") === "horizontal";
 
-/** Move the focus inside the list that has it.
+/** Move the focus inside the list that contains it.
  * @param {HTMLElement} target
  * @param {string} key */
 export function walk(target, key) {
@@ -119,7 +119,8 @@ export function walk(target, key) {
   return true;
 }
 
-/** How many items further a key goes, in a list that lies or stands; undefined: it does not walk.
+/** The number of items by which a key moves, in a horizontal or vertical list; undefined: it does
+ * not.
  * @param {string} key
  * @param {boolean} across
  * @returns {number | undefined} */
@@ -128,7 +129,7 @@ export function stepOf(key, across) {
   return STEPS[key] ?? (across ? ACROSS[key] : undefined);
 }
 
-/** The place `step` items after `place`, within a list of `count`.
+/** The index `step` items after `place`, within a list of `count`.
  * @param {number} place
  * @param {number} step
  * @param {number} count */

@@ -4,17 +4,17 @@ import { h } from "./elements.js";
 
 /** @import { Keys } from "../types.d.ts" */
 
-/** What is played. Steps are numbers from `first` to `last()` (below `first`: there are none); `at()`
- * is the one that is shown (null: none), `go` shows another. `isShown()`: it is in sight. `changed`
- * has the bar shown again.
+/** The played thing. Steps are numbers from `first` to `last()` (below `first`: there are none);
+ * `at()` is the current one (null: none), `go` shows another. `isShown()`: it is in sight.
+ * `changed` redraws the bar.
  * @typedef {{
  *   first: number, last: () => number, at: () => number | null, isShown: () => boolean,
  *   go: (step: number) => void, changed: () => void,
  * }} Steps */
 
-/** What a player is called: its keys (data-key), the bar, one step, the slider's and the play
- * button's titles; how long a step is shown; the list of the page that goes with the steps, as a
- * selector: in others, keys walk the list.
+/** The texts of a player: its keys (data-key), the bar, one step, the slider's and the play
+ * button's titles; the time of a step; the list of the page that shows the steps, as a selector: in
+ * other lists, keys walk the list.
  * @typedef {{
  *   name: string, label: string, step: string, slider: string, play: string, term: string,
  *   stepMs: number, list: string
@@ -23,7 +23,7 @@ import { h } from "./elements.js";
 const WHOLE_MS = 60_000; // at most, of all steps together
 
 export class Player {
-  /** The timer of what plays; 0: it stands.
+  /** The timer while it plays; 0: it is paused.
    * @type {number} */
   #timer = 0;
 
@@ -58,7 +58,7 @@ export class Player {
     return { first, last: last(), at: at() };
   }
 
-  /** Show where it is.
+  /** Show the current step.
    * @param {string} words
    * @param {string} step what the step is, for those who hear it */
   show(words, step) {
@@ -99,14 +99,14 @@ export class Player {
     else this.steps.go(at + 1);
   }
 
-  /** Show a step that the reader asked for: what plays stops.
+  /** Show a step that the reader chose, and pause.
    * @param {number} step */
   goTo(step) {
     this.pause();
     this.steps.go(step);
   }
 
-  /** Go on by `by` steps; where none is shown, to the first or the last.
+  /** Move by `by` steps; without a current step, to the first or the last.
    * @param {number} by */
   stepBy(by) {
     const { first, last, at } = this.#now();
@@ -137,7 +137,7 @@ export class Player {
   }
 }
 
-/** Whether keys walk a list that does not go with the steps.
+/** Whether keys walk a list other than that of the steps.
  * @param {EventTarget | null} target
  * @param {string} list */
 const isInList = (target, list) =>

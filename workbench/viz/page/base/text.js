@@ -1,6 +1,6 @@
 // Numbers and words as text: times, bytes, counts, plurals; and text search.
 
-/** Whether a text has all words of a query, in any order; signs count where there is nothing else.
+/** Whether a text has all words of a query, in any order; signs count in a query without letters.
  * @param {string} text
  * @param {string} query */
 export function hasWords(text, query) {
@@ -16,9 +16,9 @@ export function secondsText(s) {
   return `${three(s * scale)} ${unit}`;
 }
 
-const GROUPED = new Intl.NumberFormat("en"); // to make one takes longer than to use it
+const GROUPED = new Intl.NumberFormat("en"); // making one takes longer than using it
 
-/** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021.
+/** Three significant digits: 213, 21.3, 2.13; below one two of them: 0.21, 0.021.
  * @param {number} x */
 export function three(x) {
   if (!Number.isFinite(x)) return "-";

@@ -34,11 +34,11 @@ const endless = (most) => ({
 /** @type {WeakMap<object, Run>} */
 const runs = new WeakMap();
 
-/** What came of the last run of a program; nothing where it has not run.
+/** The outcome of the last run of a program; undefined before its first run.
  * @param {object} key */
 export const runOf = (key) => runs.get(key);
 
-/** Run a program of a kernel, unless it runs; an error is an outcome, too.
+/** Run a program of a kernel, unless it is running; an error is an outcome, too.
  * @param {App} app
  * @param {object} key
  * @param {number} kernel
@@ -62,7 +62,7 @@ export async function runCode(app, kernel, code) {
   if (launch) await runHere(app, code, kernel, { text: lines.join("\n"), launch });
 }
 
-/** What the browser's compiler says against a text; null where it takes it.
+/** The message of the browser's compiler about a text; null if it accepts it.
  * @param {string} text
  * @param {PageLaunch} launch
  * @returns {Promise<ErrorWords | null>} */
@@ -92,8 +92,8 @@ async function outcomeOf(app, kernel, program) {
   }
 }
 
-/** Return what comes in time; else fail, and give the GPU back: who waits must hear of it, and the
- * next program must not wait for this one.
+/** Return a result that comes in time; else fail, and give the GPU back: the caller must learn of
+ * it, and the next program must not wait for this one.
  * @template T
  * @param {Promise<T>} work
  * @returns {Promise<T>} */
@@ -112,7 +112,7 @@ async function inTime(work) {
   }
 }
 
-/** Return the buffers of a kernel: Python is asked for those that the record lacks.
+/** Return the buffers of a kernel: those that the record lacks are requested from Python.
  * @param {App} app
  * @param {number} kernel */
 async function buffersOf(app, kernel) {
@@ -153,7 +153,7 @@ async function ranModule(launch, buffers) {
   return { isBusy: false, gpu: "WebAssembly", check, timing: check.ok ? await time() : null };
 }
 
-/** The buffers that a program gets, and what is in them before it runs.
+/** The buffers of a program, with their contents before it runs.
  * @param {PageLaunch} launch
  * @param {PageBuffer[]} buffers */
 function bindings({ slots }, buffers) {
@@ -165,7 +165,7 @@ function bindings({ slots }, buffers) {
   return { bound, contents };
 }
 
-/** Fails where a loop of a text goes around so often that the text is not run as it is.
+/** Fails if a loop of an edited text runs so often that the text is not run without limits.
  * @param {Gpu} gpu
  * @param {Runnable} program
  * @param {Uint8Array[]} contents */
@@ -207,7 +207,7 @@ const VIEWS = {
   fp8e4m3: (bytes) => Array.from(bytes, numberOfE4m3),
 };
 
-/** Return the number that a float16 is, from its bits.
+/** Return the number that the bits of a float16 represent.
  * @param {number} bits */
 function numberOfHalf(bits) {
   const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, (bits & 1023) / 1024];
@@ -215,7 +215,7 @@ function numberOfHalf(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-/** Return the number that an fp8e4m3 is, from its bits: it has no infinities.
+/** Return the number that the bits of an fp8e4m3 represent: it has no infinities.
  * @param {number} bits */
 function numberOfE4m3(bits) {
   const [sign, exponent, fraction] = [bits >> 7 ? -1 : 1, (bits >> 3) & 15, (bits & 7) / 8];
@@ -223,12 +223,12 @@ function numberOfE4m3(bits) {
   return sign * (exponent ? 2 ** (exponent - 7) * (1 + fraction) : 2 ** -6 * fraction);
 }
 
-/** Return the bytes that a text in base64 has.
+/** Return the bytes of a text in base64.
  * @param {string} text */
 const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** Hold what a kernel wrote to buffers against what is right. Errors are beside the greatest value of
- * their buffer: the greatest error, and the tolerance where it is.
+/** Compare the buffers that a kernel wrote with the right answer. Errors are relative to the
+ * greatest value of their buffer: the greatest error, and the tolerance at its place.
  * @param {PageBuffer[]} buffers
  * @param {Uint8Array[]} answers */
 export function compared(buffers, answers) {
@@ -246,15 +246,15 @@ export function compared(buffers, answers) {
       if (Number.isFinite(size)) greatest = Math.max(greatest, size);
     }
     total += buffer.size;
-    const scale = greatest || 1; // nothing is a share of zeros
+    const scale = greatest || 1; // no value is a share of zeros
     worst = Math.max(worst, error / scale);
     tolerance = Math.max(tolerance, buffer.tolerance / scale);
   });
   return { ok: wrong === 0, wrong, total, worst, tolerance };
 }
 
-/** Infinity where one of the two alone is infinite, or no number. Integers of 64 bits, which a
- * number may not hold, differ by a number.
+/** Infinity if only one of the two is infinite, or no number. Integers of 64 bits, which a number
+ * may not hold, differ by a number.
  * @param {number | bigint} actual
  * @param {number | bigint} right */
 function errorOf(actual, right) {
@@ -269,8 +269,8 @@ function errorOf(actual, right) {
 const PAGE_BYTES = 1 << 16; // the unit of its memory
 const ALIGNMENT_BYTES = 64;
 
-/** Run a module once on buffers, which are given by the slots of the launch; return what is in them
- * then, and what times it.
+/** Run a module once on buffers, which stand in the order of the launch's slots; return their
+ * contents afterwards, and a function that times it.
  * @param {PageLaunch} launch
  * @param {Uint8Array[]} contents */
 async function runModule({ module, stack_bytes: stack, scratch_bytes: scratch }, contents) {

@@ -23,7 +23,7 @@ const ATTRIBUTE = /@\s*(group|binding)\s*\(\s*(\d+)[iu]?\s*,?\s*\)/g;
 /** @type {Promise<Gpu> | null} */
 let opened = null;
 
-/** Return what went wrong, as an error to throw.
+/** Return the error of a message, to be thrown.
  * @param {string} what
  * @param {string} because
  * @param {string} hint
@@ -33,7 +33,7 @@ const trouble = (what, because, hint, line = null) => ({ what, because, try: hin
 
 const NO_GPU = "this browser runs no kernel";
 
-/** The GPU, opened once; again where it was lost.
+/** The GPU, opened once, and again after it was lost.
  * @returns {Promise<Gpu>} */
 export function openGpu() {
   opened ??= open().catch((error) => {
@@ -43,7 +43,7 @@ export function openGpu() {
   return opened;
 }
 
-/** Give the GPU back, with all that still runs on it; the next program opens it anew. */
+/** Give the GPU back, with all its running programs; the next program opens it anew. */
 export function closeGpu() {
   opened?.then(({ device }) => device.destroy()).catch(() => {});
   opened = null;
@@ -85,8 +85,8 @@ async function open() {
   return { device, name: name || "a GPU without a name", hasClock, lost };
 }
 
-/** Run a program once on groups of buffers, of which the first is by the slots of the launch; return
- * what is in all of them then, and what runs it again.
+/** Run a program once on groups of buffers, of which the first is in the order of the launch's
+ * slots; return the contents of all afterwards, and a function that runs it again.
  * @param {Gpu} gpu
  * @param {string} text
  * @param {PageLaunch} launch
@@ -134,7 +134,7 @@ export async function runOnce(gpu, text, launch, groups) {
  *   dispatch: (pass: GPUComputePassEncoder) => void
  * }} Bound */
 
-/** Compile a program. What its compiler refuses has the line.
+/** Compile a program. The error of the compiler has its line.
  * @param {GPUDevice} device
  * @param {string} text
  * @param {string} entry */
@@ -164,8 +164,8 @@ export async function compiled(device, text, entry) {
   }
 }
 
-/** The buffers that a text declares: attributes stand in any order, with spaces and comments between
- * them.
+/** The buffers that a text declares: attributes stand in any order, with spaces and comments
+ * between them.
  * @param {string} text */
 export function buffersIn(text) {
   return [...withoutComments(text).matchAll(STORAGE)].map(([, attributes, access]) => {
@@ -175,8 +175,7 @@ export function buffersIn(text) {
   });
 }
 
-/** The buffers of a program, as its text declares them: one that it does not use is bound all the
- * same.
+/** The buffers of a program, as its text declares them: unused ones are bound all the same.
  * @param {GPUDevice} device
  * @param {string} text */
 function layoutOf(device, text) {
@@ -205,7 +204,7 @@ function filled(device, bytes) {
   return buffer;
 }
 
-/** Run once, and return what is in each buffer then.
+/** Run once, and return the contents of each buffer afterwards.
  * @param {Bound} bound
  * @param {GPUBuffer[]} buffers */
 async function read(bound, buffers) {
@@ -221,7 +220,7 @@ async function read(bound, buffers) {
   return await Promise.all(copies.map(bytesOf));
 }
 
-/** Return the bytes of a buffer that can be mapped, which is then gone.
+/** Return the bytes of a buffer that can be mapped, and destroy it.
  * @param {GPUBuffer} buffer */
 async function bytesOf(buffer) {
   await buffer.mapAsync(GPUMapMode.READ);
@@ -243,8 +242,8 @@ function encode(encoder, { pipeline, bindGroups, dispatch }, runs, timestampWrit
   pass.end();
 }
 
-/** Time a program: the seconds of a run, of each timing; by the GPU's clock where it has one that
- * says something, else by the page's.
+/** Time a program: the seconds of a run, of each timing; by the GPU's clock if it is fine enough,
+ * else by the page's.
  * @param {Gpu} gpu
  * @param {Bound} bound */
 async function timed(gpu, bound) {
@@ -252,7 +251,7 @@ async function timed(gpu, bound) {
   return { ...await timings((runs) => clock(bound, runs)), isGpuClock: clock === byGpu };
 }
 
-/** The seconds of some runs by the page's clock, with what it takes to ask for them.
+/** The seconds of some runs by the page's clock, including the request.
  * @param {Bound} bound
  * @param {number} runs */
 async function byPage(bound, runs) {
@@ -293,14 +292,15 @@ async function byGpu(bound, runs) {
 // first runs with a limit in each loop. A WGSL program cannot run for ever in another way: its
 // functions cannot be recursive.
 
-/** How often the loops of all work-items may go around together: twice what a page has kernels for. */
+/** How often the loops of all work-items may run together: twice as often as those of the page's
+ * own kernels do. */
 const MOST_STEPS = 1 << 25;
 const LEAST_STEPS = 1 << 12;
 const SIZE = /@\s*workgroup_size\s*\(([^)]*)\)/;
 
 const WORD = /\b(?:fn|for|while|loop)\b/g;
 
-/** How often a loop may go around in a work-item.
+/** How often a loop may run in a work-item.
  * @param {string} text
  * @param {number[]} grid */
 export function mostSteps(text, grid) {
@@ -309,8 +309,8 @@ export function mostSteps(text, grid) {
   return Math.max(LEAST_STEPS, Math.floor(MOST_STEPS / items));
 }
 
-/** Return a text of WGSL whose loops end: where one goes around too often, it is left, and the buffer
- * of the second group is set. Lines stay where they are.
+/** Return a text of WGSL whose loops end: a loop that runs too often is left, and the buffer of the
+ * second group is set. Lines stay in place.
  * @param {string} text
  * @param {number} most */
 export function bounded(text, most) {
@@ -341,7 +341,7 @@ export function bounded(text, most) {
   return `${all}\n@group(1) @binding(0) var<storage, read_write> is_endless: atomic<u32>;\n`;
 }
 
-/** Return a text with spaces in the place of comments, which may be in each other.
+/** Return a text with spaces in place of comments, which may be nested.
  * @param {string} text */
 function withoutComments(text) {
   let [out, depth] = ["", 0];
@@ -366,7 +366,7 @@ function withoutComments(text) {
 // Timing in a browser, whose clock may be coarse: many runs a timing.
 
 const SAMPLES = 5; // timings, of which the median is shown
-const SAMPLE_S = 0.02; // of a timing, at least, as far as a clock of a browser is that coarse
+const SAMPLE_S = 0.02; // of a timing, at least, since the clock of a browser is that coarse
 const MOST_S = 1.5; // of all timings together
 const MOST_RUNS = 2000; // of one timing
 

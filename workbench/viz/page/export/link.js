@@ -28,7 +28,7 @@ const isColumn = (value) =>
   isRecord(value) && isText(value.language) && (value.variant === null || isPlace(value.variant)) &&
   (value.device === undefined || value.device === null || isText(value.device));
 
-/** Whether a value can be that of a field. What is not a field here is not in a link.
+/** Whether a value fits a field of the view. An unknown field is left out.
  * @type {Partial<Record<keyof View, (value: unknown) => boolean>>} */
 const FITS = {
   mode: isText,
@@ -54,10 +54,10 @@ const FITS = {
 };
 const FIELDS = /** @type {(keyof View)[]} */ (Object.keys(FITS));
 
-/** What of a page is no part of its view: which details are unfolded, and the room of the panes.
+/** The looks of a page beside its view: unfolded details, and the sizes of panes.
  * @typedef {{folds: string[], room: Record<string, PaneRoom>}} Looks */
 
-/** Return the fragment of a view: what of it is not as in a page that opens, and how it looks.
+/** Return the fragment of a view: the fields that differ from an opening page, and its looks.
  * @param {Pick<App, "record" | "view">} app
  * @param {Looks} [looks] */
 export function linkOf({ record, view }, looks) {
@@ -71,7 +71,7 @@ export function linkOf({ record, view }, looks) {
   return HEAD + encodeURIComponent(JSON.stringify({ ...rows, ...changed }));
 }
 
-/** Return the view that a fragment names, without what is none; null where it names no view.
+/** Return the view that a fragment names, without invalid fields; null if it names none.
  * @param {string} fragment
  * @returns {Partial<View> | null} */
 export function viewOf(fragment) {
@@ -80,7 +80,7 @@ export function viewOf(fragment) {
   return named && Object.fromEntries(rows.map((name) => [name, named[name]]));
 }
 
-/** Return how the page looks that a fragment names: as at first, where it says nothing.
+/** Return the looks that a fragment names: the default ones if it names none.
  * @param {string} fragment
  * @returns {Looks} */
 export function looksOf(fragment) {
@@ -106,11 +106,11 @@ function namedBy(fragment) {
   }
 }
 
-/** Whether the address of the document is that of this page, which others can open.
+/** Whether the document's address is that of this page, so that others can open it.
  * @param {App} app */
 export const canLink = (app) => app.live === "offline" && location.protocol !== "about:";
 
-/** Write the view into the address, and copy that.
+/** Write the view into the address, and copy the address.
  * @param {App} app */
 export function copyLink(app) {
   if (!canLink(app)) return say(app, "links are for exported pages: Export, HTML");
@@ -118,8 +118,8 @@ export function copyLink(app) {
   copy(app, location.href, "a link to this view");
 }
 
-/** Show what the address names, now and when it changes, as by the back button; return what ends
- * that.
+/** Show the view of the address, now and after changes, such as by the back button; return a
+ * function that ends that.
  * @param {App} app */
 export function listenLink(app) {
   if (!canLink(app)) return () => {};
@@ -131,7 +131,7 @@ export function listenLink(app) {
     folds.forEach((key) => OPENED.add(key));
     app.select({ ...first, ...view });
     if (view) app.room.here = room;
-    app.changed("record"); // what can be unfolded is made anew
+    app.changed("record"); // elements with folds are made anew
   };
   if (viewOf(location.hash)) show();
   addEventListener("hashchange", show);

@@ -9,7 +9,7 @@ import { three } from "../base/text.js";
 
 const AROUND = 3; // lines of code before and after a difference
 
-/** Return two variants of a kernel as Markdown; of one and the same it tells what is known.
+/** Return two variants of a kernel as Markdown; of one variant alone, its facts.
  * @param {PageRecord} record
  * @param {VariantRow} variant
  * @param {VariantRow} other what it is compared with */
@@ -55,7 +55,7 @@ function figures(both) {
     .filter(([, ...texts]) => texts.some(Boolean));
 }
 
-/** How much faster a variant is, where both times are of this machine.
+/** The speed-up of a variant, if both times are of this machine.
  * @param {VariantRow} variant
  * @param {VariantRow} other */
 function ratio({ name, timing }, { name: otherName, timing: before }) {
@@ -66,7 +66,7 @@ function ratio({ name, timing }, { name: otherName, timing: before }) {
   return `${plain(name)} is ${times} times as fast as ${plain(otherName)}${apart}.`;
 }
 
-/** The lines of code that differ, of the languages that both have.
+/** The differing lines of code, of the languages that both have.
  * @param {VariantRow} variant
  * @param {VariantRow} other */
 function differences(variant, other) {
@@ -90,7 +90,7 @@ function differences(variant, other) {
 const table = ([head, ...rows]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
-/** Text without a meaning in Markdown.
+/** Text with Markdown's signs escaped.
  * @param {string} text */
 const plain = (text) =>
   text.replace(/\s+/g, " ").replace(/[\\`*_{}[\]<>#|~]/g, (sign) => `\\${sign}`);

@@ -5,7 +5,7 @@ import { vectorOf } from "../graph/svg_painter.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const PNG_SCALE = 2;
-/** What the looks of a graph consist of. */
+/** The style properties of a graph. */
 const LOOKS = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"],
   ...["opacity", "font-family", "font-size", "font-weight", "font-style", "text-anchor"],
@@ -15,7 +15,7 @@ const COLOURS = ["color-scheme", "color", "background-color"];
 
 /** @typedef {{text: string, width: number, height: number}} Picture */
 
-/** Return a drawing of the page as SVG, the whole of it, with the looks that it has here.
+/** Return a drawing of the page as SVG, the whole of it, with its present looks.
  * @param {SVGSVGElement} drawing
  * @param {string} ground
  * @returns {Picture} */
@@ -29,7 +29,7 @@ export function drawingSvg(drawing, ground) {
   });
   const world = drawing.querySelector("g");
   const view = drawing.viewBox.baseVal;
-  const isMoved = world && !view?.width; // a camera moves what is in it
+  const isMoved = world && !view?.width; // a camera moves the elements in it
   if (isMoved) copy.querySelector("g")?.removeAttribute("transform");
   const { x, y, width, height } = isMoved ? world.getBBox() : view;
   const margin = isMoved ? 12 : 0;
@@ -69,8 +69,7 @@ export function paneSvg(root, pane, css) {
   return sized(shell, part.width, part.height);
 }
 
-/** Return a copy of what leads to a pane, and of all in it; what stands beside is empty, of the
- * same size.
+/** Return a copy of a pane with its ancestors; their other children are empty, of the same size.
  * @param {Element} element
  * @param {HTMLElement} pane
  * @returns {HTMLElement | SVGElement} */
@@ -115,7 +114,7 @@ function sized(picture, width, height) {
   return { text: new XMLSerializer().serializeToString(picture), width, height };
 }
 
-/** Return a picture as PNG, twice as large.
+/** Return a picture as PNG, at twice the size.
  * @param {Picture} picture
  * @returns {Promise<Blob>} */
 export async function png({ text, width, height }) {

@@ -13,7 +13,7 @@ import { drawingSvg, paneSvg, png } from "./picture.js";
 /** @import { Changes, Middle, Mode } from "../types.d.ts" */
 /** @import { Picture } from "./picture.js" */
 
-/** What a picture is made of: a drawing, or a pane.
+/** The source of a picture: a drawing, or a pane.
  * @typedef {{name: string, make: () => Picture}} Shown */
 
 /**
@@ -55,7 +55,7 @@ function exportSheet(app, modes, middle) {
   );
 }
 
-/** What is taken away, by its word in the glossary and its name, and the ways to do it.
+/** The rows of the sheet: the glossary term and the name of a thing, and the ways to export it.
  * @param {string} term
  * @param {string} name
  * @param {...Child} ways */
@@ -79,7 +79,7 @@ function pageRow(app) {
 /** @param {string} text */
 const asBlob = (text) => new Blob([text], { type: "text/html" });
 
-/** What is in sight that can be a picture.
+/** The visible drawings and panes of which a picture can be made.
  * @param {App} app
  * @param {Mode[]} modes
  * @returns {Shown[]} */
@@ -110,13 +110,13 @@ function pictures(app, modes) {
   ];
 }
 
-/** A drawing as a picture; what is painted on a canvas is drawn again.
+/** A drawing as a picture; a canvas is redrawn as SVG.
  * @param {Element} drawing
  * @param {string} ground */
 function pictureOf(drawing, ground) {
   if (drawing instanceof SVGSVGElement) return drawingSvg(drawing, ground);
   const vector = /** @type {SVGSVGElement} */ (vectorOf(drawing, { scale: 1, x: 0, y: 0 }));
-  vector.style.cssText = "position:absolute;opacity:0"; // what it looks like is known in the page alone
+  vector.style.cssText = "position:absolute;opacity:0"; // only the page knows its looks
   drawing.after(vector);
   try {
     return drawingSvg(vector, ground);
@@ -125,7 +125,7 @@ function pictureOf(drawing, ground) {
   }
 }
 
-/** The style of the page, which pictures of its panes take along.
+/** The style sheet of the page, which pictures of its panes contain.
  * @param {App} app */
 const styleOf = (app) =>
   app.file?.().css || elementsOf(document, "style").map((el) => el.textContent).join("\n");
@@ -169,7 +169,7 @@ function comparisonRow(app) {
 function pythonRow(app, middle) {
   const variant = app.variant();
   const { expr } = app.record;
-  const ofMode = middle.current()?.keys.y; // a plan, a pass or a step; else it is the kernel
+  const ofMode = middle.current()?.keys.y; // a plan, a pass or a step; else the kernel
   return row(
     "as Python",
     "as Python",
@@ -214,7 +214,7 @@ async function saved(app, kind, make, part = "") {
     const url = URL.createObjectURL(blob);
     const name = fileName(app, part, kind);
     h("a", { href: url, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may ask where to put it
+    setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may ask for the folder
     say(app, `saved ${name}`);
   } catch (error) {
     const because = error instanceof Error ? error.message : String(error);
@@ -237,7 +237,8 @@ function fileName(app, part, kind) {
 
 const SLOTS = /** @type {const} */ (["css", "script", "record", "title", "view"]);
 
-/** Return the file of a page. `shell` is a document with a slot for each part, which no title has.
+/** Return the file of a page. `shell` is a document with a slot for each part, which no title
+ * contains.
  * @param {App} app
  * @param {Record<"shell" | "css" | "script", string>} parts */
 async function pageHtml(app, { shell, css, script }) {

@@ -5,11 +5,11 @@ import { stubWords } from "./paths.js";
 /** @import { Bounds, Drawing, GraphNode, Key, Placement, Size, Wish } from "./graph.d.ts" */
 
 const SCALES = [0.02, 3]; // the least and the greatest scale
-const READABLE = 0.75; // a scale at which all of a box can be read
-const LEGIBLE = 0.45; // the least at which its label can, shortened
+const READABLE = 0.75; // a scale at which a whole box can be read
+const LEGIBLE = 0.45; // the least at which its shortened label can be read
 const MOST_FITTED = 1.2;
 
-/** Return the rectangle around what is drawn.
+/** Return the rectangle around a drawing.
  * @param {Partial<Drawing> & Pick<Drawing, "nodes">} drawing
  * @returns {Bounds} */
 export function graphBounds(drawing) {
@@ -24,7 +24,7 @@ export function graphBounds(drawing) {
     box.bottom = Math.max(box.bottom, y + height / 2 + margin);
   }
   for (const { x, y, w, h: height } of words) {
-    // words grow a little as the picture shrinks
+    // labels grow a little as the picture shrinks
     box.left = Math.min(box.left, x - 0.65 * w);
     box.right = Math.max(box.right, x + 0.65 * w);
     box.top = Math.min(box.top, y - 0.65 * height);
@@ -42,22 +42,22 @@ export function graphBounds(drawing) {
 export class Camera {
   /** @type {Placement} */
   placement = { scale: 1, x: 0, y: 0 };
-  /** Of the pane; 0 while it is not shown.
+  /** The size of the pane; 0 while it is hidden.
    * @type {Size} */
   size = { width: 0, height: 0 };
   /** @type {Bounds} */
   bounds = { left: 0, top: 0, right: 1, bottom: 1 };
-  /** What to bring into sight once there is a size.
+  /** The nodes to bring into sight once the pane has a size.
    * @type {Wish | null} */
   wish = null;
-  /** What was brought into sight last, until the reader pans or zooms.
+  /** The nodes that were last brought into sight, until the reader pans or zooms.
    * @type {Wish | null} */
   aim = null;
   #isFirst = true;
-  /** All of it is shown, and stays so when the pane changes its size. */
+  /** Whether the whole drawing is shown, and stays so when the pane changes its size. */
   #isFitted = false;
 
-  /** Bring into sight what is wished for.
+  /** Bring the requested nodes into sight.
    * @param {(keys: Key[]) => GraphNode[]} nodesOf */
   look(nodesOf) {
     const { wish } = this;
@@ -74,7 +74,7 @@ export class Camera {
     this.#isFirst = false;
   }
 
-  /** Show all of it. */
+  /** Show the whole drawing. */
   fit() {
     if (!this.size.width) return;
     this.#centre(this.bounds, Math.min(MOST_FITTED, this.scaleToFit(this.bounds)));
@@ -82,7 +82,7 @@ export class Camera {
     this.aim = "all";
   }
 
-  /** Leave the view alone if all of it is in sight and readable, else centre on some nodes.
+  /** Centre on some nodes, unless all of the drawing is in sight and readable.
    * @param {GraphNode[]} nodes */
   bringIntoSight(nodes) {
     if (!nodes.length) return;
@@ -97,14 +97,14 @@ export class Camera {
     }
   }
 
-  /** Centre on a node that is out of sight, and large enough to be read.
+  /** Centre on a node that is out of sight, at a scale at which it can be read.
    * @param {GraphNode} node */
   follow(node) {
     const box = graphBounds({ nodes: [node] });
     if (this.isOutOfSight(box)) this.#centre(box, Math.max(this.placement.scale, READABLE));
   }
 
-  /** The reader moved it: from now on it stays as it is when the pane changes its size.
+  /** Note that the reader moved the drawing: from then on it stays when the pane changes its size.
    * @param {Placement} placement */
   moveByHand(placement) {
     this.aim = null;
@@ -131,7 +131,7 @@ export class Camera {
     this.moveByHand({ scale, x: width / 2 - x * scale, y: height / 2 - y * scale });
   }
 
-  /** The point of the drawing that is at a point of the pane.
+  /** The point of the drawing at a point of the pane.
    * @param {number} x
    * @param {number} y
    * @returns {[number, number]} */
@@ -166,7 +166,7 @@ export class Camera {
     });
   }
 
-  /** Move there, or as near as leaves no room empty beside the drawing.
+  /** Move to a position, or as near to it as leaves no empty space beside the drawing.
    * @param {Placement} placement */
   #fill({ scale, x, y }) {
     const { bounds, size } = this;

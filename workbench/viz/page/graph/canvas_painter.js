@@ -38,7 +38,7 @@ function canvasWord(context, word, grow, colours) {
   context.restore();
 }
 
-/** What a canvas shows: `lines` has all edges of a state as one path.
+/** The contents of a canvas: `lines` has all edges of a state as one path.
  * @typedef {{
  *   drawing: Drawing, view: Placement, marks: Marks, lines: Map<string, Path2D>,
  *   regions: [Path2D, string][], outline: (node: GraphNode) => Path2D
@@ -251,7 +251,8 @@ function canvasStubs(context, drawing, seen, scale, colours) {
 
 // The theme's colours for canvases: `--wb-g-*` in graph.css.
 
-/** Colours by name, and of a family of ops by its letter; how strong those of regions are; a font of a size.
+/** Colours by name, and those of op families by their letters; the opacity of regions; a font by
+ * its size.
  * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "ground"} ColourName
  * @typedef {Record<ColourName, string> & {
  *   family(letter: string): string, regionAlpha: number, font(size: number): string
@@ -261,8 +262,8 @@ function canvasStubs(context, drawing, seen, scale, colours) {
  * @type {WeakMap<Element, Colours>} */
 export const COLOURS = new WeakMap();
 
-/** Return the colours of the theme that an element stands in; reading them makes the browser
- * work out the styles of the page, so they are kept.
+/** Return the colours of the theme around an element; they are kept, since reading them makes the
+ * browser compute the styles of the page.
  * @param {Element} el */
 export function graphColours(el) {
   const colours = COLOURS.get(el) ?? readColours(el);

@@ -10,7 +10,7 @@ import { roomIn, stubWords } from "./paths.js";
 
 const SMALLEST = 9; // pixels on the screen
 const TWO_LINES_FROM = 0.75; // the scale below which a box has one line
-const STEP = 1.12; // texts grow in steps, or each turn of a wheel would write all of them anew
+const STEP = 1.12; // texts grow in steps, or each turn of a wheel would rewrite all of them
 export const TEXT_FROM = 0.42; // the scale below which a box is only its colour
 
 /** The scale for which texts are written: at most that of the picture.
@@ -23,7 +23,7 @@ export const textScale = (scale) =>
  * @param {number} scale */
 export const textSize = (size, scale) => Math.max(size, SMALLEST / scale);
 
-/** A text, how large, how far below the middle of its box, and how wide at most.
+/** A text with its size, its distance below the middle of its box, and its greatest width.
  * @typedef {{text: string, size: number, y: number, room: number}} BoxText
  * @param {GraphNode} node
  * @param {number} scale of the texts
@@ -43,7 +43,7 @@ export function boxTexts(node, scale) {
   };
 }
 
-/** A text as far as there is room for it.
+/** A text, cut to the width available.
  * @param {string} text
  * @param {number} size
  * @param {number} room */
@@ -54,23 +54,23 @@ function shortened(text, size, room) {
   return letters > 0 ? `${text.slice(0, letters)}…` : "";
 }
 
-// Labels on a drawing: the bytes on a cut line, the title of a kernel. Labels stand where nothing
-// covers them, on a ground of their own, and do not shrink with the picture. A word is {text, kind:
+// Labels on a drawing: the bytes on a cut line, the title of a kernel. Labels stand on free ground,
+// have a background of their own, and do not shrink with the picture. A label is {text, kind:
 // "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds {x, y, w, h}, the middle and
 // the size.
 
 const WORD_HEIGHT = 16;
-const WORDS_FROM = 0.82; // the scale below which words stay as large as they are
-const CELL = 64; // of the grid in which what stands where is looked up, in pixels
-const WORDS_GROW = 2.2; // and how much larger than the picture they become at most
+const WORDS_FROM = 0.82; // the scale below which labels keep their size on the screen
+const CELL = 64; // pixels of a cell of the grid that finds overlapping boxes
+const WORDS_GROW = 2.2; // and the greatest factor by which they grow beyond the picture
 
-/** How many times as large as the picture words are drawn.
+/** The factor by which labels are drawn larger than the picture.
  * @param {number} scale */
 export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
 
-/** Return the words that have a place, the first of their spots that is free; a title may be left
- * out, but neither bytes (unless they may hide) nor a title that folds what it stands over. Neither
- * badges nor the words beside stubs are covered.
+/** Return the labels that have a position, the first free one of their spots; a title may be left
+ * out, but neither bytes (unless they may hide) nor a title that folds the kernels under it. They
+ * cover neither badges nor the names beside stubs.
  * @param {GraphNode[]} nodes
  * @param {WantedWord[]} wanted
  * @param {GraphEdge[]} [edges] */
@@ -103,7 +103,7 @@ export function placedWords(nodes, wanted, edges = []) {
 
 /** @typedef {{x: number, y: number, w: number, h: number}} Box */
 
-/** Boxes, to be looked up by where they are: a box stands in each cell of a grid that it touches. */
+/** Boxes by their position: a box stands in each cell of a grid that it touches. */
 class Boxes {
   /** @type {Map<string, Box[]>} */
   #cells = new Map();
@@ -115,7 +115,7 @@ class Boxes {
     }
   }
 
-  /** Whether no other stands there.
+  /** Whether a box overlaps no other.
    * @param {Box} box */
   isFree(box) {
     return !cellsOf(box).some((cell) => this.#cells.get(cell)?.some((b) => overlaps(b, box)));
@@ -139,7 +139,8 @@ function cellsOf({ x, y, w, h }) {
 const overlaps = (a, b) =>
   Math.abs(a.x - b.x) < (a.w + b.w) / 2 + 1 && Math.abs(a.y - b.y) < (a.h + b.h) / 2 + 1;
 
-/** The places for words on a line: in the gaps after its source and before its reader, then along it.
+/** The spots for labels on a line: in the gaps after its source and before its reader, then along
+ * it.
  * @param {Point[]} points
  * @returns {Point[]} */
 export function lineSpots(points) {
@@ -150,18 +151,18 @@ export function lineSpots(points) {
   return [middles[0], middles[middles.length - 1], ...middles.slice(1, -1), ...shifted];
 }
 
-/** A context to draw on that is not shown. */
+/** A hidden canvas context, which measures texts. */
 export function newContext() {
   const context = document.createElement("canvas").getContext("2d");
   if (!context) throw new Error("this browser draws on no canvas");
   return context;
 }
 
-/** For each font a context that has it, as setting a font takes its time.
+/** A context for each font, since setting a font is slow.
  * @type {Map<string, CanvasRenderingContext2D>} */
 const MEASURING = new Map();
 
-/** How wide a text is, in pixels.
+/** The width of a text, in pixels.
  * @param {string} text
  * @param {number} size
  * @param {string} [weight] */
@@ -175,11 +176,11 @@ export function textWidth(text, size, weight = "") {
 
 // Marks on a drawing, and the numbered discs at the corners of boxes.
 
-/** Whether a line reads one of the nodes that are lit.
+/** Whether a line reads one of the lit nodes.
  * @param {GraphEdge} edge
  * @param {Marks} marks */
 export const isLitLine = ({ values }, marks) => values?.some((n) => marks.values.has(n)) ?? false;
 
-/** How large the disc of a node's badge is.
+/** The radius of the disc of a node's badge.
  * @param {Pick<GraphNode, "badge">} node */
 export const badgeRadius = ({ badge = "" }) => (badge.length > 2 ? 11.5 : 8.5);

@@ -9,13 +9,13 @@ const MINIMAP = 110; // pixels, the longer side
 const MARGIN = 5; // pixels
 const CORNERS = [["right", "bottom"], ["left", "bottom"], ["right", "top"], ["left", "top"]];
 
-/** How large the map of a drawing is, beside the drawing.
+/** The size of the map of a drawing, beside the drawing.
  * @param {Camera} camera */
 export const mapScale = ({ bounds }) =>
   MINIMAP / Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
 
-/** Draw the whole in small, and the part that is in sight; nothing if all of it is, or if every
- * corner has something in it that changed or is picked.
+/** Draw the whole in small, and the visible part; nothing if all of it is visible, or if each
+ * corner has a changed or picked box.
  * @param {HTMLCanvasElement} map
  * @param {Drawing} drawing
  * @param {Camera} camera
@@ -58,8 +58,8 @@ export function drawMap(map, drawing, camera, marks) {
   );
 }
 
-/** The corner in which a map covers fewest boxes and words; null where it would cover what changed or
- * is picked in each.
+/** The corner in which a map covers fewest boxes and labels; null if it would cover a changed or
+ * picked box in each.
  * @param {Pick<Drawing, "nodes" | "words">} drawing
  * @param {Pick<Camera, "placement" | "size">} camera
  * @param {Pick<Marks, "picked">} marks

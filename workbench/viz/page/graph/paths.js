@@ -7,7 +7,7 @@ const STUB = 16; // pixels of a line that is too long to draw
 const MOST_LETTERS = 14; // of a name beside a stub
 const MOST_NAMES = 3; // beside a stub
 export const STUB_FONT = 10; // pixels
-const STUB_LETTER = 0.56; // how wide a letter beside a stub is, by the size of its font
+const STUB_LETTER = 0.56; // the width of a letter beside a stub, as a share of its font's size
 
 /** Return the outline of a box about the origin, as an SVG path.
  * @param {FamilyRow["shape"]} shape
@@ -45,7 +45,7 @@ export function linePath(points) {
   return path;
 }
 
-/** Add the line of an edge to a path for a canvas: the same as `edgePath`, but nothing is written and read.
+/** Add the line of an edge to a path for a canvas: the same as `edgePath`, without a text between.
  * @param {Path2D} path
  * @param {Drawing} drawing
  * @param {GraphEdge} edge */
@@ -60,7 +60,7 @@ export function addEdge(path, drawing, edge) {
   }
 }
 
-/** Return the path of an edge; one that is too long leaves a stub at its reader, no more.
+/** Return the path of an edge; one that is too long has only a stub at its reader.
  * @param {Drawing} drawing
  * @param {GraphEdge} edge */
 export function edgePath(drawing, edge) {
@@ -70,8 +70,8 @@ export function edgePath(drawing, edge) {
   return `M${x.toFixed(1)} ${(to.y - to.h / 2 - STUB).toFixed(1)}V${(to.y - to.h / 2).toFixed(1)}`;
 }
 
-/** The words beside the stub of an edge: where it comes from. The last stub of several beside each
- * other has the words of all, as far as there is room before those of the next box.
+/** The names beside the stub of an edge: those of its source. The last stub of several beside each
+ * other has the names of all, as far as they fit before those of the next box.
  * @param {Drawing} drawing
  * @param {GraphEdge} edge
  * @param {number} [size] of the font, in the drawing's pixels: larger where the picture is small */
@@ -93,7 +93,7 @@ export function stubWords(drawing, edge, size = STUB_FONT) {
 /** @type {(to: GraphNode, edge: GraphEdge) => number} */
 const stubAt = (to, { slot, slots }) => to.x + ((slot + 1) / (slots + 1) - 0.5) * to.w * 0.8;
 
-/** Where the first stub of the next box beside one stands.
+/** The x of the first stub of the next box beside one.
  * @param {Drawing} drawing
  * @param {GraphNode} to */
 function nextStub(drawing, to) {
@@ -129,7 +129,7 @@ function stubsOf(drawing) {
 /** @param {GraphNode} node */
 export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
-/** New and gone are told apart by a sign too, not by colour alone.
+/** Signs tell new and removed nodes apart, too, not colour alone.
  * @param {GraphNode["state"]} state */
 export const stateSign = (state) =>
   ({ new: "+", gone: "−", changed: "~", kept: "", waiting: "" })[state];

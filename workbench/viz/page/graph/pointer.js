@@ -5,7 +5,7 @@ import { linePath } from "./paths.js";
 
 /** @import { Drawing, GraphEdge, GraphRegion, Hit, Placement } from "./graph.d.ts" */
 
-/** What the pointer does, at points of the pane; `mapTo` at a point of the map.
+/** The actions of the pointer, at points of the pane; `mapTo` at a point of the map.
  * @typedef {(x: number, y: number) => void} At
  * @typedef {{
  *   placement(): Placement, move(placement: Placement): void, click: At, open: At, hover: At,
@@ -59,12 +59,12 @@ export function graphPointer(stage, map, on) {
 
 // Hit testing: the part of a drawing at a point.
 
-/** A context: it knows what is in a path.
+/** A canvas context, which tests whether a point is in a path.
  * @type {CanvasRenderingContext2D | null} */
 let HITTING = null;
 
-/** Return a function (x, y, scale) -> {node}, {edge}, {region} or {} of a drawing: what of it is
- * there. Lines count if there are words on them.
+/** Return a function (x, y, scale) -> {node}, {edge}, {region} or {} that finds the part of a
+ * drawing at a point. Lines count if they have labels.
  * @param {Drawing} drawing
  * @returns {(x: number, y: number, scale: number) => Hit} */
 export function graphHits({ nodes, edges, words = [], regions = [] }) {

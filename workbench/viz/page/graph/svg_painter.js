@@ -43,7 +43,7 @@ export class SvgPainter {
   #edges = [];
   /** @type {[GraphWord, SVGElement][]} */
   #words = [];
-  /** By what an element shows, so that what is the same is not made again.
+  /** Elements by their contents, so that unchanged ones are not made again.
    * @type {Map<string, SVGElement>} */
   #drawn = new Map();
   /** @type {Drawing} */
@@ -122,7 +122,7 @@ export class SvgPainter {
   resize() {}
 }
 
-/** Let `parent` have these children: what stays is not touched, so it is not laid out again.
+/** Give `parent` these children: unchanged ones are not touched, so they are not laid out again.
  * @param {SVGElement} parent
  * @param {Set<Element>} wanted */
 function swapChildren(parent, wanted) {
@@ -176,7 +176,7 @@ function svgNode(node, scale) {
   );
 }
 
-/** A text that is wider than its box is pressed into it: fonts differ from reader to reader.
+/** A text that is wider than its box is compressed: fonts differ from reader to reader.
  * @param {string} name
  * @param {number} x
  * @param {BoxText} line */
@@ -218,12 +218,12 @@ function svgEdge(drawing, edge, path, scale) {
 
 // A canvas drawing as SVG, for exported pictures.
 
-/** What canvases show.
+/** The contents of canvases.
  * @type {WeakMap<Element, {drawing: Drawing, view: Placement, marks: Marks}>} */
 export const SCENES = new WeakMap();
 
-/** Return the graph of a canvas as SVG, from where the canvas looks at it or from elsewhere; null for
- * another canvas.
+/** Return the graph of a canvas as SVG, at the canvas's camera or another one; null for a canvas
+ * without a graph.
  * @param {Element} canvas
  * @param {Placement} [view]
  * @returns {SVGSVGElement | null} */

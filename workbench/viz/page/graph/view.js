@@ -30,7 +30,7 @@ export class GraphView {
   /** @type {Painter | null} */
   #painter = null;
   #isMapPlanned = false;
-  /** What the pointer is on.
+  /** The part of the drawing under the pointer.
    * @type {Hit} */
   #under = {};
   /** @type {(x: number, y: number, scale: number) => Hit} */
@@ -68,7 +68,7 @@ export class GraphView {
     this.#listen();
   }
 
-  /** Show a drawing, and of it what is wished for; null: stay.
+  /** Show a drawing, and bring the requested nodes into sight; null: stay.
    * @param {Drawing} drawing
    * @param {Wish | null} [wish]
    * @param {string} [note] */
@@ -93,7 +93,7 @@ export class GraphView {
     this.#look();
   }
 
-  /** Mark the node that is picked.
+  /** Mark the picked node.
    * @param {Key | null} key */
   pick(key) {
     this.#mark({ picked: key });
@@ -122,13 +122,13 @@ export class GraphView {
     this.#place();
   }
 
-  /** Its pane has another size, from now on. */
+  /** Expect another size of the pane. */
   measure() {
-    this.camera.wish = null; // what is shown next says what of it
+    this.camera.wish = null; // the next drawing names the nodes to bring into sight
     this.#resized();
   }
 
-  /** The theme has changed. */
+  /** Redraw in another theme. */
   repaint() {
     for (const canvas of [this.#map, this.#painters.canvas?.el]) if (canvas) COLOURS.delete(canvas);
     this.#painter?.redraw?.();
@@ -241,7 +241,7 @@ export class GraphView {
     const { camera, stage } = this;
     camera.size = { width: stage.clientWidth, height: stage.clientHeight };
     this.#painter?.resize(camera.size.width, camera.size.height);
-    if (!camera.size.width || !camera.size.height || !this.#painter) return; // not shown now
+    if (!camera.size.width || !camera.size.height || !this.#painter) return; // hidden now
     this.listener.resize?.();
     camera.wish ??= camera.aim;
     this.#look();
@@ -265,7 +265,7 @@ const graphTool = (text, title, actOn) =>
 const hoverText = ({ label, sub, hint, state }) =>
   [`${label} ${sub}`, hint, SIGNS[state]].filter(Boolean).join("\n");
 
-/** What the sign of a box says.
+/** The meaning of a box's sign.
  * @type {Record<string, string>} */
 const SIGNS = {
   new: "+: this step put it there",

@@ -9,10 +9,10 @@ const LANE = 5; // between two of these lines
 const STEP = 9; // how far they go on before they turn
 const MOST_COLUMNS = 40;
 
-/** Where the layers of a column begin and end, and its left and right edge.
+/** The first and last layer of a column, and its left and right edge.
  * @typedef {{begin: number, end: number, left: number, right: number}} Column */
 
-/** Fold a fresh layout into as many columns as let it be shown largest in a pane.
+/** Fold a fresh layout into as many columns as show it largest in a pane.
  * @param {LayoutGraph} graph
  * @param {Layout} layout
  * @param {{width: number, height: number}} pane
@@ -36,7 +36,7 @@ export function layoutFolded(graph, layout, pane) {
     const [x, y] = moved([place.x, place.y], column(i));
     return { x, y };
   });
-  /** How many lines go into a column from the one before.
+  /** The number of lines that enter a column from the previous one.
    * @type {number[]} */
   const lanes = columns.map(() => 0);
   const routes = layout.routes.map((route, i) => {
@@ -54,7 +54,7 @@ export function layoutFolded(graph, layout, pane) {
   return { places, routes };
 }
 
-/** A line that goes down, aside, up to the top of the next column, and down again.
+/** A line that goes down, sideways, up to the top of the next column, and down again.
  * @param {[number, number]} from
  * @param {[number, number]} to
  * @param {number} middle
@@ -71,7 +71,7 @@ const layoutTurn = ([x, y], [toX, toY], middle) => [
 /** @param {number} y */
 const layerAt = (y) => Math.round(y / PITCH);
 
-/** The left and right edge of what is drawn in each layer.
+/** The left and right edge of each layer.
  * @param {LayoutGraph} graph
  * @param {Layout} layout
  * @returns {[number, number][]} */
@@ -87,7 +87,7 @@ function layerEdges({ nodes }, { places, routes }) {
   return edges;
 }
 
-/** Return the columns that let a drawing be largest in a pane, no more than are needed.
+/** Return the columns that show a drawing largest in a pane, no more than needed.
  * @param {[number, number][]} edges
  * @param {{width: number, height: number}} pane
  * @returns {Column[]} */

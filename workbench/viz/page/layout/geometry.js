@@ -4,9 +4,9 @@
 
 export const PITCH = 56; // from a layer to the next, pixels
 export const COLUMN_GAP = 18;
-export const LONG_EDGE = 6; // layers; what is longer is a stub
+export const LONG_EDGE = 6; // layers; a longer line is a stub
 
-/** Return the nodes, sources first; where edges go in a circle, one of them is taken anyway.
+/** Return the nodes, sources first; in a cycle of edges an arbitrary node comes first.
  * @param {LayoutGraph} graph */
 export function layoutTopological(graph) {
   const waiting = graph.nodes.map(() => 0);
@@ -32,7 +32,7 @@ export function layoutTopological(graph) {
   return order;
 }
 
-/** Put a row at the places it wants, in its order and without overlap (isotonic regression).
+/** Place a row as near to the wanted positions as its order and widths allow (isotonic regression).
  * @param {number[]} row
  * @param {number[][]} wanted
  * @param {number[]} width
@@ -43,7 +43,7 @@ export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
   const offsets = [];
   let at = 0;
   for (const v of row) offsets.push(at + width[v] / 2), (at += width[v] + gap);
-  /** Mean, weight and members of each.
+  /** Mean, weight and members of each pool.
    * @type {[number, number, number][]} */
   const blocks = [];
   wanted.forEach(([place, weight], i) => {
@@ -62,7 +62,8 @@ export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
   }
 }
 
-/** Where source number `slot` enters a box: along its top, in the order of the sources.
+/** The point at which source number `slot` enters a box: along its top, in the order of the
+ * sources.
  * @param {{w: number, h: number}} node
  * @param {Place} place
  * @param {number} slot

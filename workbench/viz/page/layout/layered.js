@@ -18,7 +18,7 @@ import { layoutRows } from "./row_order.js";
 /** @import { Layout, LayoutEdge, LayoutGraph, Place, ProperGraph } from "./graph.d.ts" */
 
 const SHORTEN_ROUNDS = 4;
-const MANY_READERS = 32; // of a node with this many readers no line gets longer
+const MANY_READERS = 32; // lines of a node with this many readers are not made longer
 const DUMMY_WIDTH = 6;
 
 /**
@@ -55,8 +55,8 @@ export function layoutLayers(graph) {
   return layer;
 }
 
-/** Move nodes down towards their readers where that makes the lines shorter in all. A line runs from
- * a source to its last reader.
+/** Move nodes down towards their readers if that shortens the lines in all. A line runs from a
+ * source to its last reader.
  * @param {number[]} order
  * @param {number[]} layer
  * @param {number[][]} sources
@@ -81,8 +81,8 @@ function layoutShorten(order, layer, sources, targets) {
 }
 
 /** Return the graph with a dummy wherever a line passes a layer. The edges of one source are parts
- * of its line: `lines` has the dummies under each node, `chains` says for each edge how many of them
- * it passes, null where it is longer than `longest` layers.
+ * of its line: `lines` has the dummies under each node, `chains` the number of them that each edge
+ * passes, null for one longer than `longest` layers.
  * @param {LayoutGraph} graph
  * @param {number[]} layers
  * @param {number} longest

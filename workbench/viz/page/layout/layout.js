@@ -18,8 +18,8 @@ import { layoutFresh } from "./layered.js";
 
 /** @import { Layout, LayoutEdge, LayoutGraph, Place, Route } from "./graph.d.ts" */
 
-/** Return the layout of a graph: the next one after `before` (Map key -> {x, y}) where they have
- * nodes in common, else a fresh one.
+/** Return the layout of a graph: the next one after `before` (Map key -> {x, y}) if they have nodes
+ * in common, else a fresh one.
  * @param {LayoutGraph} graph
  * @param {Map<number | string, Place>} [before]
  * @returns {Layout} */
@@ -31,12 +31,12 @@ export function layoutGraph(graph, before = new Map()) {
 // The layout of a graph's next state, in which nodes keep their positions. A new node goes between
 // its neighbours; an old one is pushed down only where there is no room.
 
-const TIGHT = 46; // the least from a layer to the next, where something new is put between
-const TIGHT_GAP = 4; // the least between boxes of which one has grown
+const TIGHT = 46; // the least distance of two layers with a new node between them
+const TIGHT_GAP = 4; // the least distance of boxes of which one has grown
 const TOLERANCE = 0.01; // pixels by which a gap may be too small
 
-/** Return the layout of a graph of which a part has a place already: that part stays, and is
- * pushed down only where what is new between it does not fit.
+/** Return the layout of a graph of which some nodes have positions: those keep them, and are pushed
+ * down only if new nodes between them do not fit.
  * @param {LayoutGraph} graph
  * @param {Map<number | string, Place>} before
  * @returns {Layout} */
@@ -49,8 +49,8 @@ function layoutNext(graph, before) {
   return { places, routes: layoutRoutes(graph, places) };
 }
 
-/** Return y per node: known ones keep theirs, new ones are spread between their neighbours. What a
- * step took away pushes nothing: its lines may run up for as long as they are seen.
+/** Return y per node: old ones keep theirs, new ones are spread between their neighbours. Removed
+ * nodes push no other: their lines may run up while they are seen.
  * @param {LayoutGraph} graph
  * @param {number[]} order
  * @param {(Place | null)[]} known */
@@ -64,7 +64,7 @@ function layoutHeights(graph, order, known) {
   for (const { a, b, state } of graph.edges) {
     if (place[a] < place[b] && !(state === "gone" && known[b])) up[b].push(a), down[a].push(b);
   }
-  // steps to, and place of, the next known node below
+  // steps to, and y of, the next old node below
   const below = known.map(() => [0, Infinity]);
   for (const n of [...order].reverse()) {
     for (const t of down[n]) {
@@ -85,14 +85,14 @@ function layoutHeights(graph, order, known) {
     else if (end === Infinity) y[n] = top + PITCH;
     else {
       const room = (end - top) / (steps + 1);
-      y[n] = top + Math.max(TIGHT, Math.min(PITCH, room)); // too tight: push what is below
+      y[n] = top + Math.max(TIGHT, Math.min(PITCH, room)); // too tight: push those below
     }
   }
   return y;
 }
 
-/** Give what has no column yet the free place nearest to its neighbours; what has one leaves it
- * only where it would stand on something: boxes grow with their words, or are pushed down.
+/** Give new nodes the free column nearest to their neighbours; old ones leave theirs only if they
+ * would overlap: boxes grow with their labels, or are pushed down.
  * @param {LayoutGraph} graph
  * @param {number[]} order
  * @param {Place[]} places */
@@ -100,7 +100,7 @@ function layoutBeside(graph, order, places) {
   /** @type {number[][]} */
   const near = graph.nodes.map(() => []);
   for (const { a, b } of graph.edges) near[a].push(b), near[b].push(a);
-  /** What stands about a height: places in `graph.nodes`.
+  /** The nodes near a height: indexes into `graph.nodes`.
    * @type {Map<number, number[]>} */
   const shelf = new Map();
   const shelves = (/** @type {number} */ n) => {
@@ -125,7 +125,7 @@ function layoutBeside(graph, order, places) {
     places[n].x = layoutFree(graph, places, n, places[n].x, others(n), 0);
     put(n);
   }
-  // outward from what has a place, so that each new one has a neighbour to stand by
+  // outward from placed nodes, so that each new one has a placed neighbour
   while (unplaced.length) {
     const at = Math.max(0, unplaced.findIndex((n) => near[n].some(isPlaced)));
     const [n] = unplaced.splice(at, 1);
@@ -136,7 +136,7 @@ function layoutBeside(graph, order, places) {
   }
 }
 
-/** Move the boxes of a row apart where some have grown into others: all of them a little.
+/** Move the boxes of a row apart if some have grown into others: each a little.
  * @param {LayoutGraph} graph
  * @param {number[]} listed
  * @param {Place[]} places */
@@ -158,7 +158,7 @@ function layoutApart(graph, listed, places) {
 }
 
 /** Return the x nearest to `wanted` at which node `n` has a gap to the `others`; `least` is the gap
- * that will do at `wanted` itself.
+ * that suffices at `wanted` itself.
  * @param {LayoutGraph} graph
  * @param {Place[]} places
  * @param {number} n
@@ -184,8 +184,8 @@ function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
 /** @typedef {{top: number, bottom: number, blocked: [number, number][], members: number[]}} Band */
 
 const CLEARANCE = 6; // from a line to a box, and to another line, pixels
-const WIDE_EDGE = 8 * PITCH; // pixels; what is wider is a stub
-const STEP = 4; // pixels to the side from a point at which a bend must be clear of boxes to the next
+const WIDE_EDGE = 8 * PITCH; // pixels; a wider line is a stub
+const STEP = 4; // pixels to the side of a point, within which a bend must be clear of boxes
 
 /** Return the points of each edge; null for a stub.
  * @param {LayoutGraph} graph
@@ -193,13 +193,13 @@ const STEP = 4; // pixels to the side from a point at which a bend must be clear
  * @returns {Route[]} */
 function layoutRoutes(graph, places) {
   const { bands, bandOf } = layoutBands(graph, places);
-  /** Where the line of a source passes a band, by both.
+  /** The x at which the line of a source passes a band, by both.
    * @type {Map<string, number>} */
   const lines = new Map();
   const heights = graph.edges.map(({ a, b }) => places[b].y - places[a].y);
   /** @type {Route[]} */
   const routes = graph.edges.map(() => null);
-  // the short ones first: a longer one leaves them the straight way
+  // short ones first: longer ones leave them the straight way
   const order = graph.edges.map((_, i) => i).sort((i, j) => heights[i] - heights[j]);
   for (const i of order) {
     const { a, b, slot, slots, state } = graph.edges[i];
@@ -222,14 +222,14 @@ function layoutRoutes(graph, places) {
     points.push(port);
     const near = bands.slice(bandOf[a], bandOf[b] + 1).flatMap(({ members }) => members);
     const obstacles = near.filter((n) => n !== a && n !== b);
-    // what a step took away is shown wherever it ran
+    // the line of a removed node is shown wherever it ran
     if (state === "gone" || isClear(graph, places, points, obstacles)) routes[i] = points;
   }
   return routes;
 }
 
-/** Return the bands from above, and that of each node: boxes that are beside each other, or
- * beside one that is, are of one.
+/** Return the bands from the top, and the band of each node: boxes beside each other, directly or
+ * through others, are of one band.
  * @param {LayoutGraph} graph
  * @param {Place[]} places */
 function layoutBands({ nodes }, places) {
@@ -251,7 +251,7 @@ function layoutBands({ nodes }, places) {
   return { bands, bandOf };
 }
 
-/** Whether a line, which leaves and enters every point vertically, runs through none of the boxes.
+/** Whether a line, which leaves and enters every point vertically, avoids all boxes.
  * @param {LayoutGraph} graph
  * @param {Place[]} places
  * @param {[number, number][]} points

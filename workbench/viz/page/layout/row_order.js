@@ -46,8 +46,8 @@ export function layoutRows(graph) {
   return best.rows();
 }
 
-/** Return rows in which vertices stand as a walk up from the results leaves them: a tree starts out
- * without crossings. Sources come in their order, or shuffled where there is a `random`.
+/** Return rows in which vertices stand as a walk up from the results visits them: a tree starts
+ * without crossings. Sources come in their order, or shuffled by `random`.
  * @param {ProperGraph} graph
  * @param {SeededRandom | null} random */
 function layoutWalk({ layer, up, down }, random) {
@@ -74,8 +74,8 @@ function layoutWalk({ layer, up, down }, random) {
 const layoutEmptyRows = (layer) =>
   Array.from({ length: layer.reduce((most, l) => Math.max(most, l), -1) + 1 }, () => []);
 
-/** Sort each row, from the top, by the mean place of what leads to its vertices; those to which
- * nothing leads keep their place.
+/** Sort each row, from the top, by the mean position of each vertex's sources; vertices without
+ * sources keep their place.
  * @param {ProperGraph} graph
  * @param {number[][]} rows */
 function layoutSwept({ layer, up }, rows) {
@@ -98,7 +98,7 @@ function layoutSwept({ layer, up }, rows) {
   });
 }
 
-/** Improve the rows given, and those beside any that changed, until all are at rest.
+/** Improve the rows given, and the rows beside any that changed, until none changes.
  * @param {LayoutOrder} order
  * @param {Iterable<number>} rows */
 function layoutMend(order, rows) {
@@ -113,7 +113,7 @@ function layoutMend(order, rows) {
   }
 }
 
-/** Push some vertices that hang together aside; return the rows whose lines that touches.
+/** Push some connected vertices aside; return the rows whose lines change.
  * @param {ProperGraph} graph
  * @param {LayoutOrder} order
  * @param {SeededRandom} random */
@@ -137,7 +137,7 @@ function layoutShake(graph, order, random) {
   return touched;
 }
 
-/** Return a vertex; the more lines cross beside its row the likelier.
+/** Return a vertex, with more probability the more lines cross beside its row.
  * @param {LayoutOrder} order
  * @param {SeededRandom} random */
 function layoutCrossed(order, random) {
@@ -148,7 +148,7 @@ function layoutCrossed(order, random) {
   return row[random.below(row.length)];
 }
 
-/** Return a vertex and some around it.
+/** Return a vertex and some of its neighbours.
  * @param {ProperGraph} graph
  * @param {number} vertex
  * @param {SeededRandom} random */
@@ -163,7 +163,7 @@ function layoutGroup({ up, down }, vertex, random) {
   return group;
 }
 
-/** Numbers from 0 to 1 that are the same each time (mulberry32), and two uses of them. */
+/** Reproducible numbers from 0 to 1 (mulberry32), and two uses of them. */
 class SeededRandom {
   #seed = 1;
 
@@ -206,15 +206,15 @@ export class LayoutOrder {
    * @param {Pick<ProperGraph, "up" | "down">} graph
    * @param {number[][]} rows */
   constructor({ up, down }, rows) {
-    this.vertices = rows; // a row's matrices are numbered as it was at first
+    this.vertices = rows; // a row's matrices are numbered by its first order
     this.number = new Int32Array(up.length);
     for (const row of rows) row.forEach((v, i) => (this.number[v] = i));
-    // per row and vertex: the numbers of what leads to it, port by port, and of what it leads to
+    // per row and vertex: the numbers of its sources, port by port, and of its readers
     this.sources = rows.map((row) => row.map((v) => up[v].map(([s]) => this.number[s])));
     this.readers = rows.map((row) => row.map((v) => down[v].map(([t]) => this.number[t])));
     /** @type {Int32Array[]} */
     this.orders = rows.map((row) => Int32Array.from(row.keys()));
-    /** Matrices, null where one must be counted anew.
+    /** Matrices, null for one that must be counted anew.
      * @type {(Int32Array | null)[]} */
     this.above = rows.map(() => null);
     /** @type {(Int32Array | null)[]} */
@@ -236,7 +236,7 @@ export class LayoutOrder {
     this.setOrder(r, Int32Array.from(vertices, (v) => this.number[v]));
   }
 
-  /** What `restore` takes: arrays are replaced, never changed, once they stand in these lists.
+  /** The state for `restore`: arrays in these lists are replaced, never changed.
    * @returns {Saved} */
   saved() {
     return [[...this.orders], [...this.above], [...this.below], [...this.counts]];
@@ -266,7 +266,8 @@ export class LayoutOrder {
     return sum;
   }
 
-  /** Move each vertex of a row to its best place, until none has a better one; whether one had.
+  /** Move each vertex of a row to its best place, until none has a better one; return whether any
+   * moved.
    * @param {number} r */
   improve(r) {
     const count = this.orders[r].length;
@@ -294,7 +295,7 @@ export class LayoutOrder {
     if (r + 1 < this.orders.length) this.above[r + 1] = null;
   }
 
-  /** Crossings of the lines that come from the row above.
+  /** Crossings of the lines from the row above.
    * @param {number} r */
   matrixAbove(r) {
     const known = this.above[r];
@@ -303,7 +304,7 @@ export class LayoutOrder {
     return (this.above[r] = this.matrix(this.orders[r].length, places));
   }
 
-  /** Crossings of the lines that lead to the row below: each port is a place of its own there.
+  /** Crossings of the lines to the row below: each port is a place of its own in it.
    * @param {number} r */
   matrixBelow(r) {
     const known = this.below[r];
@@ -317,12 +318,12 @@ export class LayoutOrder {
   }
 
   /** Return the matrix of a row of `count`; `places` has, for each place beside the row from the
-   * left, the vertices that have a line there.
+   * left, the vertices that have a line to it.
    * @param {number} count
    * @param {number[][]} places */
   matrix(count, places) {
     const cells = new Int32Array(count * count);
-    const left = new Int32Array(count); // lines of each vertex that end left of here
+    const left = new Int32Array(count); // lines of each vertex that end further left
     for (const lines of places) {
       for (const u of lines) for (let v = 0; v < count; v++) cells[u * count + v] += left[v];
       for (const u of lines) left[u]++;
@@ -332,7 +333,7 @@ export class LayoutOrder {
   }
 }
 
-/** Move vertex `v` of a row to where its lines cross least; whether that is another place.
+/** Move vertex `v` of a row to the place with fewest crossings; return whether that is another one.
  * @param {Int32Array} order
  * @param {number} v
  * @param {Int32Array} above

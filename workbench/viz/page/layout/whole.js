@@ -6,13 +6,13 @@ import { layoutPort } from "./geometry.js";
 import { layoutColumns, layoutLayers, layoutProper } from "./layered.js";
 import { layoutRows } from "./row_order.js";
 
-const DUMMIES = 1500; // most of a graph
+const DUMMIES = 1500; // of a graph, at most
 const DUMMIES_EACH = 3; // per node, if that is more
 
-/** Return the layout of nodes with these widths, a `gap` apart, and edges [source, target], those into
- * one target in the order of its operands: `x` and `layer` per node; `lines`, the x of what runs
- * down from each node, layer by layer; per edge the `port` where it ends and how many layers of
- * its source's line are the `chain` before that, null where it has no line.
+/** Return the layout of nodes with these widths, a `gap` apart, and edges [source, target], those
+ * into one target in the order of its operands: `x` and `layer` per node; `lines`, the x of the
+ * line down from each node, layer by layer; per edge the `port` at which it ends and the number of
+ * layers of its source's line in its `chain`, null for an edge without a line.
  * @param {{widths: number[], edges: [number, number][], gap: number}} graph */
 export function layoutWhole({ widths, edges, gap }) {
   const slots = widths.map(() => 0);
@@ -39,7 +39,8 @@ export function layoutWhole({ widths, edges, gap }) {
   };
 }
 
-/** Return over how many layers an edge may be drawn, so that dummies do not become too many.
+/** Return the number of layers that an edge may span and still be drawn, so that dummies do not
+ * become too many.
  * @param {{nodes: object[], edges: {a: number, b: number}[]}} graph
  * @param {number[]} layers */
 export function layoutLongest({ nodes, edges }, layers) {
@@ -66,14 +67,13 @@ export function layoutLongest({ nodes, edges }, layers) {
 //
 // Source: Gansner, Koutsofios, North, Vo 1993, "A technique for drawing directed graphs".
 
-const [NONE, NEVER] = [-1, -2]; // of a vertex's parent: it is a root, it is in no tree yet
-const LINE = 16; // what a layer of a source's line costs
-const EDGE = 1; // and one of a single edge
-const WORK_EACH = 150; // visited vertices, per vertex; the layers are right at any time
+const [NONE, NEVER] = [-1, -2]; // in place of a vertex's parent: it is a root, it is in no tree yet
+const LINE = 16; // the cost of a layer of a source's line
+const EDGE = 1; // and of one of a single edge
+const WORK_EACH = 150; // visited vertices, per vertex; the layers are valid at any time
 const LOOK = 24; // springs among which the one with the strongest wrong pull is chosen
 
-/**
- * A spring: its target is at least `least` below its source, and pulls with `weight`.
+/** A spring: its target is at least `least` below its source, and pulls with `weight`.
  * @typedef {{source: number, target: number, least: number, weight: number}} Spring */
 
 /** Return short layers, from 0 in each part of the graph, of nodes whose `layers` follow the edges.
@@ -100,7 +100,7 @@ export function layoutShortest(edges, layers) {
 }
 
 /** Spanning trees of springs without slack, one for each part of the graph. `link` is the spring
- * between a vertex and its parent, `pull` the sum over the vertex and all that hangs on it. */
+ * between a vertex and its parent, `pull` the sum over the vertex and its subtree. */
 class Tree {
   /**
    * @param {number[]} layers
@@ -123,7 +123,7 @@ class Tree {
     });
   }
 
-  /** Make the part of a vertex short.
+  /** Shorten the part of a vertex.
    * @param {number} root */
   shorten(root) {
     const part = this.grow(root);
@@ -133,8 +133,8 @@ class Tree {
     for (const v of part) this.layers[v] -= top;
   }
 
-  /** Hang all that is connected with `root` on it, each time moving the tree onto the spring with
-   * least slack; return these vertices, parents first.
+  /** Build the tree of `root` over its connected part, each time moving the tree onto the spring
+   * with least slack; return these vertices, parents first.
    * @param {number} root */
   grow(root) {
     const part = [root];
@@ -159,7 +159,7 @@ class Tree {
     }
   }
 
-  /** The vertices in no tree yet that a vertex has springs to: [vertex, spring].
+  /** The vertices outside of all trees to which a vertex has springs: [vertex, spring].
    * @param {number} v
    * @returns {Generator<[number, number]>} */
   *outside(v) {
@@ -186,7 +186,7 @@ class Tree {
     this.children[parent].add(child);
   }
 
-  /** Exchange springs until none of the tree pulls the wrong way, or the work is done.
+  /** Exchange springs until none of the tree pulls the wrong way, or the budget is spent.
    * @param {number[]} part */
   improve(part) {
     const wrong = new Set(part.filter((v) => this.isWrong(v)));
@@ -205,7 +205,7 @@ class Tree {
     }
   }
 
-  /** Whether the cost falls when a vertex and what hangs on it leave the parent.
+  /** Whether the cost falls if a vertex and its subtree leave the parent.
    * @param {number} v */
   isWrong(v) {
     if (this.link[v] === NONE) return false;
@@ -219,8 +219,8 @@ class Tree {
     return hanging;
   }
 
-  /** Move what hangs on a vertex as far as it wants to and can, and hang it there; return the
-   * vertices whose pull or link has changed.
+  /** Move the subtree of a vertex as far as it is pulled and can go, and attach it there; return
+   * the vertices whose pull or link has changed.
    * @param {number} vertex
    * @param {Set<number>} hanging */
   exchange(vertex, hanging) {
@@ -238,7 +238,7 @@ class Tree {
     return changed;
   }
 
-  /** The [slack, spring, its end inside] that stops the move of a set first.
+  /** The [slack, spring, its end inside] that first stops the move of a set.
    * @param {Set<number>} hanging
    * @param {boolean} isUp
    * @returns {[number, number, number]} */
@@ -257,7 +257,7 @@ class Tree {
     return first;
   }
 
-  /** Add to the pull of a vertex and of those that it hangs on; return them.
+  /** Add to the pull of a vertex and its ancestors; return them.
    * @param {number} vertex
    * @param {number} pull */
   add(vertex, pull) {
@@ -269,7 +269,8 @@ class Tree {
     return way;
   }
 
-  /** Take what hangs on `top` off its parent, and make `end` its top; return the way.
+  /** Detach `top` from its parent, and make `end` the root of its subtree; return the way between
+   * them.
    * @param {number} top
    * @param {number} end */
   turn(top, end) {

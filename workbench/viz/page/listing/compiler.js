@@ -11,8 +11,8 @@ import { aroundChanges } from "./lines.js";
 /** @import { App } from "../app/store.js" */
 /** @import { CodeRow, CompilerPasses, ErrorWords } from "../record.d.ts" */
 
-/** What each pass changed: the lines of the program after it, those that it took away and those
- * that it added, by their text; of the first all are new.
+/** The changes of each pass: the lines of the program after it, the removed and the added ones, by
+ * their text; all lines of the first are new.
  * @param {CompilerPasses} madeBy */
 export function changesOf({ lines, passes }) {
   const states = passes.map((pass) => pass.lines.map((place) => lines[place]));
@@ -23,7 +23,7 @@ export function changesOf({ lines, passes }) {
   });
 }
 
-/** The passes of a program, and what the chosen one changed.
+/** The passes of a program, and the changes of the chosen one.
  * @param {CompilerPasses} madeBy
  * @param {number} chosen
  * @param {(pass: number) => void} choose */
@@ -59,7 +59,7 @@ export function passesView(madeBy, chosen, choose) {
   );
 }
 
-/** The program after the first pass, and of another what it changed.
+/** The program after the first pass, or the changes of another.
  * @param {ReturnType<typeof changesOf>[number]} change */
 function lineRows({ rows, before, lines }) {
   if (!rows.length) return lines.map((text) => lineRow("", text));
@@ -83,7 +83,7 @@ function lineRow(sign, text) {
   );
 }
 
-/** Ask once for the passes of the compiler that made some machine code.
+/** Request, once, the compiler's passes of a piece of machine code.
  * @param {App} app
  * @param {string} where
  * @param {number | null} place

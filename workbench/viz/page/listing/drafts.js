@@ -12,16 +12,16 @@ import { runsInPage } from "./programs.js";
 
 const COMPILE_AFTER_MS = 300;
 
-/** What is being written of the program `of`. `launch` says how the page itself runs it; null: it goes
- * to Python. `code` is what the last text that compiled became, `error` what is wrong
- * with the present one; `compiled` is the text that the compiler has seen.
+/** An edited program, `of` which it was made. `launch` runs it in the page; null: Python runs it.
+ * `code` is the outcome of the last text that compiled, `error` that of the present one; `compiled`
+ * is the text that the compiler has seen.
  * @typedef {{
  *   variant: number, language: string, text: string, of: CodeRow, launch: PageLaunch | null,
  *   code: CodeRow[], error: ErrorWords | null, compiled: string | null, isCompiling: boolean,
  *   isRunning: boolean
  * }} CodeDraft */
 
-/** Begin to edit a program of a variant, or go on where it was edited before.
+/** Start editing a program of a variant, or continue an earlier edit.
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
@@ -43,7 +43,7 @@ function newDraft(app, variant, code) {
   return { variant, language, text: textOf(code), of: code, launch, ...state };
 }
 
-/** How the page runs a program; null where Python does.
+/** The launch of a program in the page; null if Python runs it.
  * @param {App} app
  * @param {CodeRow} code */
 const launchOf = (app, code) => runsInPage(app, code) ? code.launch ?? null : null;
@@ -51,22 +51,22 @@ const launchOf = (app, code) => runsInPage(app, code) ? code.launch ?? null : nu
 /** @param {CodeRow} code */
 const textOf = ({ lines }) => lines.join("\n");
 
-/** Whether something was written that is not in the program.
+/** Whether a draft differs from its program.
  * @param {CodeDraft} draft */
 export const isChanged = ({ text, of }) => text !== textOf(of);
 
-/** The draft of a program that was left before; nothing where the program is another one since.
+/** The stored draft of a program; none if the program has changed since.
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
 function draftBefore(app, variant, code) {
   const draft = app.codeDrafts.get(`${variant} ${code.language}`);
   if (!draft || textOf(draft.of) !== textOf(code)) return null;
-  const launch = launchOf(app, code); // Python may have gone meanwhile, or the device be another
+  const launch = launchOf(app, code); // the device may have changed
   return Object.assign(draft, { of: code, launch, compiled: null });
 }
 
-/** Keep what is written, for the next edit of the program.
+/** Store a draft for the next edit of the program.
  * @param {App} app */
 function keepDraft({ editing, codeDrafts }) {
   if (!editing) return;
@@ -75,7 +75,7 @@ function keepDraft({ editing, codeDrafts }) {
   else codeDrafts.delete(key);
 }
 
-/** Close the editor; what is written stays for the next time.
+/** Close the editor; the draft is stored for the next time.
  * @param {App} app */
 export function leaveEdit(app) {
   keepDraft(app);
@@ -83,7 +83,7 @@ export function leaveEdit(app) {
   app.changed("editing");
 }
 
-/** Write the program as it is again.
+/** Restore the program's own text.
  * @param {App} app
  * @param {CodeDraft} draft */
 export function undoEdit(app, draft) {
@@ -99,7 +99,7 @@ function endEdit(app, draft) {
   app.changed("editing");
 }
 
-/** Hear what was typed.
+/** Take the typed text.
  * @param {App} app
  * @param {CodeDraft} draft
  * @param {string} text */
@@ -111,7 +111,7 @@ export function write(app, draft, text) {
 
 const compileSoon = debounced(compile, COMPILE_AFTER_MS);
 
-/** Compile what is written; once more where it was changed meanwhile.
+/** Compile a draft; once more if it was changed meanwhile.
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function compile(app, draft) {
@@ -125,7 +125,7 @@ export async function compile(app, draft) {
   compile(app, draft);
 }
 
-/** What the browser's compiler says against a draft, with what to try.
+/** The message of the browser's compiler about a draft, with a remedy.
  * @param {CodeDraft} draft
  * @param {PageLaunch} launch
  * @returns {Promise<ErrorWords | null>} */
@@ -134,7 +134,7 @@ async function refusalHere({ text, of }, launch) {
   return error && !error.try ? { ...error, try: beforeEdit(of.lines, text, error.line) } : error;
 }
 
-/** What to try about a line of an edited text: what it was before.
+/** The remedy for a line of an edited text: its former text.
  * @param {string[]} before
  * @param {string} text
  * @param {number | null | undefined} line */
@@ -147,7 +147,8 @@ export function beforeEdit(before, text, line) {
   return `the text as it was before the edit, which begins at line ${start + 1}`;
 }
 
-/** Where two texts differ: lines `start` to `end` of the first are `added` lines in the second.
+/** The difference of two texts: lines `start` to `end` of the first are `added` lines in the
+ * second.
  * @param {string[]} before
  * @param {string[]} lines */
 export function changedLines(before, lines) {
@@ -159,7 +160,7 @@ export function changedLines(before, lines) {
   return { start, end: before.length - alike, added: lines.length - alike - start };
 }
 
-/** What Python's compiler says against a draft; else the draft has what it became.
+/** The message of Python's compiler about a draft; else the draft takes its outcome.
  * @param {App} app
  * @param {CodeDraft} draft
  * @returns {Promise<ErrorWords | null>} */
@@ -174,7 +175,7 @@ async function refusalThere(app, draft) {
   }
 }
 
-/** Run a draft in this page, and after it the kernel that it was edited from, for its time.
+/** Run a draft in this page, and after it the kernel from which it was edited, for its time.
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function runDraft(app, draft) {
@@ -189,7 +190,7 @@ export async function runDraft(app, draft) {
   app.changed("draft");
 }
 
-/** Run what is written as a variant, and go there; what the compiler refuses stays to be edited.
+/** Run a draft as a variant, and select it; a refused text stays in the editor.
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function run(app, draft) {
@@ -201,7 +202,7 @@ export async function run(app, draft) {
   const reply = await act(app, "code", { do: "edit", variant, language, text });
   draft.isRunning = false;
   const error = app.failures.code;
-  if (error?.line) { // it is said where it is, and once
+  if (error?.line) { // the message stands beside the text, once
     Object.assign(draft, { error, compiled: text });
     app.failures.code = null;
     app.changed("failure");
@@ -210,8 +211,8 @@ export async function run(app, draft) {
   if (reply && app.editing === draft) endEdit(app, draft);
 }
 
-/** The program of a variant as it is edited, and for a device (nothing: for any); null where it is
- * not, or there is none in a language.
+/** The program of a variant in its edited form, and for a device (none: for any); null if it is not
+ * edited, or the language has no program.
  * @param {App} app
  * @param {number | null} variant
  * @param {string} language
@@ -223,14 +224,14 @@ export function draftOf({ editing }, variant, language, device = null) {
   ) ?? null;
 }
 
-/** The draft of a program; null where it is not edited.
+/** The draft of a program; null if it is not edited.
  * @param {App} app
  * @param {number | null} variant
  * @param {string | undefined} language */
 export const draftHere = ({ editing }, variant, language) =>
   editing?.variant === variant && editing.language === language ? editing : null;
 
-/** What the compiler says is wrong, without the place.
+/** The message of the compiler, without the position.
  * @param {ErrorWords} error */
 export function faultOf({ what, because }) {
   const words = /error: ([^\n]*)/.exec(because);

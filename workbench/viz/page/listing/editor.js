@@ -18,8 +18,8 @@ const HERE = "on the GPU of this browser; the answer is compared with the kernel
 const NOWHERE = "for a machine that is not here: nothing runs it";
 const APART = "in a process of its own: a crash does not end the notebook";
 
-/** The editor of a pane: `show` puts that of a draft into an element, and the caret into it where the
- * draft has just begun; `update` shows what changed of it.
+/** The editor of a pane: `show` moves that of a draft into an element, and the caret into it for a
+ * new draft; `update` shows its changes.
  * @param {App} app */
 export function editorIn(app) {
   /** @type {{draft: CodeDraft, pane: ReturnType<typeof editorPane>} | null} */
@@ -91,7 +91,7 @@ function editorPane(app, draft, isTinted) {
   return { el, update, focus };
 }
 
-/** The button that runs what is written, or only compiles it.
+/** The button that runs a draft, or only compiles it.
  * @type {(app: App, draft: CodeDraft, isCompiled: boolean, label: string) => HTMLElement} */
 const runButtonOf = (app, draft, isCompiled, label) =>
   button(app, label, () => run(app, draft), {
@@ -100,7 +100,7 @@ const runButtonOf = (app, draft, isCompiled, label) =>
     title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
   });
 
-/** The button that takes back what is written.
+/** The button that discards a draft.
  * @type {(app: App, draft: CodeDraft) => HTMLElement} */
 const undoButtonOf = (app, draft) =>
   button(app, "As it was", () => undoEdit(app, draft), {
@@ -128,7 +128,7 @@ function areaOf(app, draft) {
   return area;
 }
 
-/** Fill anew the lines that changed; return the lines.
+/** Refill the changed lines; return the lines.
  * @param {App} app
  * @param {CodeDraft} draft
  * @param {HTMLElement} container
@@ -146,7 +146,7 @@ function showLines(app, { language, text }, container, before) {
   return lines;
 }
 
-/** Give lines the colours of their statements, as they were compiled last.
+/** Give lines the colours of their statements, as of the last compilation.
  * @param {CodeDraft} draft
  * @param {HTMLElement} lines
  * @param {CodeRow | undefined} source */
@@ -168,7 +168,7 @@ function markError({ error }, lines) {
   if (error?.line) lines.children[error.line - 1]?.classList.add("wb-line-error");
 }
 
-/** What the compiler says of the text.
+/** The message of the compiler about the text.
  * @param {CodeDraft} draft
  * @param {HTMLTextAreaElement} area */
 function statusOf(draft, area) {

@@ -7,17 +7,17 @@ import { h } from "../base/elements.js";
 /** @import { App } from "../app/store.js" */
 /** @import { AccessCosts, CodeRow, VariantRow } from "../record.d.ts" */
 
-/** The share of each line in a run, null where nothing is known; and how that is known. Of the busiest
- * port of the core, where one is known, the share of each line in what keeps that busy.
+/** The share of each line in a run, null if nothing is known, with the source of the numbers; and
+ * the share of each line in the time of the core's busiest port, if that is known.
  * @typedef {{
  *   shares: (number | null)[], by: string, port: {name: string, shares: (number | null)[]} | null
  * }} Heat */
 
-/** A line as what stands before its mnemonic, that, and the rest; null for a label.
+/** A line as the text before its mnemonic, the mnemonic, and the operands; null for a label.
  * @param {string} line */
 export const partsOf = (line) => /^(\s+)(\S+)(.*)$/.exec(line)?.slice(1) ?? null;
 
-/** What the instruction of a line does, and costs; "" where nothing is known.
+/** The meaning and cost of the instruction of a line; "" if nothing is known.
  * @param {CodeRow} code
  * @param {number} i */
 export function aboutLine({ lines, help = {}, costs = [], costs_by = "", live = [] }, i) {
@@ -39,8 +39,8 @@ function portsText(ports = {}) {
   return used.length ? `\noccupies, in cycles: ${used.join(", ")}` : "";
 }
 
-/** How much of a run each instruction is: how often its loops run it, times the cycles that a tool
- * says it takes, or counted alike where none does.
+/** The share of each instruction in a run: the number of times that its loops run it, times the
+ * cycles that a tool reports, or counted alike without a tool.
  * @param {VariantRow | null} variant
  * @param {CodeRow} code
  * @returns {Heat} */
@@ -68,7 +68,7 @@ function sharesOf(weights) {
   return weights.map((weight) => (weight === null || !sum ? null : weight / sum));
 }
 
-/** The port that a run occupies longest, and the share of each line in that; null where none is known.
+/** The port that a run occupies longest, and the share of each line in that; null if none is known.
  * @param {(number | null)[]} runs
  * @param {NonNullable<CodeRow["costs"]>} costs */
 function busiestPort(runs, costs) {
@@ -85,11 +85,11 @@ function busiestPort(runs, costs) {
   return { name, shares: sharesOf(runs.map((n, i) => n && n * (costs[i]?.[2]?.[name] ?? 0))) };
 }
 
-/** 0.123 -> "12%"; of what is next to nothing, nothing.
+/** 0.123 -> "12%"; "" for next to nothing.
  * @param {number | null} share */
 export const shareText = (share) => (share === null || share < 0.001 ? "" : percent(share));
 
-/** Ask once what the instructions of a variant cost.
+/** Request, once, the cost of the instructions of a variant.
  * @param {App} app
  * @param {number | null} place
  * @param {CodeRow | null} code
@@ -101,13 +101,13 @@ export function askForCosts(app, place, code, state) {
   if (isDraft || state.priced === code.lines) return;
   state.priced = code.lines;
   const { device } = code;
-  app.ask({ do: "costs", variant: place, device }).catch(() => {}); // it is only told on hover
+  app.ask({ do: "costs", variant: place, device }).catch(() => {}); // shown on hover
 }
 
 // The cost of the accesses of each line of code, from a run on the emulator.
 
-/** Of each line what its loads and stores cost; null where nothing is known of any. An access that is
- * several instructions is of none of them.
+/** For each line, the cost of its loads and stores; null if none is known. An access of several
+ * instructions belongs to none of them.
  * @param {VariantRow | null} variant
  * @param {CodeRow} code
  * @returns {AccessCosts[][] | null} */
@@ -146,7 +146,7 @@ export function costCell(variant, costs) {
   );
 }
 
-/** What an access costs, in words.
+/** The cost of an access, as text.
  * @param {{name: string, space: string}} memory
  * @param {Omit<AccessCosts, "node" | "memory">} cost */
 export function costText({ name, space }, cost) {

@@ -21,14 +21,14 @@ import { languageOf } from "./programs.js";
 
 const LEAST_HELPERS = 6; // lines that are worth a fold
 
-/** The program of a variant, by its place; `signs` says what an added or removed line has, `heat` how
- * much of a run each line is, `costs` what its accesses cost.
+/** The program of a variant, by its index; `signs` marks added and removed lines, `heat` has the
+ * share of each line in a run, `costs` those of its accesses.
  * @typedef {{
  *   code: CodeRow, variant: number | null, signs?: string[], heat?: Heat | null,
  *   costs?: AccessCosts[][] | null
  * }} Listing */
 
-/** The lines; what stands before the kernel (types, helpers) is folded away at first.
+/** The lines; those before the kernel (types, helpers) are folded at first.
  * @param {App} app
  * @param {Listing} listing
  * @param {{helpers: boolean}} state
@@ -36,7 +36,7 @@ const LEAST_HELPERS = 6; // lines that are worth a fold
 export function codeView(app, listing, state, again) {
   const { code, signs } = listing;
   const first = state.helpers ? 0 : helperLines(app, code);
-  const signOf = (/** @type {number} */ i) => signs && (signs[i] || " "); // all as far set in
+  const signOf = (/** @type {number} */ i) => signs && (signs[i] || " "); // one indentation
   const rows = code.lines.slice(first)
     .map((text, i) => codeLine(app, listing, first + i, text, signOf(first + i)));
   const unfold = first > 0 &&
@@ -59,7 +59,7 @@ export function codeView(app, listing, state, again) {
   );
 }
 
-/** How many lines stand before the kernel and the comment over it; few are not worth a fold.
+/** The number of lines before the kernel and its comment; 0 if they are too few to fold.
  * @param {App} app
  * @param {CodeRow} code
  * @param {number} [least] */
@@ -116,7 +116,7 @@ function codeLine(app, { code, variant, heat, costs }, i, text, sign = "") {
   return link ? linked(el, codeLink(link, variant)) : el;
 }
 
-/** How much of a run a line is, as a bar and in figures.
+/** The share of a line in a run, as a bar and as a number.
  * @param {number | null} share
  * @param {string} by */
 function heatBar(share, by) {
@@ -128,7 +128,7 @@ function heatBar(share, by) {
   }, text);
 }
 
-/** The words of a line: a mnemonic says what it does.
+/** The text of a line: its mnemonic shows its meaning on hover.
  * @param {App} app
  * @param {CodeRow} code
  * @param {number | null} variant
@@ -146,7 +146,7 @@ function wordsOf(app, code, variant, i, text) {
   ];
 }
 
-/** The statement that a line is of, where programs stand side by side.
+/** The statement of a line, for programs side by side.
  * @param {App} app
  * @param {number | null} statement */
 const statementNumber = (app, statement) =>
@@ -188,19 +188,19 @@ function isPinned(app, { language, device }, i) {
 function pickLine(app, code, variant, i) {
   const link = code.links[i];
   const picked = link && codeLink(link, variant);
-  // another variant's line has no place in the view, which is of the one that is shown
+  // a line of another variant is not part of the view, which is of the selected one
   if (variant !== app.view.variant) return app.select({ ...NOTHING, picked });
   if (isPinned(app, code, i)) return app.select({ ...NOTHING });
   app.select({
     picked,
     code: { language: code.language, device: code.device, line: i },
     axis: null,
-    node: picked?.nodes[0] ?? null, // Rewrites says why it is there
+    node: picked?.nodes[0] ?? null, // Rewrites says why it has none
     line: null,
   });
 }
 
-/** The pinned line is the selected one.
+/** Show the pinned line as the selected one.
  * @param {App} app
  * @param {HTMLElement} body
  * @param {CodeRow | null} code */
@@ -211,7 +211,7 @@ export function markLine(app, body, code) {
   }
 }
 
-/** Where there is less room than before: bring the pinned lines below an element into sight.
+/** After the pane has shrunk: bring the pinned lines below an element into sight.
  * @param {HTMLElement} parent */
 export function keepPinnedInSight(parent) {
   for (const row of elementsOf(parent, '.wb-line[aria-selected="true"]')) {
@@ -222,7 +222,7 @@ export function keepPinnedInSight(parent) {
   }
 }
 
-/** Where something else was pinned: bring the first line that belongs to it into sight.
+/** After another pin: bring the first line that belongs to it into sight.
  * @param {App} app
  * @param {HTMLElement} body */
 export function showFirstLit(app, body) {
@@ -277,7 +277,7 @@ export function diffView(app, listing, other, helpers) {
   );
 }
 
-/** Keep three lines around each change; null stands for what is left out.
+/** Keep three lines around each change; null stands for omitted lines.
  * @param {DiffRow[]} rows
  * @param {number} [margin] */
 export function aroundChanges(rows, margin = 3) {
@@ -288,7 +288,7 @@ export function aroundChanges(rows, margin = 3) {
   return rows.flatMap((row, i) => (near[i] ? [row] : i === 0 || near[i - 1] ? [null] : []));
 }
 
-/** Return what differs between two programs: the sign of each line of both.
+/** Return the differences between two programs: the sign of each line of both.
  * @param {string[]} a
  * @param {string[]} b
  * @returns {[string[], string[]]} */
@@ -342,7 +342,7 @@ export function tokensOf(language, line) {
   return tokens;
 }
 
-/** A line with its tokens in colours; `plain` shows what lies between them.
+/** A line with its tokens in colours; `plain` shows the text between them.
  * @param {LanguageRow | undefined} language
  * @param {string} line
  * @param {(text: string) => Child[]} [plain]

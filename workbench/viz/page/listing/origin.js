@@ -14,10 +14,10 @@ export const NO_LINE =
   "no line: the compiler made it (a constant, an address, a mask), moved it, or joined several lines";
 const MOST_MAKERS = 3; // rules that a line names
 
-/** Where a rewrite stands.
+/** The position of a rewrite.
  * @typedef {{pass: number, step: number, node: number}} Place */
 
-/** The rules that made what the pinned line computes, the latest first, else the pass that did: each
+/** The rules that made the nodes of the pinned line, the latest first, else the pass that did: each
  * leads to its rewrite.
  * @param {App} app */
 export function originLinks(app) {
@@ -26,7 +26,7 @@ export function originLinks(app) {
   if (!code || picked?.by !== "code") return null;
   const { passes, rules } = app.record;
   const { rows: history } = nodeHistory(app.record, passesOf(app), picked.nodes);
-  /** By name, so that each is there once.
+  /** By name, so that each is listed once.
    * @type {Map<string, {doc: string, place: Place}>} */
   const named = new Map();
   for (const { pass, step, node } of history) {
@@ -56,7 +56,7 @@ export function originLinks(app) {
     : null;
 }
 
-/** Why the pinned line leads nowhere, where it is an instruction.
+/** The reason for which the pinned line, an instruction, has no origin.
  * @param {App} app
  * @param {{language: string, device: string, line: number}} at */
 function noLine(app, { language, device, line }) {
@@ -66,7 +66,7 @@ function noLine(app, { language, device, line }) {
   return code && hasNoLine(app, code, line) ? [h("span", { class: "wb-quiet" }, NO_LINE)] : null;
 }
 
-/** Whether a line of machine code is an instruction that the compiler says no line of.
+/** Whether a line of machine code is an instruction that the compiler assigns to no line.
  * @param {App} app
  * @param {CodeRow} code
  * @param {number} i */
@@ -75,7 +75,7 @@ export function hasNoLine(app, { language, lines, links }, i) {
   return isMachine && !links[i] && partsOf(lines[i]) !== null;
 }
 
-/** The first step of a pass after which a node is there; its last, where no state has it.
+/** The first step of a pass after which a node exists; its last, if no state has it.
  * @param {Timeline} timeline
  * @param {number} node */
 function stepThatMade(timeline, node) {

@@ -8,7 +8,7 @@ import { h } from "../base/elements.js";
 /** @import { App } from "../app/store.js" */
 /** @import { CodeRow, ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
 
-/** What the record says of a language.
+/** The row of a language.
  * @param {App} app
  * @param {string} name */
 export const languageOf = (app, name) => app.record.languages.find((row) => row.name === name);
@@ -19,8 +19,8 @@ export const languageOf = (app, name) => app.record.languages.find((row) => row.
 export const codeOf = (variant, language) =>
   variant?.code.find((code) => code.language === language) || null;
 
-/** The program of a variant in a language, as it is for a device (nothing: the record's). What one
- * device writes is the same for all.
+/** The program of a variant in a language, as it is for a device (none: the record's). A language
+ * of one device alone is the same for all.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {string} language
@@ -30,7 +30,7 @@ export const codeFor = (app, variant, language, device) =>
     ? codeOf(variant && { ...variant, code: elsewhere(variant, device) }, language)
     : codeOf(variant, language);
 
-/** Whether what is edited in a language is compiled alone: the device that takes it is not here.
+/** Whether the edited text of a language is only compiled: its device is not on this machine.
  * @param {PageRecord} record
  * @param {string} language */
 export function isOnlyCompiled({ languages, devices, device }, language) {
@@ -40,13 +40,14 @@ export function isOnlyCompiled({ languages, devices, device }, language) {
   return Boolean(taker && (taker.elsewhere || !taker.available));
 }
 
-/** Whether what is edited of a program runs in this page: nothing else takes it, or nothing is asked.
+/** Whether the edited text of a program runs in this page: no device takes it, or there is no
+ * Python.
  * @param {App} app
  * @param {CodeRow} code */
 export const runsInPage = (app, { language, launch }) =>
   Boolean(launch && !launch.module) && (!canAsk(app) || isOnlyCompiled(app.record, language));
 
-/** The machine that edited code was compiled for where that is not here, so that it did not run.
+/** The machine for which edited code was compiled, if that is not this one, so that it did not run.
  * @param {PageRecord} record
  * @param {VariantRow} variant */
 export function machineOfEdited({ devices }, { edited, code }) {
@@ -61,12 +62,12 @@ export function machineOfEdited({ devices }, { edited, code }) {
 const isElsewhere = (app, language, device) =>
   Boolean(device) && device !== app.record.device && isOfOneDevice(languageOf(app, language));
 
-/** Whether each device makes another program in a language: machine code, and statements.
+/** Whether the program in a language depends on the device: machine code, and statements.
  * @param {LanguageRow | undefined} row */
 const isOfOneDevice = (row) => Boolean(row?.role && row.role !== "program");
 
-/** The languages of the record's device, with those that all kernels have: the others are asked for.
- * Machine code is that of a device, where it has any (nothing: the record's).
+/** The languages of the record's device, with those that all kernels have: the others are
+ * requested. Machine code is that of a device, if it has any (none: the record's).
  * @param {PageRecord} record
  * @param {string | null} [compiler] */
 export function ownLanguages({ languages, devices, device }, compiler) {
@@ -78,13 +79,13 @@ export function ownLanguages({ languages, devices, device }, compiler) {
   );
 }
 
-/** What another device makes of a variant.
+/** The programs of a variant for another device.
  * @param {VariantRow} variant
  * @param {string | null} [device] */
 const elsewhere = ({ code_elsewhere: rows = [] }, device) =>
   rows.filter((code) => code.device === device);
 
-/** The program in the selected language; another one where this cannot be made.
+/** The program in the selected language; in another one if Python cannot make this.
  * @param {App} app
  * @param {VariantRow | null} variant */
 export function shownCode(app, variant) {
@@ -92,8 +93,8 @@ export function shownCode(app, variant) {
   return code || (mayCome(app, variant, app.view.language) ? null : variant?.code[0] || null);
 }
 
-/** Whether Python can make a program that is not there: of edited code its machine code; what
- * another device makes comes all at once.
+/** Whether Python can make a missing program: of edited code its machine code; those of another
+ * device come all at once.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {string} language
@@ -111,11 +112,11 @@ export function mayCome(app, variant, language, device) {
 export const machineCode = ({ languages }) =>
   (languages.find(({ role }) => role === "machine") ?? languages[0]).name;
 
-/** What was asked for last, so that it is asked for once.
+/** The last request, so that it is sent once.
  * @typedef {{asked: unknown[] | null}} Asked */
 
-/** Request a missing program when it is selected; and once where the record has it no
- * more, as on another device. What goes wrong is said in the pane named `where`.
+/** Request a missing program when it is selected; and again if the record loses it, as on another
+ * device. An error is shown in the pane named `where`.
  * @param {App} app
  * @param {string} where
  * @param {number | null} place
@@ -148,7 +149,7 @@ export function askForCode(app, where, place, language, state, isLookedAt, devic
   answer.catch((/** @type {ErrorWords} */ error) => error !== OFFLINE && failAt(app, where, error));
 }
 
-/** What stands in the place of a program that is not there.
+/** The text in place of a missing program.
  * @type {(app: App, variant: VariantRow | null) => string} */
 export function missing(app, variant) {
   if (!variant) return app.record.nothing;
@@ -159,8 +160,8 @@ export function missing(app, variant) {
 // The languages of other devices for a kernel, shown one at a time to leave room for those of its
 // own device.
 
-/** A selector of languages; nothing where there is none. Without Python, those that the record does
- * not have stand in it and say so.
+/** A selector of languages; null if there is none. Without Python, it has those that the record
+ * lacks, disabled.
  * @param {App} app
  * @param {LanguageRow[]} rows
  * @param {(row: LanguageRow) => unknown} isThere

@@ -7,10 +7,10 @@
 /** A guess and an answer that differ by less are the same to a reader. */
 const LEAST_RATIO = 1.1;
 
-/** Whether a guess is right, and in words how far off it is.
+/** Whether a guess is right, and its error in words.
  * @typedef {{isRight: boolean, text: string}} Verdict */
 
-/** The record as it is shown: while a question waits for a guess, without the answer and its hints.
+/** The shown record: while a question waits for a guess, without the answer and its hints.
  * @param {PageRecord} record
  * @param {string | null} guess
  * @returns {PageRecord} */
@@ -22,7 +22,7 @@ export function shownRecord(record, guess) {
   return record.ask.hides.reduce(put, record);
 }
 
-/** A copy of what is along a path, with another value at its end; the rest is shared.
+/** A copy of the objects along a path, with another value at its end; the rest is shared.
  * @param {any} holder
  * @param {string[]} path
  * @param {(old: any) => unknown} change
@@ -40,7 +40,7 @@ const rowsWith = (rows, fields) => rows.filter((row) => fits(row, fields));
 /** @type {(row: any, fields: Record<string, unknown>) => boolean} */
 const fits = (row, fields) => Object.entries(fields).every(([name, value]) => row[name] === value);
 
-/** The answer that a record has; null where it has none yet.
+/** The answer that a record has; null if it has none yet.
  * @param {PageRecord} record
  * @returns {any} */
 export function answerOf(record) {
@@ -65,7 +65,7 @@ function valueAt(value, path) {
   return Array.isArray(value) ? value.length : value ?? null;
 }
 
-/** What a guess, as text, is beside the answer.
+/** The comparison of a guess, as text, with the answer.
  * @param {QuestionRow} question
  * @param {string} guess
  * @param {any} answer
@@ -96,7 +96,7 @@ const partsOf = (guess) => guess.split(/[\s,]+/).filter((part) => part && part !
 const figure = (value, unit) =>
   `${Number(value.toPrecision(3)).toLocaleString("en")}${unit && ` ${unit}`}`;
 
-/** Which parts of a guess are right, which are not, and which are missing.
+/** The right, wrong and missing parts of a guess.
  * @param {string[]} guess
  * @param {string[]} answer
  * @returns {Verdict} */

@@ -28,7 +28,7 @@ export function filmOf({ plan, passes }) {
   return film;
 }
 
-/** The step that is shown, from 1; 0: the whole plan.
+/** The current step, from 1; 0: the whole plan.
  * @param {App} app
  * @param {FilmStep[]} film */
 export function filmAt({ view }, film) {
@@ -36,12 +36,12 @@ export function filmAt({ view }, film) {
   return film.findLastIndex(({ pass, step }) => pass === view.pass && step <= view.step) + 1;
 }
 
-/** After how many decisions the plan is shown at a step; after all of them at step 0.
+/** The number of decisions after which the plan is shown at a step; all of them at step 0.
  * @param {FilmStep[]} film
  * @param {number} at */
 export const decidedAt = (film, at) => (at ? film[at - 1].place + 1 : Infinity);
 
-/** Whether it is decided in which kernels a drawn value is.
+/** Whether the kernels of a drawn value are decided.
  * @param {PlanNode} node
  * @param {number} decided */
 export const isDecided = (node, decided) => node.step <= decided;
@@ -59,13 +59,12 @@ export function groundPath({ nodes, edges }, kernel, decided) {
   ].join("");
 }
 
-/** The places of the drawn values that read the one at a place: what moves it only is passed
- * through.
+/** The indexes of the drawn values that read one, directly or through movement.
  * @param {PlanPicture} plan
  * @param {number} place */
 export function readersOf({ nodes, edges }, place) {
   const seen = new Set([place]);
-  for (const at of seen) { // a Set goes on to what is added while it is walked
+  for (const at of seen) { // a Set grows on the way
     if (at !== place && nodes[at].role !== "movement") continue;
     for (const { a, b } of edges) if (a === at) seen.add(b);
   }

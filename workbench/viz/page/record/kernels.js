@@ -4,11 +4,11 @@ import { bytesText, hasWords, secondsText } from "../base/text.js";
 
 /** @import { KernelRow, PageRecord, PhaseRow, PlanPicture } from "../record.d.ts" */
 
-/** What a kernel takes: seconds, null where no time is known; whether they were measured; its share
+/** The cost of a kernel: seconds, null if no time is known; whether they were measured; its share
  * of the seconds of all; bytes.
  * @typedef {{seconds: number | null, isMeasured: boolean, share: number | null, bytes: number}} Work */
 
-/** What each kernel of a record takes.
+/** The cost of each kernel of a record.
  * @param {PageRecord} record
  * @returns {Work[]} */
 export function kernelWork({ kernels, plan: { runs } }) {
@@ -24,7 +24,7 @@ export function kernelWork({ kernels, plan: { runs } }) {
   }));
 }
 
-/** What several kernels take together; without seconds where those of one are unknown.
+/** The cost of several kernels together; without seconds if those of one are unknown.
  * @param {Work[]} rows
  * @returns {Work} */
 export function togetherWork(rows) {
@@ -62,7 +62,7 @@ export function workTotal(rows) {
   return [workTime(all), bytesText(all.bytes)].filter(Boolean).join(", ");
 }
 
-/** The places of the kernels that are equal to one, and its own.
+/** The indexes of the kernels that are equal to one, with its own.
  * @param {PlanPicture} plan
  * @param {number} kernel */
 export function equalKernels({ runs }, kernel) {
@@ -72,8 +72,7 @@ export function equalKernels({ runs }, kernel) {
 
 const FEWEST = 2; // kernels that are worth a fold
 
-/** The places of the kernels that only draw random numbers and are folded away from the others; none
- * where they are all of them.
+/** The indexes of the kernels that only draw random numbers and are folded; none if all do.
  * @param {PageRecord} record
  * @returns {number[]} */
 export function drawnKernels({ kernels }) {
@@ -81,12 +80,12 @@ export function drawnKernels({ kernels }) {
   return drawn.length < FEWEST || drawn.length === kernels.length ? [] : drawn;
 }
 
-export const ONLY_DRAW = "only draw random numbers"; // what is said of them
+export const ONLY_DRAW = "only draw random numbers"; // their name in the list
 
-/** Kernels that are a row of the list: one, equal ones, or those that are folded away.
+/** The kernels of a row of the list: one, equal ones, or the folded ones.
  * @typedef {{places: number[], isDrawn: boolean}} KernelGroup */
 
-/** By what kernels are sorted: their place in the plan, the path of their module, or a figure, the
+/** The orders of kernels: their index in the plan, the path of their module, or a number, the
  * greatest first.
  * @typedef {"place" | "time" | "bytes" | "module"} KernelOrder */
 
@@ -121,8 +120,7 @@ export function kernelGroups(record, order, query) {
   return [...groups, { places: sortedGroups(record, order, drawn).flat(), isDrawn: true }];
 }
 
-/** Kernels in an order: each alone, but by a figure those that are equal together, and what they
- * take together decides.
+/** Kernels in an order: each alone, but ordered by a number, equal ones together, by their total.
  * @param {PageRecord} record
  * @param {KernelOrder} order
  * @param {number[]} places
@@ -145,7 +143,7 @@ function sortedGroups(record, order, places) {
   return [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
 }
 
-/** The path that modules share, with * where their numbers differ; "" where they share none.
+/** The path that modules share, with * in place of differing numbers; "" if they share none.
  * @param {KernelRow[]} kernels */
 export function sharedModule(kernels) {
   const paths = kernels.map(({ modules }) => modules[0] ?? "");
@@ -175,8 +173,7 @@ export const phaseLetters = (phases) => phases.map(({ letter }) => letter).join(
  * @param {number} kernel */
 export const kernelColour = ({ plan }, kernel) => plan.regions[kernel]?.colour;
 
-/** What kernels are called beside the letters of their phases, which their titles and folds name
- * too.
+/** The names of kernels beside the letters of their phases, which their titles and folds contain.
  * @param {string} title
  * @param {PhaseRow[]} phases */
 export function withoutPhases(title, phases) {
@@ -186,7 +183,7 @@ export function withoutPhases(title, phases) {
   return names && title.endsWith(tail) ? title.slice(0, -tail.length) : title;
 }
 
-/** The phase whose colour kernels have: the forward, in which they have to run, or else the last.
+/** The phase whose colour kernels have: the forward, if they run in it, or else the last.
  * @param {PageRecord} record
  * @param {string[]} names of their phases
  * @returns {PhaseRow | undefined} */
@@ -195,7 +192,7 @@ export function mainPhase({ plan: { phases } }, names) {
   return own[0] === phases[0] ? own[0] : own.at(-1);
 }
 
-/** How many kernels have the colour of a phase, and their share of the time of all.
+/** The number of kernels with the colour of a phase, and their share of the time of all.
  * @param {PageRecord} record
  * @param {Work[]} work
  * @param {PhaseRow} phase */

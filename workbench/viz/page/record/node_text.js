@@ -6,16 +6,16 @@ import { readingOf, stateOrder, stateOrderWithin } from "./states.js";
 
 /** @import { NodeColumns, Reading, SlotRow } from "../record.d.ts" */
 
-/** Words, and how tightly they bind.
+/** A text, and how tightly it binds.
  * @typedef {[text: string, binds: number]} Text */
 /** Names of nodes, each of one.
  * @typedef {{nameOf(n: number): string, has(n: number): boolean}} Names */
-/** What fills slots: the words of a source, and whether it has a name of its own.
+/** The filler of slots: the text of a source, and whether it has a name of its own.
  * @typedef {{words(n: number, tight?: number): string, isNamed?(n: number): boolean}} Filler */
 
-const SHORT = 24; // words this short are repeated rather than named
-const LONG = 90; // what is this long gets a line of its own
-const ATOM = 9; // how tightly words bind that are never in parentheses
+const SHORT = 24; // shorter texts are repeated rather than named
+const LONG = 90; // a longer one gets a line of its own
+const ATOM = 9; // the binding of texts that are never in parentheses
 const LOOSE = -1;
 
 /** Return the lines of a state: the graph below `root`, or its statements, indented.
@@ -43,9 +43,9 @@ function isStatement(nodes, n) {
   return typeof body === "number" || Boolean(statement?.length);
 }
 
-/** Return what a rewrite made of what. What both sides share is an atom with a name, so that
- * only the change is spelled out; so are the sources of what is due. `where` says what the names
- * stand for.
+/** Return the two sides of a rewrite. A node that both sides share is an atom with a name, so that
+ * only the change is spelled out; so are the sources of `due` nodes. `where` has the meaning of the
+ * names.
  * @param {NodeColumns} nodes
  * @param {number} before
  * @param {number} after */
@@ -73,16 +73,16 @@ export function wordChange(nodes, before, after) {
   return { ...sides, where };
 }
 
-/** Return one line about a node, cut to `most` characters and to what is `depth` below it; names
- * are those of leaves only.
+/** Return one line about a node, cut to `most` characters and to the nodes `depth` below it; only
+ * leaves have names.
  * @param {NodeColumns} nodes
  * @param {number} root */
 export function inline(nodes, root, most = 60, depth = 9) {
   return briefText(nodes, root, most, depth)[0];
 }
 
-/** Return a node's words where only those of `isInline` are spelled out, each cut to `most`; the
- * others are their names, or a dot.
+/** Return a node's text in which only the nodes of `isInline` are spelled out, each cut to `most`;
+ * the others are their names, or a dot.
  * @param {NodeColumns} nodes
  * @param {number} n
  * @param {(n: number) => boolean} isInline
@@ -105,7 +105,7 @@ function briefText(nodes, root, most, depth = 9) {
   const texts = new Map();
   /** @type {Filler} */
   const writer = { words: (n, tight = LOOSE) => bracketed(texts.get(n) || ["…", ATOM], tight) };
-  // what is far below a cut text is not seen: a few levels are enough for any line
+  // nodes far below a cut text are not seen: a few levels suffice for any line
   for (const n of stateOrderWithin(nodes, root, depth)) {
     const { parts, binds } = readingOf(nodes, n);
     const known = nodes.src[n].every((s) => texts.has(s));
@@ -148,8 +148,8 @@ function nameLeaves(nodes, order, names) {
   for (const { n } of leaves) names.nameOf(n);
 }
 
-/** Return the words of an atom: its brief text, or its name where that is long; then it is one of
- * those `used`.
+/** Return the text of an atom: its brief text, or its name if that is long; then it is added to
+ * `used`.
  * @param {NodeColumns} nodes
  * @param {number} n
  * @param {Names} names
@@ -162,7 +162,7 @@ function atomText(nodes, n, names, used) {
   return [names.nameOf(n), ATOM];
 }
 
-/** Whether a node that is read `uses` times has a line of its own.
+/** Whether a node with `uses` readers has a line of its own.
  * @param {Reading} reading
  * @param {string} text
  * @param {number} uses */
@@ -172,14 +172,14 @@ function hasLine({ line }, text, uses) {
   return uses > 1 && !(line === "shared and long" && text.length <= SHORT);
 }
 
-/** A writer makes the words of nodes, sources first; `atoms` are named and not spelled out.
+/** A writer of the text of nodes, sources first; `atoms` are named and not spelled out.
  * @param {NodeColumns} nodes
  * @param {Names} names
  * @param {Set<number>} atoms */
 function newWriter(nodes, names, atoms = new Set()) {
   /** @type {Map<number, Text>} */
   const texts = new Map();
-  /** Atoms with their names, in the order in which they are met.
+  /** Atoms with their names, in the order in which they are found.
    * @type {Map<number, string>} */
   const used = new Map();
   /** @type {Map<number, number>} */
@@ -232,7 +232,7 @@ function bracketed([text, binds], tight) {
   return binds >= tight ? text : `(${text})`;
 }
 
-/** Return parts of how a node reads with the words of its sources in their slots.
+/** Return the parts of a node's reading with the texts of its sources in their slots.
  * @param {NodeColumns} nodes
  * @param {number} n
  * @param {Array<string | SlotRow>} parts
@@ -247,7 +247,7 @@ function filled(nodes, n, parts, writer) {
   }).join("");
 }
 
-/** The sign and words of the right side of a sum: a + -b reads a - b.
+/** The sign and the text of the right side of a sum: a + -b reads a - b.
  * @param {NodeColumns} nodes
  * @param {number} n
  * @param {number} tight
@@ -281,7 +281,7 @@ function statementLines(nodes, statements) {
   const writer = newWriter(nodes, names);
   /** @type {string[]} */
   const lines = [];
-  /** Statements that come, each with its depth; null: the brace that ends a loop.
+  /** Statements in order, each with its depth; null: the brace that ends a loop.
    * @type {[n: number | null, depth: number][]} */
   const stack = [];
   const come = (/** @type {number[]} */ statements, /** @type {number} */ depth) => {

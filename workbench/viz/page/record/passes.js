@@ -5,7 +5,7 @@ import { readingOf } from "./states.js";
 /** @import { App } from "../app/store.js" */
 /** @import { NodeColumns, PageRecord, RecordedPass } from "../record.d.ts" */
 
-/** The passes of scheduling that concern the kernel, then those of the variant that is shown.
+/** The passes of scheduling that concern the kernel, then those of the selected variant.
  * @param {App} app */
 export function passesOf(app) {
   const { passes } = app.record;
@@ -15,7 +15,7 @@ export function passesOf(app) {
   return [...shared, ...(app.variant()?.passes || [])];
 }
 
-/** The next or previous pass that changed something; null where there is none.
+/** The next or previous pass with changes; null if there is none.
  * @param {App} app
  * @param {number} step
  * @param {number | null} from */
@@ -26,7 +26,7 @@ export function passBeside(app, step, from) {
   return passes[other] ?? null;
 }
 
-/** Go to the next or previous pass that changed something.
+/** Go to the next or previous pass with changes.
  * @param {App} app
  * @param {number} step
  * @param {number | null} [from] */
@@ -39,11 +39,11 @@ export function stepPass(app, step, from = app.view.pass) {
 
 const MOST_ROWS = 40; // of the history of a node
 
-/** A rewrite that led to a node: what it made of what. Step 0 is a pass that is one function.
+/** A rewrite that led to a node: its target and its result. Step 0 is a pass that is one function.
  * @typedef {{pass: number, step: number, node: number, from: number}} Origin */
 
-/** Return what led to some nodes, and to the indexes they read or write at, the latest first:
- * each rewrite once; and `tensors`, the nodes of the tensor graph that they stand for.
+/** Return the rewrites that led to some nodes, and to the indexes at which they read or write, the
+ * latest first, each once; and `tensors`, the nodes of the tensor graph that they stand for.
  * @param {PageRecord} record
  * @param {number[]} passes
  * @param {number[]} start */
@@ -60,7 +60,7 @@ export function nodeHistory(record, passes, start) {
       const key = `${pass} ${step}`;
       const known = origins.get(key);
       if (step >= 0 && !known) origins.set(key, { pass, step, node: n, from });
-      else if (known?.from === n) known.from = from; // the same pass went on from there
+      else if (known?.from === n) known.from = from; // the same pass continued from it
     },
   );
   const rows = [...origins.values()].sort((a, b) =>
@@ -69,12 +69,12 @@ export function nodeHistory(record, passes, start) {
   const drawn = new Map(record.plan.nodes.map(({ n, role }) => [n, role]));
   const decided = new Set(record.plan.decisions.map((decision) => decision.node));
   const tensors = [...before].filter((n) => drawn.has(n) || decided.has(n));
-  const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor what moves it
+  const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor its movement
   return { rows: rows.slice(0, MOST_ROWS), tensors: values.length ? values : tensors };
 }
 
-/** Return nodes and all that they came from in some passes, the nearest first, as a Set. What an
- * index is made of is part of it: a sum that lowering sorts anew.
+/** Return nodes and all their origins in some passes, the nearest first, as a Set. The operands of
+ * an index are part of it: a sum that lowering sorts anew.
  * @param {PageRecord} record
  * @param {number[]} passes
  * @param {number[]} start
@@ -82,7 +82,7 @@ export function nodeHistory(record, passes, start) {
 export function ancestors({ nodes }, passes, start, visit = () => {}) {
   const shown = new Set(passes);
   const seen = new Set(start);
-  for (const n of seen) { // a Set goes on to what is added while it is walked
+  for (const n of seen) { // a Set grows on the way
     for (const [pass, step, from] of nodes.causes[n] || []) {
       if (shown.has(pass)) {
         visit(pass, step, n, from);

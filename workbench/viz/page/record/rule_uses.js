@@ -3,7 +3,7 @@
 /** @import { App } from "../app/store.js" */
 /** @import { PageRecord, RecordedPass } from "../record.d.ts" */
 
-/** Return [rule, how often] of a pass, the most frequent first.
+/** Return [rule, number of matches] of a pass, the most frequent first.
  * @param {RecordedPass} pass */
 export function ruleCounts(pass) {
   /** @type {Map<number, number>} */
@@ -12,11 +12,11 @@ export function ruleCounts(pass) {
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-/** The name of a rule; of a decision there is none.
+/** The name of a rule; a decision has none.
  * @param {App} app
  * @param {number} rule */
 export const ruleName = (app, rule) => app.record.rules[rule]?.name ?? "decision";
-/** What was decided about a node.
+/** The decision about a node.
  * @param {App} app
  * @param {number | null} node */
 export const decisionOf = (app, node) =>
@@ -24,11 +24,11 @@ export const decisionOf = (app, node) =>
 
 // Uses of rules: the passes of the exploration, and the steps in them.
 
-/** A pass in which a rule fired, the variant that it led to (null: it belongs to scheduling), and the
- * steps, from 1.
+/** A pass in which a rule fired, the variant to which it led (null: it belongs to scheduling), and
+ * the steps, from 1.
  * @typedef {{pass: number, variant: number | null, steps: number[]}} Use */
 
-/** By table of rules their uses, by name, and what was counted: the rewrites of passes, with variants.
+/** Uses by table of rules and name, and the counted passes: their rewrites, and variants.
  * @type {WeakMap<object, {counted: unknown[], uses: Map<string, Use[]>}>} */
 const USES = new WeakMap();
 
@@ -84,6 +84,6 @@ function ownedPasses({ passes, variants }) {
   return [...shared, ...own];
 }
 
-/** How often a rule fired.
+/** The number of times that a rule fired.
  * @param {Use[]} uses */
 export const countUses = (uses) => uses.reduce((sum, { steps }) => sum + steps.length, 0);

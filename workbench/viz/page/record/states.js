@@ -9,13 +9,13 @@ const MOST_STATES = 65; // of a pass that are kept
 
 /** A rewrite, or a pass that is one function; `root` is -1 where it is not recorded.
  * @typedef {{rule: number, before: number, after: number, root: number}} Step */
-/** What there is after some steps: all nodes, sources first, and who reads each.
+/** The state after some steps: all nodes, sources first, and the readers of each.
  * @typedef {{roots: number[], order: number[], users: Map<number, number[]>}} State */
 
 /** @type {WeakMap<RecordedPass, Timeline>} */
 const TIMELINES = new WeakMap();
 
-/** Return what is below `roots`, sources before users. `stop`: not entered; `known`: left out.
+/** Return the nodes below `roots`, sources before users. `stop`: not entered; `known`: left out.
  * @param {NodeColumns} nodes
  * @param {number[]} roots
  * @param {{has(n: number): boolean} | null} [stop]
@@ -37,14 +37,14 @@ export function stateOrder(nodes, roots, stop = null, known = null) {
   return order;
 }
 
-/** Return what is at most `depth` below `root`, sources before users; index arithmetic does
- * not count.
+/** Return the nodes at most `depth` below `root`, sources before users; index arithmetic does not
+ * count.
  * @param {NodeColumns} nodes
  * @param {number} root
  * @param {number} depth */
 export function stateOrderWithin(nodes, root, depth) {
   const level = new Map([[root, 0]]);
-  for (const [n, at] of level) { // a Map goes on to what is added while it is walked
+  for (const [n, at] of level) { // a Map grows on the way
     if (at < depth) {
       for (const s of nodes.src[n]) {
         if (!level.has(s)) level.set(s, at + Number(!readingOf(nodes, s).is_index));
@@ -55,7 +55,7 @@ export function stateOrderWithin(nodes, root, depth) {
   return stateOrder(nodes, [root], far).filter((n) => level.has(n));
 }
 
-/** Return the timeline of a pass: its states, their keys, and what each step changed. One that has
+/** Return the timeline of a pass: its states, their keys, and the changes of each step. One with
  * nodes of its own is made anew when the record has more: they have taken the numbers.
  * @param {PageRecord} record
  * @param {RecordedPass} pass */
@@ -68,10 +68,10 @@ export function timelineOf(record, pass) {
 
 /** The states of a pass after each of its steps. */
 export class Timeline {
-  /** Of each node the one whose place it took.
+  /** For each node, the one whose place it took.
    * @type {Map<number, number>} */
   #keys = new Map();
-  /** What became of what, up to the step that was replayed last.
+  /** The replacement of each node, up to the step that was replayed last.
    * @type {Map<number, number>} */
   #changes = new Map();
   /** The steps up to which states are paired. */
@@ -90,7 +90,7 @@ export class Timeline {
     this.ownRoots = [pass.before[0]]; // by step, where the record has none
   }
 
-  /** The roots after `k` steps; null where they were not kept.
+  /** The roots after `k` steps; null if they were not recorded.
    * @param {number} k */
   roots(k) {
     const { steps, table, ownRoots } = this;
@@ -105,13 +105,13 @@ export class Timeline {
     return [ownRoots[k]];
   }
 
-  /** The state after `k` steps; null where it was not kept. */
+  /** The state after `k` steps; null if it was not recorded. */
   state = cached(MOST_STATES, (k) => {
     const roots = this.roots(k);
     return roots && newState(this.nodes, roots);
   });
 
-  /** What step `k` (from 1) changed, and the states before and after it.
+  /** The change of step `k` (from 1), and the states before and after it.
    * @param {number} k */
   change(k) {
     this.pairUpTo(k);
@@ -142,7 +142,8 @@ export class Timeline {
   /** The node of the record that stands for `n`: itself, or the one whose place it took. */
   real = (/** @type {number} */ n) => (!this.table || this.table.isReal(n) ? n : this.keyOf(n));
 
-  /** Whether it is of these nodes: it has no own ones, or there are no more than there were.
+  /** Whether the timeline is valid for these nodes: it has no own ones, or the record has no new
+   * ones.
    * @param {NodeColumns} nodes */
   isOf({ op }) {
     return !this.table || this.table.count === op.length;
@@ -164,7 +165,7 @@ function cached(most, make) {
   };
 }
 
-/** A pass that is one function is one step, from what it was given to what it made.
+/** A pass that is one function is one step, from its input to its result.
  * @param {RecordedPass} pass
  * @returns {Step[]} */
 function timelineSteps(pass) {
@@ -192,8 +193,8 @@ function newState(nodes, roots) {
   return { roots, order, users };
 }
 
-/** Pair what a step made anew with what it was: same op, same place below the roots, in one of
- * the two states only. What was rewritten is paired if it is still the same op.
+/** Pair the new nodes of a step with the old ones: same op, same place below the roots, in one of
+ * the two states only. The rewritten node is paired if it keeps its op.
  * @param {NodeColumns} nodes
  * @param {State} old
  * @param {number[]} nowRoots
@@ -234,7 +235,7 @@ class ReplayTable {
     readAs(this.columns, nodes);
   }
 
-  /** Return the node that is like `n` but for its sources.
+  /** Return the node that equals `n` but for its sources.
    * @param {number} n
    * @param {number[]} src */
   rebuild(n, src) {
@@ -261,7 +262,7 @@ class ReplayTable {
     return n < this.count;
   }
 
-  /** What a node is.
+  /** The row of a node.
    * @param {number} n
    * @param {number[]} src */
   #nameOf(n, src) {
@@ -307,14 +308,14 @@ function replayRoot(table, changes, root) {
  * @type {WeakMap<NodeColumns, Reading[]>} */
 const ROWS = new WeakMap();
 
-/** Return a record whose nodes lead to how they read.
+/** Return a record whose nodes have their readings.
  * @param {PageRecord} record */
 export function withReadings(record) {
   ROWS.set(record.nodes, record.readings);
   return record;
 }
 
-/** Let columns be read as those of `nodes` are.
+/** Give columns the readings of `nodes`.
  * @param {NodeColumns} columns
  * @param {NodeColumns} nodes */
 function readAs(columns, nodes) {

@@ -9,15 +9,15 @@ import { drawnKernels } from "./kernels.js";
 const MOST_UNFOLDED = 60; // kernels that are drawn unasked, each as a box
 const MOST_AT_FIRST = 20; // boxes that modules are unfolded to
 
-/** What is unfolded, by the keys of units.
+/** The keys of unfolded units.
  * @typedef {ReadonlySet<string>} Unfolded */
 
-/** Kernels that are drawn as one box: one, or several that are folded, as a repeat or (null) because
+/** Kernels that are drawn as one box: one, or several folded ones, as a repeat or (null) because
  * they only draw random numbers.
  * @typedef {{key: string, kernels: number[], repeat: PlanRepeat | null}} Unit */
 
 /** A line between two units or values, by their keys; `nodes` are the values that are read, with
- * their bytes; it is `cut` where they go through memory.
+ * their bytes; it is `cut` if they go through memory.
  * @typedef {{a: string, b: string, cut: boolean, nodes: Map<number, number>}} UnitLine
  * @typedef {string | undefined} Key */
 
@@ -55,7 +55,7 @@ export function planFolds(record) {
   return [...folds.values(), ...own];
 }
 
-/** The folds that each kernel is in, outer ones first.
+/** The folds that contain each kernel, outer ones first.
  * @param {PageRecord} record */
 function foldsAround(record) {
   /** @type {Unit[][]} */
@@ -66,8 +66,8 @@ function foldsAround(record) {
   return around;
 }
 
-/** The units that stand for all kernels, in the order of their first ones, but those that only draw
- * random numbers as the last; also those that are unfolded.
+/** The units that represent all kernels, in the order of their first ones, with those that only
+ * draw random numbers last; also the unfolded ones.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @returns {Unit[]} */
@@ -84,8 +84,8 @@ export function planUnits(record, unfolded) {
   return [...all.filter((unit) => !isDrawn(unit)), ...all.filter(isDrawn)];
 }
 
-/** What is unfolded at first: modules, outer ones first, as long as few boxes are drawn; and a
- * plan that is one repeat, which would be one box, unless its kernels are many.
+/** The units that are unfolded at first: modules, outer ones first, as long as few boxes are drawn;
+ * and a plan that is one repeat, which would be one box, unless its kernels are many.
  * @param {PageRecord} record
  * @returns {Unfolded} */
 export function unfoldedAtFirst(record) {
@@ -110,7 +110,7 @@ export function unfoldedAtFirst(record) {
   return unfolded;
 }
 
-/** The repeats that a kernel is in, outer ones first.
+/** The repeats that contain a kernel, outer ones first.
  * @param {PlanPicture} plan
  * @param {number} kernel */
 export const repeatsAround = ({ repeats }, kernel) =>
@@ -124,7 +124,7 @@ const stepKeys = (record, kernel) => [
   kernelKey(kernel),
 ];
 
-/** Unfold a kernel by a step: the outermost fold that it is in, else the kernel.
+/** Unfold a kernel by a step: the outermost folded unit around it, else the kernel.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {number} kernel
@@ -150,7 +150,7 @@ export function foldStep(record, unfolded, kernel) {
 export const unitKernels = (record, key) =>
   planFolds(record).find((fold) => fold.key === key)?.kernels ?? [Number(key.slice(1))];
 
-/** Fold a unit; what is in it is folded, too.
+/** Fold a unit, with all units in it.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {string} key
@@ -162,7 +162,7 @@ export function foldUnit(record, unfolded, key) {
   return new Set([...unfolded].filter((other) => !isInside(other)));
 }
 
-/** The values of unfolded kernels, by their places in the plan, with the inputs that they read.
+/** The values of unfolded kernels, by their indexes in the plan, with the inputs that they read.
  * @param {PlanPicture} plan
  * @param {Unfolded} unfolded */
 export function unfoldedValues({ nodes, edges }, unfolded) {
@@ -183,8 +183,8 @@ export function unfoldedValues({ nodes, edges }, unfolded) {
 export function unitLines({ plan }, units, values) {
   const { nodes, edges, reads } = plan;
   const opened = new Set([...values].flatMap((i) => nodes[i].kernels));
-  /** The key of the folded unit that a kernel is in; none where it is unfolded. Weights have no
-   * lines in a plan, and so have the kernels that only draw them while they are folded.
+  /** The key of the folded unit that contains a kernel; none if it is unfolded. Weights have no
+   * lines in a plan, nor have the folded kernels that only draw them.
    * @type {(string | undefined)[]} */
   const unitOf = [];
   for (const { key, kernels } of units) {

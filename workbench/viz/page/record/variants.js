@@ -4,11 +4,11 @@
 /** @import { DeviceRow, PageRecord, VariantRow } from "../record.d.ts" */
 /** @import { View } from "../types.d.ts" */
 
-/** Whose default opts a device has: its own, or "", those that the processors share.
+/** The owner of a device's default opts: the device, or "" for those that processors share.
  * @param {DeviceRow | undefined} device */
 const ownerOf = (device) => device && (device.groups || device.elsewhere) ? device.name : "";
 
-/** Whether a variant has the default opts of another device than that of the record, or came from
+/** Whether a variant has the default opts of another device than the record's, or is derived from
  * such a one.
  * @param {PageRecord} record
  * @param {VariantRow | null} variant */
@@ -20,8 +20,7 @@ export function isOfOtherDevice({ devices, device }, variant) {
 
 // The reader's selection carried to the next plan: the kernel and the variant, where they exist.
 
-/** A view of a record, in the record of the plan that came after it; unchanged where that is of the
- * same plan.
+/** A view in the record of the next plan; unchanged in a record of the same plan.
  * @param {PageRecord} was
  * @param {PageRecord} now
  * @param {View} view
@@ -38,7 +37,7 @@ export function viewInPlan(was, now, view) {
   };
 }
 
-/** What to say of a variant that the next plan does not have: "" where there is nothing to say.
+/** The notice about a variant that the next plan lacks; "" if it has the variant.
  * @param {PageRecord} was
  * @param {PageRecord} now
  * @param {number | null} variant */

@@ -22,14 +22,14 @@ function askPane(app) {
     el.hidden = !question;
     if (!question) return;
     const waits = app.view.guess === null;
-    if (waits && isAsked) return; // what is being written stays
+    if (waits && isAsked) return; // an unsent guess stays
     isAsked = waits;
     refill(el, ...(waits ? guessParts(app, question) : verdictParts(app, question)));
   };
   return { el, update };
 }
 
-/** The question, with a field or the choices, and the button that ends it.
+/** The question, with a field or the choices, and the button that submits.
  * @param {App} app
  * @param {QuestionRow} question */
 function guessParts(app, question) {
@@ -75,7 +75,7 @@ function setFields(app, choices, guess) {
   return [...labels, button(app, "guess", () => guess(choice() || "none"))];
 }
 
-/** The guess beside the answer; where the record has no answer, it says so.
+/** The guess beside the answer, or that the record has no answer.
  * @param {App} app
  * @param {QuestionRow} question */
 function verdictParts(app, question) {

@@ -54,7 +54,7 @@ const head = (more) =>
  * @param {VariantRow | null} variant */
 const programOf = (variant) => variant?.code.find(({ launch }) => launch) ?? null;
 
-/** What an edited text is, beside the kernel that it was edited from.
+/** The relation of an edited text to the kernel from which it was edited.
  * @param {Run} run
  * @param {string} text
  * @param {Run | undefined} kernel */
@@ -64,7 +64,7 @@ function besideKernel(run, text, kernel) {
   return h("p", { class: "wb-quiet" }, `of ${words}${beside}`);
 }
 
-/** What came of a run, and what its answer was compared with.
+/** The outcome of a run, with the values that its answer was compared with.
  * @param {Run | undefined} run
  * @param {string | undefined} against */
 function outcome(run, against = "") {
@@ -87,7 +87,7 @@ const lineWords = ({ line }) => line ? h("p", { class: "wb-quiet" }, `at line ${
 function checkText({ ok, wrong, total, worst, tolerance }, against) {
   const verdict = ok ? "✓ right" : `✗ WRONG in ${plural(wrong, "element")}`;
   const elements = `${verdict}: ${countText(total)} elements compared with ${against}`;
-  if (!tolerance) return elements; // of whole numbers each is right or wrong
+  if (!tolerance) return elements; // each whole number is right or wrong
   const [error, most] = [worst, tolerance].map((share) => share.toPrecision(2));
   const greatest = worst
     ? `greatest error ${error} of the greatest value (tolerance ${most} of it)`

@@ -34,8 +34,8 @@ import {
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
-/** What is shown: whether helpers are unfolded, what the body was filled with, and what code was
- * asked for last, and the costs of which.
+/** The state of the panel: whether helpers are unfolded, the contents of the body, and the last
+ * requests of code and costs.
  * @typedef {{
  *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown
  * }} CodeState */
@@ -59,7 +59,7 @@ function codePane(app) {
     const variant = app.variant();
     const { variant: place, language } = app.view;
     const code = draftOf(app, place, language) ?? shownCode(app, variant);
-    // where it is folded, what is edited stands elsewhere
+    // while the column is folded, the editor stands elsewhere
     const draft = app.room.isOpen("right") ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
       const edit = place !== null && code && !draft ? () => beginEdit(app, place, code) : null;
@@ -78,7 +78,7 @@ function codePane(app) {
     if (changes.has("code")) markLine(app, body, code);
     if (hasAny(changes, "code", "record", "variant", "picked")) {
       refill(origin, originLinks(app));
-      keepPinnedInSight(body); // which has less room now
+      keepPinnedInSight(body); // which has less height now
     }
     if (hasAny(changes, "picked", "code") && app.view.picked?.by !== "code") {
       showFirstLit(app, body);
@@ -92,7 +92,7 @@ function codePane(app) {
   return { el, update };
 }
 
-/** What the body shows depends on; it is filled anew only where one of them is another.
+/** The inputs of the body; it is refilled only if one of them changes.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {CodeRow | null} code
@@ -159,7 +159,7 @@ function fillBody(app, body, variant, code, state, again) {
 
 // The bar over the code: languages and actions.
 
-/** `edit()` begins to edit; null: it has begun.
+/** `edit()` opens the editor; null: it is open.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {CodeRow | null} code
@@ -203,7 +203,7 @@ function codeBar(app, variant, code, edit) {
     }),
     code &&
     edit &&
-    languageOf(app, code.language)?.device && // something runs what is edited
+    languageOf(app, code.language)?.device && // a device runs the edited text
     editButton(app, code, edit),
   ];
 }
@@ -214,7 +214,7 @@ function codeBar(app, variant, code, edit) {
 function diffButton(app, variant) {
   const other = reference(app);
   return button(app, "diff", () => toggleDiff(app), {
-    pressed: Boolean(app.view.diff) && other !== variant, // against itself there is none
+    pressed: Boolean(app.view.diff) && other !== variant, // the variant itself is no reference
     key: "d",
     name: "diff",
     title: other && other !== variant

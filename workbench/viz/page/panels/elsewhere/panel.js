@@ -9,7 +9,7 @@ import { h, refill, words } from "../../base/elements.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 3, make: elsewherePane };
 
-/** Nothing is shown of kernels that run here.
+/** Shown only for kernels of another machine.
  * @param {App} app */
 function elsewherePane(app) {
   const el = h("div", { class: "wb-elsewhere", hidden: true });

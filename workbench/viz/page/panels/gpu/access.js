@@ -47,7 +47,7 @@ export class AccessPane {
   }
 }
 
-/** The elements that work-items access, each with the first that does.
+/** The accessed elements, each with the first work-item that accesses it.
  * @param {Access} access
  * @param {number} first
  * @param {number} end
@@ -62,7 +62,7 @@ function lanesOf({ elements, lanes }, first, end) {
   return items;
 }
 
-/** The sectors that a warp touches, a row each, with the elements that are wanted of it.
+/** The sectors that a warp touches, a row each, with the requested elements in it.
  * @param {GroupSteps} steps
  * @param {GpuMemory} memory
  * @param {Map<number, number>} items
@@ -106,8 +106,9 @@ function sectors(steps, memory, items, warp) {
   ];
 }
 
-/** The banks of shared memory: of each the words that a warp wants of it, one above the other. A warp
- * comes in parts that have a word for each bank: words of different parts do not meet.
+/** The banks of shared memory: for each, the words that a warp requests from it, stacked. A warp is
+ * served in parts of as many work-items as there are banks: words of different parts do not
+ * conflict.
  * @param {GroupSteps} steps
  * @param {GpuMemory} memory
  * @param {Access} access
@@ -143,7 +144,7 @@ function banks(steps, { itemsize, name }, access, first, end) {
   ];
 }
 
-/** Of each bank its words that are wanted, each with an element in it.
+/** The requested words of each bank, each with an element in it.
  * @param {Map<number, number>} items
  * @param {number} share of a word that an element is
  * @param {number} count

@@ -33,7 +33,7 @@ export class StepBar {
     this.el.append(this.barrier, this.group);
   }
 
-  /** Say what can be asked for. */
+  /** Show the possible requests. */
   renew() {
     const { app, row } = this.gpu;
     this.el.hidden = row === null;
@@ -79,7 +79,7 @@ export class StepBar {
     );
   }
 
-  /** Where a group is a single work-item: the way to the variant that has the default opts.
+  /** For a group of a single work-item: the way to the variant that has the default opts.
    * @param {GpuTrace} row */
   #withOpts({ items }) {
     const { app } = this.gpu;
@@ -115,7 +115,7 @@ export class StepBar {
     refill(this.barrier, this.#barrier(steps));
   }
 
-  /** At a barrier: what happens without it.
+  /** At a barrier: the effect of removing it.
    * @param {GroupSteps} steps */
   #barrier({ row }) {
     const { gpu } = this;

@@ -113,7 +113,7 @@ export class CellsPane {
       if (list && !list.contains(document.activeElement)) rove(list);
     }
     refill(this.history, ...this.#history(steps));
-    for (const chosen of appeared) { // a finding may lead to one that is out of sight
+    for (const chosen of appeared) { // a finding may lead to a cell that is out of sight
       chosen.scrollIntoView({ block: "nearest" });
       noteScroll(chosen);
     }
@@ -155,7 +155,7 @@ export class CellsPane {
   }
 }
 
-/** What is drawn: arrays that the group has together, or that each work-item has for itself.
+/** The caption of a memory: arrays of the group, or of each work-item.
  * @param {GpuMemory[]} memories */
 function headingText(memories) {
   const has = (/** @type {GpuMemory["space"]} */ space) =>

@@ -105,7 +105,7 @@ function textOf(values) {
   return values.length === 1 ? valueText(values[0]) : `(${values.map(valueText).join(", ")})`;
 }
 
-/** The line that a name is from.
+/** The line in which a name is set.
  * @param {GroupSteps} steps
  * @param {string} name */
 function lineOf({ row }, name) {

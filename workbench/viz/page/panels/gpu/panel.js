@@ -46,7 +46,7 @@ export class Gpu {
   /** @type {{tile: number, place: number} | null} */
   element = null;
   nothing = h("div", { class: "wb-pad" });
-  /** What was run without a request: what fails is not tried again.
+  /** The runs without a request, so that a failed one is not repeated.
    * @type {WeakSet<VariantRow>} */
   #tried = new WeakSet();
 
@@ -101,7 +101,7 @@ export class Gpu {
     this.program.focus();
   }
 
-  /** The steps, as a player plays them.
+  /** The steps, for the player.
    * @returns {Steps} */
   get played() {
     return {
@@ -122,14 +122,14 @@ export class Gpu {
     this.app.changed("gpu");
   }
 
-  /** Look at a work-item, at a cell, at an element of a tile.
+  /** Select a work-item, a cell, an element of a tile.
    * @param {{item?: number, cell?: Cell | null, element?: Gpu["element"]}} what */
   look(what) {
     Object.assign(this, what);
     this.app.changed("gpu");
   }
 
-  /** Run the variant that is shown on the emulator.
+  /** Run the selected variant on the emulator.
    * @param {number[] | null} group
    * @param {number | null} without a barrier that is taken away, by its number
    * @param {boolean} unasked nobody asked for it: what takes long is left out */
@@ -139,7 +139,7 @@ export class Gpu {
     act(this.app, "gpu", { do: "emulate", variant, group, without, unasked });
   }
 
-  /** Run the selected variant, if it has not run yet. */
+  /** Run the selected variant, unless it has run. */
   #runFirst() {
     const { app } = this;
     const variant = app.variant();
@@ -154,7 +154,7 @@ export class Gpu {
     return this.bar.player.keys;
   }
 
-  /** Begin with other steps: at the first finding, if there is one.
+  /** Show other steps: from the first finding, if there is one.
    * @param {GpuTrace | null} row */
   #renew(row) {
     const sameGroup = row && this.row && String(row.group) === String(this.row.group);
@@ -211,7 +211,7 @@ export class Gpu {
 
 // Findings: each links to its step.
 
-/** The findings of a run, each leading to its steps; to its group where that is another one.
+/** The findings of a run, each leading to its steps; to its group if that is another one.
  * @param {Gpu} gpu
  * @param {GpuTrace} row */
 function findingList(gpu, row) {
@@ -256,7 +256,7 @@ function findingRow(gpu, row, finding, place) {
   );
 }
 
-/** Go to the last step of a finding, to the work-item and the cell of it; from there to the step before,
+/** Go to the last step of a finding, to its work-item and cell; from there to the previous step,
  * and back.
  * @param {Gpu} gpu
  * @param {GpuFinding} finding */

@@ -100,7 +100,7 @@ const linkOf = ({ nodes, lines }) => ({ by: "loop", axes: [], nodes, lines });
 /** @type {(costs: AccessCosts[], name: "transactions" | "conflicts" | "bytes_wanted" | "bytes_moved") => number} */
 const sum = (costs, name) => costs.reduce((total, cost) => total + cost[name], 0);
 
-/** Per cent of what was moved that was wanted; less than 100 where it is not all.
+/** Percent of the moved bytes that were requested, if below 100.
  * @type {(wanted: number, moved: number) => number} */
 export const share = (wanted, moved) => Math.floor((100 * wanted) / moved);
 
@@ -113,7 +113,7 @@ function launchText({ device, grid, items, is_whole: isWhole }) {
   return isWhole ? launch : `${launch}; counts are of this group alone: the launch is too large`;
 }
 
-/** What a line costs, in words.
+/** The cost of a line, as text.
  * @param {GpuTrace} row
  * @param {GpuLine} line */
 function lineTitle({ memories, is_whole: isWhole }, line) {

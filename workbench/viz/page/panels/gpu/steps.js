@@ -4,14 +4,15 @@
 /** @import { AccessStep, GpuTrace, NumberArray, RegisterRow } from "../../record.d.ts" */
 
 /** @typedef {Float32Array | Float64Array | Int32Array} Numbers */
-/** An access: of each work-item and lane the element, -1 where it takes no part, and the value.
+/** An access: for each work-item and lane the element, -1 if it takes no part, and the value.
  * @typedef {{
  *   step: number, memory: number, isStore: boolean, lanes: number, elements: Int32Array,
  *   values: Numbers, transactions: number, conflicts: number, wanted: number, moved: number
  * }} Access */
-/** Memory as it is: of each cell its value, who wrote it last, and at which step (-1: nobody).
+/** The state of a memory: for each cell its value, its last writer, and the step of the write (-1:
+ * none).
  * @typedef {{values: Float64Array, writers: Int32Array, steps: Int32Array}} Cells */
-/** A time at which a cell was read or written.
+/** A read or write of a cell.
  * @typedef {{step: number, item: number, isStore: boolean, value: number}} CellUse */
 
 export const NOBODY = -1;
@@ -46,7 +47,7 @@ export class GroupSteps {
     return this.row.line.length;
   }
 
-  /** Whether a work-item is on.
+  /** Whether a work-item is active.
    * @param {number} step
    * @param {number} item */
   isOn(step, item) {
@@ -62,13 +63,13 @@ export class GroupSteps {
     ) => /** @type {[string, number]} */ ([name, rounds[step]])).filter(([, round]) => round >= 0);
   }
 
-  /** What a step reads or writes.
+  /** The access of a step.
    * @param {number} step */
   access(step) {
     return this.#accesses.find((access) => access.step === step) ?? null;
   }
 
-  /** What a work-item holds, by name; null: it depends on unwritten memory.
+  /** The values of a work-item, by name; null: it depends on unwritten memory.
    * @param {number} step
    * @param {number} item
    * @returns {[string, number[] | null][]} */
@@ -81,7 +82,7 @@ export class GroupSteps {
     return [...rows, ...this.rounds(step).map(oneValue)];
   }
 
-  /** What a work-item holds under a name; null: unwritten, or not there yet.
+  /** The value of a name in a work-item; null: unwritten, or not set yet.
    * @param {string} name
    * @param {number} step
    * @param {number} item */
@@ -114,7 +115,7 @@ export class GroupSteps {
     return values;
   }
 
-  /** A memory after a step; of one that each work-item has for itself, that of `item`.
+  /** A memory after a step; of arrays that each work-item has, that of `item`.
    * @param {number} memory
    * @param {number} step
    * @param {number} item

@@ -10,9 +10,9 @@ import { numbersOf, valueText } from "./steps.js";
 /** @import { Gpu } from "./panel.js" */
 /** @import { GroupSteps } from "./steps.js" */
 
-/** Of a place in a tile the lanes that hold it, each with which of its elements it is.
+/** For each place in a tile, the lanes that hold it, each with the index of its element.
  * @typedef {[lane: number, element: number][]} Holders */
-/** A tile as it is drawn.
+/** A drawn tile.
  * @typedef {{tile: TensorTile, holders: Holders[], list: HTMLElement, cells: HTMLElement[]}} Drawn */
 
 const IN_ORDER = "row and column of each of its elements, in the order of its register";
@@ -108,14 +108,14 @@ export class TilesPane {
     return { tile, holders, list, cells };
   }
 
-  /** Choose an element, and with it the lane of this warp that holds it.
+  /** Select an element, and with it the lane of this warp that holds it.
    * @type {(core: TensorCoreRow, tile: number, place: number, lane: number) => void} */
   #pick(core, tile, place, lane) {
     const { item } = this.gpu;
     this.gpu.look({ item: item - (item % core.lanes) + lane, element: { tile, place } });
   }
 
-  /** The element that is chosen, where the lane holds it.
+  /** The selected element, if the lane holds it.
    * @param {number} lane */
   #chosen(lane) {
     const { element } = this.gpu;
@@ -123,7 +123,7 @@ export class TilesPane {
     return holders?.some(([one]) => one === lane) ? element : null;
   }
 
-  /** Whether an element of A or B is in the sum that the chosen element of C is.
+  /** Whether an element of A or B is in the sum of the selected element of C.
    * @type {(chosen: Gpu["element"], tile: number, place: number) => boolean} */
   #isTerm(chosen, tile, place) {
     if (chosen?.tile !== 2 || tile === 2) return false;
@@ -132,7 +132,7 @@ export class TilesPane {
     return at(tile, place) === at(2, chosen.place);
   }
 
-  /** What an element is, and who holds it.
+  /** The place of an element, its value, and the lanes that hold it.
    * @type {(steps: GroupSteps, product: TileProduct, place: number, at: number) => string} */
   #element(steps, product, place, at) {
     const { tile, holders } = this.#tiles[place];
@@ -140,7 +140,7 @@ export class TilesPane {
     const names = place === 2
       ? [product.registers[place], product.registers[RESULT]]
       : [product.registers[place]];
-    const isMultiplied = !steps.access(this.gpu.at); // before, the line loads what it multiplies
+    const isMultiplied = !steps.access(this.gpu.at); // an access loads the operands
     const values = names.map((name) => this.#value(steps, name, lane, element)).join(" → ");
     const also = copies.length ? `, and lane ${copies.map(([one]) => one).join(", ")}` : "";
     const who = `lane ${lane}${also}, element ${element} of ${names.join(" → ")}`;
@@ -148,7 +148,7 @@ export class TilesPane {
     return `${which}${isMultiplied ? ` = ${values}` : ""}: ${who}`;
   }
 
-  /** What a lane of the chosen warp has as an element of a register.
+  /** The value of an element of a register in a lane of the selected warp.
    * @type {(steps: GroupSteps, name: string, lane: number, element: number) => string} */
   #value(steps, name, lane, element) {
     const { at, item } = this.gpu;
@@ -180,7 +180,7 @@ export class TilesPane {
     );
   }
 
-  /** What an element of C is the sum of, in words.
+  /** The sum that an element of C is, as text.
    * @param {{tile: number, place: number}} chosen */
   #sum({ tile, place }) {
     if (tile !== 2) return "";

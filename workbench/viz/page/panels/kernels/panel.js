@@ -40,8 +40,7 @@ const ORDERS = [
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 1, make: kernelsPane };
 
-/** How the list is sorted, what is searched in it, the keys of the groups that are unfolded, and its
- * rows.
+/** The order of the list, its search, the keys of unfolded groups, and its rows.
  * @typedef {{order: KernelOrder, query: string, unfolded: Set<string>, rows: Row[]}} KernelsState
  * A row: a kernel, or a group of several.
  * @typedef {KernelGroup & {isOpen: boolean, isInside: boolean}} Row
@@ -59,11 +58,11 @@ function kernelsPane(app) {
     oninput: ({ target }) => ((state.query = target.value), fillRows()),
   });
   const sorting = h("div", {});
-  // it stays where it is while times arrive: typed text would be lost in between
+  // it stays in place while times arrive: typed text would be lost otherwise
   const tools = h("div", { class: "wb-kernels-tools" }, sorting, field);
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" }, head, tools, rows);
   const fillRows = () => {
-    const before = elementsOf(rows, "[data-item]").length; // the reader may be among them
+    const before = elementsOf(rows, "[data-item]").length; // the reader may be in the list
     refill(rows, ...kernelList(app, state, before, fillRows));
   };
   const setOrder = (/** @type {KernelOrder} */ order) => ((state.order = order), fill());
@@ -96,8 +95,8 @@ function kernelsPane(app) {
   return { el, update };
 }
 
-/** Unfold the kernels that only draw random numbers where one of them is selected: their row says
- * nothing of it. Return whether they were folded.
+/** Unfold the kernels that only draw random numbers if one of them is selected, since their row
+ * does not name it. Return whether they were folded.
  * @param {App} app
  * @param {KernelsState} state */
 function unfoldSelected({ record, view }, { unfolded }) {
@@ -112,11 +111,11 @@ const DRAWN = "drawn"; // the key of the row of those that only draw random numb
 const rowKey = ({ places, isDrawn }) =>
   isDrawn ? DRAWN : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
 
-/** Whether a row stands for a kernel: one that is unfolded leaves that to those in it.
+/** Whether a row represents a kernel: an unfolded group leaves that to its rows.
  * @type {(row: Row, kernel: number) => boolean} */
 const has = ({ places, isOpen }, kernel) => !isOpen && places.includes(kernel);
 
-/** Mark the row of the kernel that is selected; return whether it has one.
+/** Mark the row of the selected kernel; return whether it has one.
  * @param {HTMLElement} el
  * @param {KernelsState} state
  * @param {number} kernel */
@@ -143,7 +142,7 @@ function totalText(app) {
   return h("span", { class: "wb-quiet", title: title.filter(Boolean).join("\n") }, text);
 }
 
-/** Time what has no time yet.
+/** Time the kernels without a time.
  * @param {App} app */
 function timeButton(app) {
   const { plan: { runs }, kernels } = app.record;
@@ -157,7 +156,7 @@ function timeButton(app) {
   });
 }
 
-/** Check everything, unless nothing is to be computed.
+/** Check everything, unless nothing is computed.
  * @param {App} app */
 const checkButton = (app) =>
   app.record.kernels.length > 0 && canAsk(app) &&
@@ -168,8 +167,7 @@ const checkButton = (app) =>
       "compare each kernel with the default opts, and all results, with what the expression means",
   });
 
-/** The verdict on the whole in a line; with how far off it is, and what it was compared with, on
- * hover.
+/** The verdict on the whole in a line; its error, and the reference of the comparison, on hover.
  * @param {CheckRow | null | undefined} check */
 const wholeCheck = (check) =>
   check && h(
@@ -178,7 +176,7 @@ const wholeCheck = (check) =>
     `${check.ok ? "✓" : "✗"} ${check.text.split("; ")[0]}`,
   );
 
-/** ✓ or ✗ by the variants of kernels that were checked, each verdict with its name.
+/** ✓ or ✗ by the checked variants of kernels, each verdict with its name.
  * @param {App} app
  * @param {number[]} places */
 function checkMark(app, places) {
@@ -264,7 +262,7 @@ function kernelRow(app, row, all, toggle) {
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
   const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
   const lines = [...new Set((isDrawn ? own : [kernel]).flatMap(linesOf))];
-  // a line that many kernels have tells none of them apart: their own stand inside it
+  // a line that many kernels share does not identify them: their own lines stand inside it
   const isShared = kernel.modules.length > 0 && sharesLine(app, i);
   const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
   const line = isDrawn ? null : rowAt(app.record.lines, at);
@@ -315,7 +313,7 @@ const timeInWords = (work) =>
 const clickInWords = ({ places, isOpen }) =>
   `${places.map((k) => k + 1).join(", ")}: click to ${isOpen ? "fold" : "unfold"}`;
 
-/** What is said on hover of those that only draw random numbers.
+/** The hover text of kernels that only draw random numbers.
  * @param {App} app
  * @param {Row} row
  * @param {Work} work */
@@ -325,7 +323,7 @@ function aboutDrawn(app, row, work) {
     .filter(Boolean).join("\n").slice(0, 1000);
 }
 
-/** What is said of a row on hover.
+/** The hover text of a row.
  * @param {App} app
  * @param {Row} row
  * @param {Work} work

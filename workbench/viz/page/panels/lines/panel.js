@@ -15,7 +15,7 @@ import { plural } from "../../base/text.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 3, make: linesPane };
 
-/** The user's lines: where everything comes from.
+/** The user's lines, from which everything comes.
  * @param {App} app */
 function linesPane(app) {
   const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
@@ -42,7 +42,7 @@ function inOrder(lines) {
   return lines.map((_, i) => i).sort(compareWhere);
 }
 
-/** A line; where it is pinned, or what it called is, also the lines in functions that it called.
+/** A line; if it or a line in a function that it called is pinned, also those lines.
  * @param {App} app
  * @param {number} i
  * @param {number[]} inner */
@@ -86,8 +86,8 @@ function sourceRow(app, i, key, kind = "") {
 
 // The user's lines of a record: those in the cell, and those in functions that it called.
 
-/** Of each line that made something the lines in functions that it called. What only such functions
- * have is no key.
+/** For each line that made something, the lines in functions that it called. Lines that only such
+ * functions have are no keys.
  * @param {PageRecord} record */
 function calledLines({ nodes, kernels, expr, lines }) {
   /** @type {Map<number, Set<number>>} */

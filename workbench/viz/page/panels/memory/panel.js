@@ -12,9 +12,9 @@ import { bytesText } from "../../base/text.js";
 /** @import { MemoryChart, MemoryStep, MemoryValue } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
-const FEWEST = 2; // kernels of a chart that says more than a number
+const FEWEST = 2; // kernels; a chart of fewer shows no more than a number
 const HEIGHT = 30; // pixels of the highest bar
-const LARGE = 120; // of one that is enlarged
+const LARGE = 120; // of an enlarged one
 const MOST_NAMES = 12; // values named on hover
 
 /** @satisfies {PanelRow} */
@@ -118,8 +118,8 @@ function names(values) {
   return more > 0 ? [...lines, `and ${more} more`] : lines;
 }
 
-/** What lives when: each value with its bytes and a bar from the first step at which it lives to the
- * last, those that begin first above.
+/** Lifetimes: each value with its bytes and a bar from the first step at which it lives to the
+ * last, the earliest first.
  * @param {App} app
  * @param {MemoryChart} chart */
 function lives(app, { values, steps }) {

@@ -9,7 +9,7 @@ import { h, refill, words } from "../../base/elements.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 2, make: originPane };
 
-/** Nothing is shown of an exploration that was made where it is shown.
+/** Shown only for an exploration of a file or a saved copy.
  * @param {App} app */
 function originPane(app) {
   const el = h("div", { class: "wb-origin", hidden: true });

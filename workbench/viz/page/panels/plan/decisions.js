@@ -14,11 +14,11 @@ import { decisionOf } from "../../record/rule_uses.js";
 /** @import { DecisionRow } from "../../record.d.ts" */
 /** @import { PlanState } from "./panel.js" */
 
-/** A row of the list: a decision, or several that are alike, which a click unfolds.
+/** A row of the list: a decision, or several equal ones, which a click unfolds.
  * @typedef {{decision: DecisionRow, alike: number, isOpen: boolean, isInside: boolean}} Row */
 
-/** All decisions as a list: the same as the picture, for those who do not see it. In the film it has
- * each of its steps. While its rows are the same ones, only another one is marked.
+/** All decisions as a list: the contents of the picture, for readers who do not see it. In the film
+ * it has a row for each step. While its rows stay the same, only the mark moves.
  * @param {App} app
  * @param {HTMLElement} side
  * @param {PlanState} state
@@ -52,7 +52,7 @@ export function fillDecisions(app, side, state, film, changed) {
   if (top) elementsOf(side, "[data-walk]")[0].scrollTop = top;
 }
 
-/** Bring the row that is picked into sight, in its list alone; it has the focus if one of the list had
+/** Bring the row of the picked value into sight, within its list; it gets the focus if the list has
  * it.
  * @param {HTMLElement} side */
 export function showPicked(side) {
@@ -66,7 +66,7 @@ export function showPicked(side) {
   noteScroll(row);
 }
 
-/** What the reader wants to see of all decisions; that of the value that is selected anyway.
+/** The decisions that match the reader's filters; that of the selected value in any case.
  * @param {App} app
  * @param {PlanState} state */
 const wantedDecisions = ({ record: { plan }, view }, { copies, storedOnly }) =>
@@ -76,7 +76,7 @@ const wantedDecisions = ({ record: { plan }, view }, { copies, storedOnly }) =>
 
 const LEAST_ALIKE = 3; // fewer stand one by one
 
-/** What alike decisions share.
+/** The key that equal decisions share.
  * @param {DecisionRow} decision */
 const likeness = ({ name, stored, forced, reason }) =>
   JSON.stringify([name, stored, forced, reason]);
@@ -84,7 +84,7 @@ const likeness = ({ name, stored, forced, reason }) =>
 /** @type {(decision: DecisionRow) => Row} */
 const alone = (decision) => ({ decision, alike: 1, isOpen: false, isInside: false });
 
-/** The rows of decisions: where several are alike, one where the first of them is.
+/** The rows of decisions: equal ones are one row, in the place of the first of them.
  * @param {DecisionRow[]} decisions
  * @param {ReadonlySet<string>} unfolded
  * @returns {Row[]} */
@@ -106,7 +106,7 @@ function rowsOf(decisions, unfolded) {
   });
 }
 
-/** Whether a row has the value that is selected: a folded one has those of all its decisions.
+/** Whether a row contains the selected value: a folded one contains those of all its decisions.
  * @param {App} app
  * @param {Row} row
  * @param {DecisionRow[]} shown */
@@ -164,7 +164,7 @@ function listHeading(app, state, shown, isChosen, changed) {
   );
 }
 
-/** A box to tick.
+/** A checkbox.
  * @param {string} key
  * @param {string} text
  * @param {string} title
@@ -224,7 +224,7 @@ function listItem(app, state, row, isSelected, changed) {
 // Copy as Python, in Plan: the code for the plan. The code comes from the record; it begins with
 // the lines that bind the exploration.
 
-/** Copy the plan, or the decision that is picked.
+/** Copy the plan, or the picked decision.
  * @param {App} app */
 export function copyPlan(app) {
   const { expr, recipes } = app.record;

@@ -17,8 +17,8 @@ import { readingOf } from "../../record/states.js";
 /** @import { PageRecord, PlanEdge, PlanNode, PlanPicture } from "../../record.d.ts" */
 /** @import { Changes, Keys } from "../../types.d.ts" */
 
-/** Return the plan as a drawing, after a number of decisions; the number of a kernel stands where it
- * stores a value.
+/** Return the plan as a drawing, after a number of decisions; the number of a kernel stands at the
+ * value that it stores.
  * @param {PageRecord} record
  * @param {number} [decided]
  * @returns {Drawing} */
@@ -57,7 +57,7 @@ export function planDrawing(record, decided = Infinity) {
   return { nodes: drawn, edges, regions, words: placedWords(drawn, [...bytes, ...titles]) };
 }
 
-/** A line is cut once its source is stored; above a reader that was not decided it waits.
+/** A line is cut once its source is stored; above an undecided reader it waits.
  * @param {PlanPicture} plan
  * @param {PlanEdge} edge
  * @param {number} decided
@@ -104,13 +104,13 @@ export function planNode(record, node, i, decided) {
   };
 }
 
-/** The title of a kernel, beside the value that it stores.
+/** The title of a kernel, at the value that it stores.
  * @param {GraphNode} node
  * @param {GraphRegion} region
  * @returns {WantedWord} */
 function planTitle(node, region) {
   const text = region.title.length > 26 ? `${region.title.slice(0, 25)}…` : region.title;
-  const away = node.w / 2 + 24 + 0.7 * textWidth(text, 11, "bold"); // it grows as the picture shrinks
+  const away = node.w / 2 + 24 + 0.7 * textWidth(text, 11, "bold"); // it grows on zooming out
   return { kind: "title", text, region, spots: [[node.x + away, node.y], [node.x - away, node.y]] };
 }
 
@@ -137,7 +137,7 @@ function cutHint(record, { a, b, bytes }) {
   }\nclick: why`;
 }
 
-/** The first view: everything; of a plan too large for that, where it is cut first.
+/** The first view: everything; of a plan too large for that, its first cut.
  * @param {PlanPicture} plan
  * @returns {Wish} */
 export function planFirst({ nodes, edges }) {
@@ -150,7 +150,7 @@ export function planFirst({ nodes, edges }) {
   };
 }
 
-/** The drawn nodes that belong to what the pointer is on.
+/** The drawn nodes that belong to the hovered link.
  * @param {App} app */
 export function planLit(app) {
   const reached = reach(app.record, app.hover);
@@ -158,7 +158,7 @@ export function planLit(app) {
   return new Set(nodes.map((_, i) => i).filter((i) => reached?.nodes.has(nodes[i].n)));
 }
 
-/** The values that the pointer is on, by their nodes: lines that carry one are marked.
+/** The hovered values, by their nodes: lines that carry one are marked.
  * @param {App} app
  * @returns {Set<number>} */
 export const litValues = ({ hover }) => new Set(hover?.by === "node" ? hover.nodes : []);
@@ -189,7 +189,7 @@ export class Film {
     return filmOf(this.app.record);
   }
 
-  /** The step that is shown; 0: the whole plan. */
+  /** The current step; 0: the whole plan. */
   get at() {
     return filmAt(this.app, this.film);
   }
@@ -214,7 +214,7 @@ export class Film {
     this.app.select({ ...NOTHING, ...(decision ? { node: decision.node } : {}), pass, step });
   }
 
-  /** In the film, a value that the reader picks is the step that decides it. */
+  /** In the film, picking a value goes to the step that decides it. */
   follow() {
     const { node } = this.app.view;
     const at = this.film.findIndex(({ decision }) => decision.node === node) + 1;
@@ -229,7 +229,7 @@ export class Film {
     const count = film.length;
     this.el.hidden = !count;
     this.whole.hidden = !at;
-    const copies = this.app.record.plan.decisions.filter((d) => d.is_copy).length; // the list has them
+    const copies = this.app.record.plan.decisions.filter((d) => d.is_copy).length; // the list has all
     const all = [plural(count, "decision"), copies && plural(copies, "copy")].filter(Boolean);
     const { decision } = film[at - 1] ?? { decision: null };
     const outcome = decision && `${decision.stored ? "stored" : "fused"} ${decision.value}`;

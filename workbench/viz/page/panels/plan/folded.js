@@ -35,17 +35,17 @@ import { planNode } from "./drawing.js";
 /** @import { Unfolded, Unit, UnitLine } from "../../record/units.js" */
 
 const MOST_LETTERS = 36; // of a title
-const MOST_NUMBERS = 12; // of kernels that do not stand one after the other
+const MOST_NUMBERS = 12; // of kernels that do not run one after the other
 const HEIGHT = 36;
 const LEAST_WIDTH = 104; // room for a time and a share
 const GROUND = "#888888"; // of kernels that repeat
 const BAND = 12; // half the width of a ground along a line
 
-/** What of a folded plan is drawn: it stays while only times arrive.
+/** The drawn parts of a folded plan: they stay while only times arrive.
  * @typedef {{units: Unit[], values: Set<number>, boxes: GraphNode[], lines: UnitLine[],
  *   edges: GraphEdge[], layout: Layout}} Shape */
 
-/** Lay out what is shown of a plan; `unfolded` has the units that are not.
+/** Lay out the shown units of a plan; `unfolded` has the keys of unfolded ones.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @returns {Shape} */
@@ -77,7 +77,7 @@ export function foldedShape(record, unfolded) {
   return { units, values, boxes, lines, edges, layout: layoutGraph({ nodes: boxes, edges }) };
 }
 
-/** Whether a unit has a box: one that is unfolded has values instead.
+/** Whether a unit has a box: an unfolded one has values instead.
  * @param {PageRecord} record
  * @param {Set<number>} values
  * @returns {(unit: Unit) => boolean} */
@@ -110,7 +110,7 @@ export function foldedDrawing(record, unfolded, shape, pane) {
     values: [...shape.lines[i].nodes.keys()],
   }));
   const regions = foldedRegions(record, unfolded, nodes, edges);
-  /** Of two that collide the larger is seen.
+  /** Of two overlapping grounds the larger is seen.
    * @type {WantedWord[]} */
   const bytes = edges.map((edge, i) => ({ edge, bytes: lineBytes(shape.lines[i]) }))
     .sort((a, b) => b.bytes - a.bytes)
@@ -201,7 +201,7 @@ function unitBox(record, unit) {
   };
 }
 
-/** What a unit takes, in words.
+/** The time and share of a unit, as text.
  * @param {PageRecord} record
  * @param {Unit} unit
  * @param {ReturnType<typeof kernelWork>} work */
@@ -228,7 +228,7 @@ function unitTexts(record, unit, work) {
   };
 }
 
-/** The grounds of what is unfolded, those of folds below those of kernels.
+/** The grounds of unfolded units, those of folds below those of kernels.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {GraphNode[]} nodes
@@ -269,7 +269,7 @@ function foldedRegions(record, unfolded, nodes, edges) {
   ].filter(({ path }) => path);
 }
 
-/** The title of what is unfolded, which folds it again.
+/** The title of an unfolded unit, which folds it again.
  * @param {GraphRegion & {unit: string}} region
  * @param {GraphNode[]} nodes
  * @returns {WantedWord} */

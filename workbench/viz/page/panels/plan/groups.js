@@ -34,7 +34,8 @@ export function phaseLegend({ record }) {
   });
 }
 
-/** What the forward stores for the backward, the largest first; hovering one marks its lines.
+/** The values that the forward stores for the backward, the largest first; hovering one marks its
+ * lines.
  * @param {App} app */
 export function activationList(app) {
   const { activations } = app.record.plan;
@@ -69,7 +70,7 @@ export function activationList(app) {
   ];
 }
 
-/** 2 -> 16 18  what it is, its bytes; below it the module and the line of the forward.
+/** 2 -> 16 18  the value, its bytes; below it the module and the line of the forward.
  * @param {App} app
  * @param {ActivationRow} row */
 function activationItem(app, { node, name, module, line, kernel, readers, bytes }) {
@@ -114,8 +115,8 @@ function activationItem(app, { node, name, module, line, kernel, readers, bytes 
 
 const MOST_NAMED = 12; // numbers of kernels in the sentence
 
-/** Which kernels are equal to one, which round of a repeat it is in, and buttons that lead to the one
- * before and the one after; null where it is the only one.
+/** The kernels equal to one, its round of a repeat, and buttons that lead to the previous and the
+ * next one; null if it is the only one.
  * @param {App} app
  * @param {number} kernel
  * @param {(kernel: number) => void} tellOf */

@@ -31,13 +31,13 @@ export class Levels {
   #isFolded = true;
   /** @type {Unfolded} */
   #unfolded = new Set();
-  /** What is laid out, and of which plan.
+  /** The laid-out units, and their plan.
    * @type {{of: unknown[], shape: Shape} | null} */
   #laidOut = null;
-  /** What is drawn, and of what.
+  /** The drawing, and its source.
    * @type {{of: string, shape: Shape, drawing: Drawing} | null} */
   #drawn = null;
-  /** What is to be brought into sight.
+  /** The nodes to bring into sight.
    * @type {Wish | null} */
   #wish = null;
   /** @type {PlanPicture["reads"] | null} */
@@ -61,7 +61,7 @@ export class Levels {
     this.app.changed("levels");
   }
 
-  /** Show other units unfolded, and the kernels in sight that that is about.
+  /** Show other units unfolded, and bring the kernels concerned into sight.
    * @param {Unfolded} unfolded
    * @param {number[]} kernels */
   #unfold(unfolded, kernels) {
@@ -89,7 +89,7 @@ export class Levels {
     this.#unfold(foldUnit(record, this.#unfolded, key), unitKernels(record, key));
   }
 
-  /** The keys that unfold and fold the kernel that is selected.
+  /** The keys that unfold and fold the selected kernel.
    * @type {Keys} */
   get keys() {
     const step = (/** @type {typeof unfoldStep} */ by) => () => {
@@ -102,7 +102,7 @@ export class Levels {
     return { o: step(unfoldStep), O: step(foldStep) };
   }
 
-  /** The box that stands for the value, or else the kernel, that is selected.
+  /** The box of the selected value, or else of the selected kernel.
    * @returns {Key | null} */
   picked() {
     const { record: { plan }, view: { node, kernel } } = this.app;
@@ -115,7 +115,8 @@ export class Levels {
     return shape.boxes.some((box) => box.key === key) ? key : null;
   }
 
-  /** The drawing, the same one while nothing of it changes; what to bring into sight of another.
+  /** The drawing, the same one while nothing of it changes; and the nodes to bring into sight in a
+   * new one.
    * @param {Size} size
    * @returns {{drawing: Drawing, wish: Wish | null}} */
   drawing(size) {
@@ -133,7 +134,7 @@ export class Levels {
     return { drawing, wish };
   }
 
-  /** The boxes that belong to what the pointer is on; of a value those that store and read it.
+  /** The boxes that belong to the hovered link; for a value those that store and read it.
    * @returns {Set<Key>} */
   lit() {
     const { record, hover } = this.app;
@@ -147,7 +148,7 @@ export class Levels {
     return lit;
   }
 
-  /** Lay out what is shown, unless it is. */
+  /** Lay out the shown units, unless they are laid out. */
   #lay() {
     const { plan } = this.app.record;
     if (this.#plan !== plan.reads) {

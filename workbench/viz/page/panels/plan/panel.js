@@ -33,9 +33,9 @@ export const panel = {
   opens: ({ kernels }) => kernels.length > 1,
 };
 
-/** What is shown: stored values only, copies, the nodes that are drawn and after how many decisions,
- * the kernel whose reasons are said, the folded plan that is drawn, which rows of alike decisions are
- * unfolded, and what the list of decisions has.
+/** The state of the panel: stored values only, copies, the drawn nodes and the number of decisions,
+ * the kernel whose reasons are shown, the folded plan, the unfolded rows of equal decisions, and
+ * the filters of the list.
  * @typedef {{
  *   storedOnly: boolean, copies: boolean, unfolded: Set<string>, listed: DecisionRow[] | null,
  *   listedAs: string, drawn: PlanNode[] | null, decided: number, kernel: number | null,
@@ -109,7 +109,7 @@ function modePlan(app) {
 /** @param {App} app */
 const asideLine = (app) => divider(app, "aside", "reasons and decisions", "after");
 
-/** Say why a kernel begins and ends where it does; null: why there are several.
+/** Show why a kernel begins and ends at its cuts; null: why there are several kernels.
  * @param {App} app
  * @param {PlanState} state
  * @param {number | null} kernel */
@@ -169,11 +169,11 @@ function updateGraph(app, graph, film, levels, state, changes) {
     else graph.lookAt(place);
   }
   if (!isDrawnAnew && !hasAny(changes, "hover", "node")) return;
-  const isLooking = !app.hover && film.at > 0 && place >= 0; // who reads what is decided
+  const isLooking = !app.hover && film.at > 0 && place >= 0; // the readers of the decided value
   graph.light(isLooking ? new Set(readersOf(plan, place)) : planLit(app), litValues(app));
 }
 
-/** Show all values; return whether that is another drawing.
+/** Show all values; return whether the drawing changed.
  * @param {App} app
  * @param {GraphView} graph
  * @param {Film} film
@@ -190,7 +190,7 @@ function showValues(app, graph, film, state) {
   return true;
 }
 
-/** Show the kernels, folded; return whether that is another drawing.
+/** Show the kernels, folded; return whether the drawing changed.
  * @param {GraphView} graph
  * @param {Levels} levels
  * @param {PlanState} state */
@@ -207,7 +207,7 @@ function showFolded(graph, levels, state) {
 
 // This plan compared with the previous one: kernels, time, and other changed cuts.
 
-const MOST_MOVED = 3; // that are told of; the list of decisions has all
+const MOST_MOVED = 3; // that are shown; the list of decisions has all
 
 /** @param {App} app */
 function planBefore(app) {
@@ -258,7 +258,7 @@ function timePlans(app, timed) {
   ];
 }
 
-/** What became of another value, and why: it was not asked for.
+/** The new decision about another value, and its reason: the reader did not request it.
  * @param {App} app
  * @param {DecisionRow} decision */
 function movedItem(app, { node, name, stored, reason }) {

@@ -24,7 +24,7 @@ import { activationList, alikeLine } from "./groups.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 
-const MOST_CUTS = 40; // that are told of; the list of decisions has all
+const MOST_CUTS = 40; // that are shown; the list of decisions has all
 const MOST_MODULES = 3; // of a kernel
 
 /** The text about the picked value; else about a kernel; else why there are several kernels.
@@ -49,13 +49,13 @@ export function planDetail(app, kernel, tellOf) {
  * @typedef {(kernel: number | null) => void} TellOf */
 
 /** The values that go from one kernel to another through memory, by the kernels that store them;
- * those that only are random numbers last.
+ * plain random numbers last.
  * @param {PageRecord} record
  * @returns {Cut[]} */
 function cutsOf(record) {
   const { nodes, edges, decisions } = record.plan;
   const drawn = new Set(drawnKernels(record));
-  /** Of each node its bytes, and the kernels that read it.
+  /** For each node its bytes, and the kernels that read it.
    * @type {Map<number, {bytes: number, kernels: Set<number>}>} */
   const values = new Map();
   for (const { a, b, cut, bytes } of edges) {
@@ -82,7 +82,7 @@ function cutsOf(record) {
   );
 }
 
-/** The first of the cuts between kernels that are equal, for the same reason, with their number.
+/** The first of the cuts between equal kernels, for the same reason, with their number.
  * @param {PageRecord} record
  * @param {Cut[]} cuts
  * @returns {Cut[]} */
@@ -129,8 +129,8 @@ const oneKernel = ({ record: { plan } }) =>
     ? "Only the result goes to memory: to fuse the others costs nothing. A kernel could have ended here:"
     : "Only the result goes to memory: there is no other value.";
 
-/** What explains that there are not more kernels, the most interesting first: what is fused although
- * that costs something; of a single kernel without that, where it could have ended.
+/** The reasons why there are not more kernels, the most interesting first: values that are fused at
+ * a cost; of a single kernel without those, where it could have ended.
  * @param {App} app
  * @param {boolean} isWhole whether this is all that there is to say */
 function explained(app, isWhole) {
@@ -149,7 +149,7 @@ function explained(app, isWhole) {
   ];
 }
 
-/** In 1  the value; under it the recorded reason, and what the figures say.
+/** In 1  the value; under it the recorded reason and its numbers.
  * @param {App} app
  * @param {DecisionRow} decision */
 function explainedItem(app, { node, value, kernel, reason, costs }) {
@@ -189,7 +189,7 @@ function cutList(app, cuts) {
   ];
 }
 
-/** 1 → 2  the value and its bytes; under it the recorded reason, and what the figures say.
+/** 1 → 2  the value and its bytes; under it the recorded reason and its numbers.
  * @param {App} app
  * @param {Cut} cut */
 function cutItem(app, { decision, kernel, bytes, readers, times = 1 }) {
@@ -223,7 +223,7 @@ function cutItem(app, { decision, kernel, bytes, readers, times = 1 }) {
   );
 }
 
-/** Why a kernel begins and ends where it does, and what it computes on the way.
+/** Why a kernel begins and ends at its cuts, and the values that it computes between.
  * @param {App} app
  * @param {number} kernel
  * @param {TellOf} tellOf */
@@ -289,7 +289,7 @@ function madeBy(app, kernel) {
   );
 }
 
-/** What is fused, by reason, the rarest first.
+/** The fused values by reason, the rarest first.
  * @param {DecisionRow[]} fused */
 function fusedInside(fused) {
   if (!fused.length) return [];
@@ -311,7 +311,7 @@ function fusedInside(fused) {
   ];
 }
 
-/** The decision about a value: reason, figures, and the other way to try.
+/** The decision about a value: reason, numbers, and the alternative to try.
  * @param {App} app
  * @param {number} n
  * @param {DecisionRow | undefined} decision

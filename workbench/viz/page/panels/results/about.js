@@ -12,7 +12,7 @@ import { roofline } from "./roofline.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { CheckRow, StepRow, TimingRow, VariantRow } from "../../record.d.ts" */
 
-/** What is known of the variant that is shown: difference, check, what bounds it, counts, a note.
+/** The facts of the selected variant: difference, check, bottleneck, counts, a note.
  * @param {App} app */
 export function aboutVariant(app) {
   const variant = app.variant();
@@ -23,7 +23,7 @@ export function aboutVariant(app) {
     "div",
     { class: "wb-about" },
     same && h("p", {}, "No measurable difference to ", words(other.name), "."),
-    variant.check?.ok && checkLine(variant.check), // a wrong answer is said beside the buttons
+    variant.check?.ok && checkLine(variant.check), // a wrong answer is shown beside the buttons
     variant.bound &&
       h(
         "p",
@@ -35,12 +35,12 @@ export function aboutVariant(app) {
     roofline(app),
     optsFold(variant),
     countsFold(variant.counts),
-    identityRow(app, variant), // what is read stands above what is written
+    identityRow(app, variant), // the read bytes stand above the written ones
     noteField(app, variant),
   );
 }
 
-/** Whether the answer is right, and how far off it is.
+/** Whether the answer is right, and its error.
  * @param {CheckRow} check */
 export const checkLine = ({ ok, text }) =>
   h(
@@ -50,14 +50,14 @@ export const checkLine = ({ ok, text }) =>
     words(text, "", 400),
   );
 
-/** Whether two timings were taken in one run, and say no difference.
+/** Whether two timings were taken in one run, without a measurable difference.
  * @param {TimingRow | null} one
  * @param {TimingRow | null} other */
 const isSame = (one, other) =>
   real(one) && real(other) && inOneRun(one, other) && overlap(one, other);
 
-/** The opts of a variant; of the default ones with the steps that chose them, why, and by which
- * figures.
+/** The opts of a variant; of the default ones with the steps that chose them, their reasons and
+ * numbers.
  * @param {VariantRow} variant */
 function optsFold({ opts, steps = [] }) {
   if (!opts.length) return null;
@@ -107,7 +107,7 @@ function countsTable(counts) {
 
 // The name and the age of the selected variant, which can be renamed and deleted.
 
-/** The first and the default variant have names that mean something: they have no date either.
+/** The names of the first and the default variant have a meaning: they have no date either.
  * @param {App} app
  * @param {VariantRow} row */
 function identityRow(app, row) {
@@ -157,10 +157,11 @@ function noteField(app, row) {
 // A text field whose content is sent to Python when the reader leaves it. New data rebuild its
 // pane; unsent text survives that as a draft.
 
-/** What is written of one thing, and what of it Python knows.
+/** The text of a field, and the part of it that Python has.
  * @typedef {{of: number | null, text: string, recordText: string}} Draft */
 
-/** A field named `name` about the thing `of`; `tell` tells Python, and returns null where that failed.
+/** A field named `name` about the thing `of`; `tell` sends its text to Python, and returns null if
+ * that failed.
  * @param {App} app
  * @param {string} name
  * @param {number} of

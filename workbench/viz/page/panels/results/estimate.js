@@ -7,7 +7,7 @@ import { bytesText, countText, plural, secondsText, three } from "../../base/tex
 /** @import { App } from "../../app/store.js" */
 /** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../../record.d.ts" */
 
-/** "auto: predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
+/** "auto: predicted 134 µs, limited by L2; measured 131 µs", and the time of each part.
  * @param {App} app
  * @param {VariantRow} variant */
 export function estimateParts(app, { cost, timing, name }) {
@@ -33,7 +33,7 @@ export function estimateParts(app, { cost, timing, name }) {
   ];
 }
 
-/** What goes through each level of memory, and how long that would take if it were all.
+/** The traffic of each level of memory, and the time that it alone would take.
  * @param {KernelRow} kernel
  * @param {CostRow} cost */
 function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }) {
@@ -61,7 +61,7 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }
   );
 }
 
-/** What this machine moves at best, as it was measured once.
+/** The peaks of this machine, as they were measured once.
  * @param {MachineRow} machine */
 export function speedTable({ bandwidth, copy, one_thread, sources = [] }) {
   if (sources.length) return sourceList(sources);
@@ -81,7 +81,7 @@ export function speedTable({ bandwidth, copy, one_thread, sources = [] }) {
   );
 }
 
-/** The documents that the figures of a machine that is not here are from.
+/** The documents with the figures of a machine other than this one.
  * @param {string[]} sources */
 const sourceList = (sources) =>
   h(

@@ -57,7 +57,7 @@ function warmth(app) {
   );
 }
 
-/** Times of the emulator stand apart: they say nothing about speed.
+/** Times of the emulator are shown separately: they say nothing about speed.
  * @param {App} app */
 function emulated(app) {
   const rows = app
@@ -90,8 +90,8 @@ function emulated(app) {
   );
 }
 
-/** What must be in sight however many variants there are: that the answer is wrong, and what can be
- * asked for.
+/** The part that must be in sight however many variants there are: a wrong answer, and the possible
+ * requests.
  * @param {App} app */
 function atHand(app) {
   const variant = app.variant();
@@ -126,7 +126,7 @@ function resultButtons(app) {
   );
 }
 
-/** What can be asked for on a machine that is not here: times cannot.
+/** The possible requests for a machine other than this one: all but times.
  * @param {App} app */
 function elsewhereButtons(app) {
   const isPredicted = Boolean(app.variant()?.cost);

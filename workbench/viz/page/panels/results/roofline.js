@@ -13,7 +13,7 @@ import { rateText, roofPicture } from "./roofline_picture.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { Ceiling, Dot } from "./roofline_picture.js" */
 
-/** The picture with its words, or null where speeds or timings are not known.
+/** The picture with its texts, or null if speeds or timings are unknown.
  * @param {App} app */
 export function roofline(app) {
   const { machine } = app.record;
@@ -28,8 +28,8 @@ export function roofline(app) {
   );
 }
 
-/** The peaks of the arithmetic of these variants, the highest first: of tensor cores, where one of
- * them uses these, beside that of the others; and of one thread where that is much less.
+/** The peaks of the arithmetic of these variants, the highest first: of tensor cores, if one of
+ * them uses these, beside that of the others; and of one thread if that is much less.
  * @param {App} app
  * @param {Dot[]} dots
  * @returns {Ceiling[]} */
@@ -48,8 +48,8 @@ function ceilingsOf({ record: { machine } }, dots) {
   return [highest, ...others, ...one];
 }
 
-/** The variants of this kernel that were measured on the machine itself, on whichever device. What a
- * variant moves on a device where it was not compiled yet is what it moves on another.
+/** The variants of this kernel that were measured on this machine, on any device. On a device for
+ * which a variant was not compiled yet, its bytes are those on another.
  * @param {App} app
  * @returns {Dot[]} */
 function roofDots(app) {
@@ -72,7 +72,7 @@ function roofDots(app) {
   });
 }
 
-/** The variants of this kernel on a machine that is not here.
+/** The variants of this kernel on another machine.
  * @param {App} app
  * @param {number} flops
  * @returns {Dot[]} */
@@ -85,8 +85,8 @@ const predictedDots = (app, flops) =>
     return [{ i, variant, timing: null, device: "", x, y }];
   });
 
-/** The same in figures: what each level lets the variant that is shown do, then all variants,
- * and what the machine moves.
+/** The same in numbers: the speed that each level allows the selected variant, then all variants,
+ * and the measured peaks.
  * @param {App} app
  * @param {Dot[]} dots */
 function roofFigures(app, dots) {
@@ -117,7 +117,7 @@ function roofFigures(app, dots) {
 }
 
 /** A roof, and the share of it that a variant reached. That of a level of memory follows from the
- * bytes that are predicted to come from there: where a kernel is above it, fewer came.
+ * bytes predicted to come from it: a kernel above it moved fewer.
  * @param {Dot} dot
  * @param {[string, number]} roof */
 function roofRow({ variant, timing: measured, y }, [level, predicted]) {

@@ -57,7 +57,7 @@ export function roofPicture(app, ceilings, bandwidth, dots) {
   );
 }
 
-/** What a dot says: its speed with its spread, and on which device.
+/** The hover text of a dot: its speed with its spread, and its device.
  * @param {Dot} dot */
 const dotText = ({ variant, timing, x, y, device }) =>
   `${variant.name}${device && ` on ${device}`}: ${rateText(y)} ${
@@ -65,8 +65,7 @@ const dotText = ({ variant, timing, x, y, device }) =>
   }, ` +
   `${three(x)} operations for each byte loaded or stored`;
 
-/** The dots with their names; the chosen one and the pinned one have the first choice, and are
- * always named.
+/** The dots with their names; the selected and the pinned one come first, and are always named.
  * @param {App} app
  * @param {Axes} axes
  * @param {Dot[]} dots
@@ -88,7 +87,7 @@ function roofDots(app, axes, dots, roofs) {
   return dots.map((dot) => roofDot(app, at(dot), dot, places[ranked.indexOf(dot)]));
 }
 
-/** A line for each power of ten, and what the axes are.
+/** A line for each power of ten, and the captions of the axes.
  * @param {Axes} axes */
 function roofGrid({ x0, x1, y0, y1, across, up }) {
   /** @type {(from: number, to: number) => number[]} */
@@ -167,7 +166,7 @@ function roofLines({ x0, x1, y0, across, up, bandwidth }, ceilings) {
   return [...ceilings.map(ceilingLine), ...slopes];
 }
 
-/** Points of a line, near enough to each other that no name stands between them.
+/** Points of a line, close enough to each other that no name fits between them.
  * @param {Roof} roof
  * @returns {Point[]} */
 function pointsOf({ from: [x0, y0], to: [x1, y1] }) {
@@ -178,8 +177,8 @@ function pointsOf({ from: [x0, y0], to: [x1, y1] }) {
   });
 }
 
-/** The names of the roofs below the picture, where they are on top of nothing: a ceiling in each row,
- * the levels in the last.
+/** The names of the roofs below the picture, where they cover nothing: a ceiling in each row, the
+ * levels in the last.
  * @param {Roof[]} roofs */
 function roofLegend(roofs) {
   const ceilings = roofs.filter(({ from, to }) => from[1] === to[1]).length;
@@ -210,8 +209,8 @@ function roofLegend(roofs) {
 const shortName = ({ variant: { name } }) =>
   name.length > NAME_LETTERS ? `${name.slice(0, NAME_LETTERS - 1)}…` : name;
 
-/** A variant: a diamond if ratios refer to it, filled if it is the one that is shown, a square on
- * another device.
+/** A variant: a diamond if ratios refer to it, filled if it is selected, a square on another
+ * device.
  * @param {App} app
  * @param {Point} at
  * @param {Dot} dot
@@ -251,14 +250,14 @@ export const rateText = (rate) => `${three(rate / 1e9)} GFLOP/s`;
 
 // The positions of names in a roofline, clear of dots, other names and roofs.
 
-const MOST_NAMED = 4; // dots; of more, only those that are due are named
+const MOST_NAMED = 4; // dots; of more, only the due ones are named
 
-/** A dot with its name: `isDue` says that the name must stand.
+/** A dot with its name: `isDue` for a name that must be shown.
  * @typedef {{at: Point, width: number, isDue: boolean}} NamedDot
  * @typedef {[number, number, number, number]} Box */
 
-/** Return where the name of each dot stands beside it, null where there is no room. The first have
- * the first choice. What is due stands on a roof rather than nowhere.
+/** Return the position of each name beside its dot, null if there is no free one. The first dots
+ * choose first. A due name may cover a roof rather than be left out.
  * @param {NamedDot[]} dots
  * @param {Point[]} [roofs] points of the lines */
 export function namePlaces(dots, roofs = []) {
@@ -273,8 +272,8 @@ export function namePlaces(dots, roofs = []) {
   });
 }
 
-/** Beside a dot: below or above, to the side that has more room first; there whatever it is on, where
- * it must be.
+/** The positions beside a dot: below or above, to the roomier side first; a due name may cover
+ * anything there.
  * @param {NamedDot} dot
  * @param {Box[]} obstacles
  * @param {boolean} [mustBe] */
@@ -302,12 +301,12 @@ const box = (x0, y0, x1, y1) => [x0, y0, x1, y1];
 
 // The logarithmic scales of a roofline.
 
-/** Its size without the legend: no pane is narrower, so that letters are nowhere smaller. */
+/** Its size without the legend: no pane is narrower, so letters are nowhere smaller. */
 const ROOF = { width: 212, height: 164, left: 27, right: 6, top: 16, bottom: 30 };
 
 /** @typedef {ReturnType<typeof roofAxes>} Axes */
 
-/** Scales that hold the dots and the places where slopes meet the ceiling.
+/** Scales that contain the dots and the points where slopes meet the ceiling.
  * @param {[string, number][]} bandwidth
  * @param {number} peak
  * @param {{x: number, y: number}[]} dots */

@@ -13,7 +13,7 @@ import { secondsText, three } from "../../base/text.js";
 const APART =
   "timed separately from the pinned variant: the machine may have been slower or faster; Time takes both in turns";
 
-/** Time, spread and ratio to the pinned variant; nothing where an emulator ran.
+/** Time, spread and ratio to the pinned variant; nothing for a run on the emulator.
  * @param {App} app
  * @param {TimingRow | null} timing
  * @param {boolean} [hidden] */
@@ -78,8 +78,8 @@ export function predictedCells(app, { cost }) {
   );
 }
 
-/** The ratio of the two times that are shown to each other; none where they were not taken in turns,
- * in one run: the machine may have been slower in one of them.
+/** The ratio of the two shown times; none unless they were taken in turns, in one run: the machine
+ * may have been slower in one of them.
  * @param {App} app
  * @param {TimingRow} timing
  * @param {TimingRow | null | undefined} other */
@@ -117,14 +117,14 @@ export function baselineRows(app) {
   return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
 }
 
-/** How a variant that a cell made comes to stand here.
+/** The hint how a cell adds a variant to the list.
  * @param {App} app */
 export function addHint(app) {
   const hint = `to show a kernel of a cell: ${app.record.recipes.add}`;
   return canAsk(app) ? h("div", { class: "wb-quiet wb-small wb-hint" }, hint) : null;
 }
 
-/** What others are is the user's to say; once they are given they can be timed again.
+/** Baselines come from cells; once given they can be timed again.
  * @param {App} app */
 export function baselineButton(app) {
   if (app.record.baselines.length) {
@@ -145,7 +145,7 @@ export function baselineButton(app) {
 
 const MOST_AT_ONCE = 16; // variants of one request
 
-/** The places of the variants whose times are of another run, or of an earlier session.
+/** The indexes of the variants whose times are of another run, or of an earlier session.
  * @param {App} app */
 function staleVariants(app) {
   const { variants } = app.record;
@@ -158,7 +158,7 @@ function staleVariants(app) {
   });
 }
 
-/** What ~ means, where it stands, and how it goes away.
+/** The meaning of ~, its rows, and its remedy.
  * @param {App} app */
 export function staleLine(app) {
   const places = staleVariants(app);

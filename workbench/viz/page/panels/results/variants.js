@@ -31,7 +31,7 @@ export function variantTree(app) {
   return treeOf(app, "variants", rows);
 }
 
-/** What is known of other devices, folded: their times of the variants, and those that have their
+/** The facts of other devices, folded: their times of the variants, and the variants with their
  * default opts.
  * @param {App} app */
 export function otherDevices(app) {
@@ -70,7 +70,7 @@ function treeOf(app, label, rows) {
     const place = Number(target instanceof HTMLElement && target.dataset.key?.split("-")[1]);
     const variant = app.record.variants[place];
     if (key === "y" && variant && !event.ctrlKey && !event.metaKey) {
-      event.stopPropagation(); // else a mode copies what it shows
+      event.stopPropagation(); // otherwise a mode copies its contents
       copyVariant(app, variant);
     }
     if (key === "Delete") deleteVariant(app, place);
@@ -79,7 +79,7 @@ function treeOf(app, label, rows) {
   return tree;
 }
 
-/** Show a variant, and write its name.
+/** Select a variant, and edit its name.
  * @param {App} app
  * @param {number} variant */
 function nameVariant(app, variant) {
@@ -90,7 +90,7 @@ function nameVariant(app, variant) {
   });
 }
 
-/** Variants that were deleted can be brought back.
+/** The deleted variants, to be restored.
  * @param {App} app */
 export function deletedVariants(app) {
   const { variants } = app.record;
@@ -106,7 +106,7 @@ export function deletedVariants(app) {
   });
 }
 
-/** Those that other notebooks saved come when they are asked for.
+/** The variants that other notebooks saved, on request.
  * @param {App} app */
 export function savedVariants(app) {
   const { saved } = app.record;
@@ -129,7 +129,7 @@ export function savedVariants(app) {
   );
 }
 
-/** What a variant is called among the others: below its parent only what it adds to that.
+/** The name of a variant in the tree: below its parent only the opts that it adds.
  * @param {App} app
  * @param {VariantRow} variant */
 function label(app, { name, parent }) {
@@ -201,7 +201,7 @@ function variantRow(app, i, level) {
   );
 }
 
-/** Beside a name, while the pointer or the focus is on its row.
+/** Buttons beside a name, while the pointer or the focus is on its row.
  * @param {App} app
  * @param {VariantRow} variant
  * @param {number} place */
@@ -217,7 +217,7 @@ function copyButton(app, variant, place) {
   return el;
 }
 
-/** Below a time why it is not certain: the machine was busy, or the samples lie far apart.
+/** The reason, below a time, why it is uncertain: the machine was busy, or the samples differ much.
  * @param {App} app
  * @param {number} i
  * @param {number} level */
@@ -258,7 +258,7 @@ function elsewhereRows(app, i, isBelow) {
   );
 }
 
-/** A wrong answer is as little to be overlooked as none: its time would be compared.
+/** A wrong answer must be as visible as a missing one: its time would be compared.
  * @param {VariantRow} variant */
 function troubleMark({ error, check }) {
   if (error) return h("b", { class: "wb-bad wb-mark", title: error.what }, "!");

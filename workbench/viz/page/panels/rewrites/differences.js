@@ -11,9 +11,9 @@ import { wordChange } from "../../record/node_text.js";
 /** @import { Step } from "../../record/states.js" */
 
 const MOST = 60; // lines of a change; the whole texts have all
-const FEW = 12; // rows, of which none needs a partner for them to be a change
+const FEW = 12; // rows; shorter texts are never taken for two languages
 
-/** Before and after as text, what differs emphasised, and what the names stand for.
+/** Before and after as text, with emphasised differences, and the meaning of the names.
  * @param {NodeColumns} nodes
  * @param {Step} step */
 export function changeText(nodes, step) {
@@ -36,11 +36,11 @@ export function changeText(nodes, step) {
   );
 }
 
-/** Stands for rows that are left out.
+/** In place of omitted rows.
  * @type {PairRow} */
 const GAP = { left: null, right: null, kind: "same" };
 
-/** Two texts side by side: what differs, with `around` lines of what does not.
+/** Two texts side by side: the differences, with `around` lines of context.
  * @param {string[]} before
  * @param {string[]} after
  * @param {number} around
@@ -68,7 +68,8 @@ export function textPair(before, after, around, most = Infinity) {
   );
 }
 
-/** The texts of two states, made when it is opened; `make()` returns [before, after] as lines.
+/** The texts of two states, made when the fold is opened; `make()` returns [before, after] as
+ * lines.
  * @param {string} title
  * @param {boolean} isOpen
  * @param {() => string[][]} make
@@ -93,8 +94,8 @@ export function textDifference(title, isOpen, make, onToggle) {
   return box;
 }
 
-/** The rows of two texts; where hardly a line has a partner these are texts in two languages: each
- * is read by itself, and nothing in it is marked.
+/** The rows of two texts. If hardly a line has a partner, the texts are in two languages: each is
+ * read by itself, and nothing in it is marked.
  * @param {PairRow[]} rows
  * @param {string[]} before
  * @param {string[]} after
@@ -111,7 +112,7 @@ function inOneLanguage(rows, before, after) {
   }));
 }
 
-/** The places of rows that differ, and of `around` rows before and after each.
+/** The indexes of rows that differ, and of `around` rows before and after each.
  * @param {PairRow[]} rows
  * @param {number} around */
 function nearChanges(rows, around) {
@@ -125,7 +126,7 @@ function nearChanges(rows, around) {
   return near;
 }
 
-/** Rows, of which those that only share a row with others are one part together.
+/** Rows, in parts: neighbours that only share a row are one part.
  * @param {PairRow[]} rows */
 function inParts(rows) {
   /** @type {PairRow[][]} */
@@ -139,7 +140,7 @@ function inParts(rows) {
   return parts;
 }
 
-/** The two cells of a part; words that the line beside has not are emphasised.
+/** The two cells of a part; words that the other line lacks are emphasised.
  * @param {PairRow[]} part
  * @param {string[]} before
  * @param {string[]} after */

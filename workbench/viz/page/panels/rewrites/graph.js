@@ -20,7 +20,7 @@ import { changeScene, openingScene, wholeScene } from "./scene.js";
 /** @import { Scene, Side } from "./scene.js" */
 
 export class RewriteGraph {
-  /** What was drawn last: a step of the same is drawn so that little moves.
+  /** The last drawing: the next step of the same pass moves as little of it as possible.
    * @type {{timeline: Timeline | null, reach: number, boxes: Map<Key, GraphNode>}} */
   #last = { timeline: null, reach: 0, boxes: new Map() };
 
@@ -37,7 +37,7 @@ export class RewriteGraph {
     };
     this.view = new GraphView("graph of the rewrite", listener);
     this.before = new GraphView("graph before the rewrite", listener);
-    this.before.tools.remove(); // those of the other act on both
+    this.before.tools.remove(); // a click on the other graph acts on both
     this.texts = h("div", { class: "wb-rw-states", role: "group", "aria-label": "both texts" });
     this.el = h("div", { class: "wb-rw-graphs" }, this.view.el);
   }
@@ -89,7 +89,7 @@ export class RewriteGraph {
     return true;
   }
 
-  /** Show these beside each other.
+  /** Show two drawings beside each other.
    * @param {...HTMLElement} shown */
   #arrange(...shown) {
     const now = [...this.el.children];
@@ -98,7 +98,7 @@ export class RewriteGraph {
     for (const view of this.#views()) view.measure();
   }
 
-  /** The texts of the states before and after a step; null where they were not kept.
+  /** The texts of the states before and after a step; null if they were not recorded.
    * @param {number} place */
   #texts(place) {
     const { state } = this;
@@ -113,7 +113,7 @@ export class RewriteGraph {
     return textPair(lines[0], lines[1], isLong ? 8 : Infinity);
   }
 
-  /** Mark the node that is picked, or the nearest drawn one that it came from. */
+  /** Mark the picked node, or the nearest drawn one from which it came. */
   pick() {
     const { record, view } = this.app;
     const drawn = new Map(this.view.drawing.nodes.map((node) => [node.n, node.key]));
@@ -124,7 +124,7 @@ export class RewriteGraph {
     for (const each of this.#views()) each.pick(drawn.get(nearest ?? -1) ?? null);
   }
 
-  /** Light up what the pointer is on in another pane. */
+  /** Light up the nodes hovered in another pane. */
   light() {
     for (const view of this.#views()) {
       const nodes = view.drawing.nodes.filter(({ n }) => this.app.hover?.nodes.includes(n));
@@ -132,7 +132,7 @@ export class RewriteGraph {
     }
   }
 
-  /** What is drawn of a step; null where nothing is, or not before it is asked for.
+  /** The drawing of a step; null if there is none, or none before it is requested.
    * @param {number} place
    * @param {Side} side */
   #scene(place, side) {
@@ -153,8 +153,8 @@ export class RewriteGraph {
   }
 }
 
-/** What of a drawing to bring into sight: what the step is about, else where it begins. Where that is
- * too large: what was rewritten, or what it got that is new if only its operands are other ones.
+/** The nodes to bring into sight: those of the step, else the start of the drawing. If those are
+ * too many: the rewritten ones, or the new operands if only operands changed.
  * @param {Drawing} drawing
  * @param {Scene} scene */
 function wishOf({ nodes }, { focus, first }) {
@@ -169,7 +169,7 @@ function wishOf({ nodes }, { focus, first }) {
   };
 }
 
-/** Give a scene its places; what has one in `before` stays there.
+/** Lay out a scene; nodes with positions in `before` keep them.
  * @param {Pick<PageRecord, "families" | "glossary">} record
  * @param {Scene} scene
  * @param {Map<Key, GraphNode>} before

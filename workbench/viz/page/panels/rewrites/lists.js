@@ -16,10 +16,10 @@ import { decisionOf, ruleCounts, ruleName } from "../../record/rule_uses.js";
 /** @import { PageRecord, RecordedPass } from "../../record.d.ts" */
 /** @import { RewritesState } from "./position.js" */
 
-const MOST_SIDE = 48; // characters of what is rewritten, and of what it becomes
-const DEPTH = 4; // what is further below a node is an ellipsis
+const MOST_SIDE = 48; // characters of the rewritten text, and of the new one
+const DEPTH = 4; // nodes further below are an ellipsis
 
-/** The passes on the way to the variant that is shown; those that changed nothing on demand.
+/** The passes on the way to the selected variant; those without changes on demand.
  * @param {App} app
  * @param {RewritesState} state
  * @param {number | null} current */
@@ -31,7 +31,7 @@ export function passTree(app, state, current) {
     return fits && (state.showsIdle || pass.changed || pass.error || place === current);
   });
   const items = rows.map((place) => passItem(app, place, place === current));
-  if (!app.record.passes.length) return null; // the text says why
+  if (!app.record.passes.length) return null; // the text gives the reason
   if (!items.length) return h("p", { class: "wb-quiet", role: "status" }, "nothing found");
   return walkable("tree", "passes", { class: "wb-rw-passes" }, ...items);
 }
@@ -72,7 +72,7 @@ function passItem(app, place, isCurrent) {
   );
 }
 
-/** What the glossary calls the matches of a pass, where their word is also another's.
+/** The glossary term of the matches of a pass, if their word has another meaning too.
  * @type {Record<string, string>} */
 const HEADINGS = { step: "steps of a pass", opt: "opts of a pass" };
 
@@ -125,8 +125,8 @@ export function rewriteList(app, state, place) {
   ];
 }
 
-/** What a rewrite was applied to: the node before and after, each in a few words; of a decision the
- * value alone, of a step of a function what it is about.
+/** The target of a rewrite: the node before and after, each in a few words; of a decision the value
+ * alone, of a step of a function its subject.
  * @param {App} app
  * @param {RecordedPass} pass
  * @param {number} i */
@@ -136,7 +136,7 @@ export function appliedTo({ record: { nodes } }, { rewrites }, i) {
   return [...new Set([before, after])].map((n) => inline(nodes, n, MOST_SIDE, DEPTH));
 }
 
-/** Both sides in a line: where there is little room each is cut, so that both are seen.
+/** Both sides in a line: each is cut to its share of the width, so that both are seen.
  * @param {string[]} sides */
 function appliedLine(sides) {
   const [before, after] = sides.map((side) => words(side));
@@ -172,7 +172,7 @@ function rewriteItem(app, pass, place, i) {
   );
 }
 
-/** Mark the rewrite that is shown, without making the list anew.
+/** Mark the current rewrite, without making the list anew.
  * @param {HTMLElement} container
  * @param {number} step */
 export function markStep(container, step) {
@@ -193,7 +193,7 @@ export function markStep(container, step) {
   requestAnimationFrame(() => scrollWithin(list, now));
 }
 
-/** Scroll a list, and nothing around it, so that an item can be seen.
+/** Scroll a list, and none of its ancestors, so that an item can be seen.
  * @param {HTMLElement} list
  * @param {HTMLElement} item */
 function scrollWithin(list, item) {
@@ -219,7 +219,7 @@ export const copyStep = (app, place, step) =>
     step ? "this step as Python" : "this pass as Python",
   );
 
-/** Code that returns a pass, or at one of its steps; a pass that is one function has no matches.
+/** Code that returns a pass, or one of its steps; a pass that is one function has no matches.
  * @param {Pick<PageRecord, "expr" | "passes" | "variants">} record
  * @param {number} place
  * @param {number} step */

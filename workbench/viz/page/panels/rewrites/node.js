@@ -62,8 +62,8 @@ export function nodePanel(app, place, step, state) {
 /** @type {(nodes: NodeColumns, n: number) => string} */
 const kindText = (nodes, n) => [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ");
 
-/** Where the picked node is not in the state that is shown: what of that state becomes it, or that
- * there is none.
+/** For a picked node outside of the shown state: the nodes of that state that become it, or that
+ * there are none.
  * @param {NodeColumns} nodes
  * @param {number} n
  * @param {number} own
@@ -98,7 +98,7 @@ function nodeLinks(app, timeline, title, listed) {
   );
 }
 
-/** Return the node of a state that `n` is, or comes from.
+/** Return the node of a state that `n` is, or from which it comes.
  * @param {App} app
  * @param {Timeline} timeline
  * @param {State | null} state
@@ -120,7 +120,7 @@ function nodeInState(app, timeline, state, n) {
  * @param {number} n */
 function historyBox(app, n) {
   const { picked } = app.view;
-  const ofLine = picked?.by === "code" && picked.nodes[0] === n ? picked.nodes : [n]; // all that it computes
+  const ofLine = picked?.by === "code" && picked.nodes[0] === n ? picked.nodes : [n]; // of the line
   const { rows, tensors } = nodeHistory(app.record, passesOf(app), ofLine);
   const box = h(
     "details",
@@ -137,7 +137,7 @@ function historyBox(app, n) {
   return box;
 }
 
-/** Why nothing led to some nodes.
+/** The reason for which nothing led to some nodes.
  * @param {App} app
  * @param {number[]} nodes */
 function withoutHistory(app, nodes) {
@@ -161,7 +161,7 @@ const itemOf = (app, i, place, ...inner) =>
     onclick: () => app.select(place),
   }, ...inner);
 
-/** The nodes of the tensor graph that all stands for.
+/** The nodes of the tensor graph that all of them stand for.
  * @param {App} app
  * @param {number[]} tensors
  * @param {number} i */
@@ -204,14 +204,14 @@ function historyItem(app, row, i) {
 
 // The value of a node at a position that the reader selects.
 
-/** Why the values of a node cannot be computed. */
+/** The reason for which the values of a node cannot be computed. */
 const NO_VALUES = {
   "": "",
   lowered: "no values here: they are in registers. Pick the node in a pass before statement-tree.",
   none: "no values: it is not computed from anything",
 };
 
-/** Sliders for the axes that a node depends on; its value there, from Python.
+/** Sliders for the axes on which a node depends; its value at their position, from Python.
  * @param {App} app
  * @param {number} n
  * @param {number} place
@@ -274,7 +274,7 @@ function valuesText({ value, min, max, nan, shape }) {
   return `${JSON.stringify(value)}${span}${shape?.length ? `  shape ${shape.join("x")}` : ""}`;
 }
 
-/** Return [name, size] of the axes below a node, in the order in which they are met.
+/** Return [name, size] of the axes below a node, in the order in which they are found.
  * @param {NodeColumns} nodes
  * @param {number} root */
 function axesBelow(nodes, root) {
@@ -285,7 +285,7 @@ function axesBelow(nodes, root) {
 
 // Why not: the reason for which a rule did not fire at a node.
 
-/** Ask why a rule of this pass did not fire on a node.
+/** The form that asks why a rule of this pass did not fire on a node.
  * @param {App} app
  * @param {number} n
  * @param {number} place

@@ -86,7 +86,7 @@ class Rewrites {
       refill(this.passes, passTree(app, state, place));
       refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
     }
-    // an error is about what was shown when it was asked for
+    // an error belongs to the step at which the request was sent
     if (hasAny(changes, "kernel", "variant", "pass", "node")) failAt(app, "rewrites", null);
     if (changes.has("failure")) refill(this.trouble, failure(app, "rewrites"));
     if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
@@ -99,7 +99,7 @@ class Rewrites {
     if (changes.has("hover")) graph.light();
   }
 
-  /** The step that is shown: its words, its graph, and the node that is picked.
+  /** The current step: its text, its graph, and the picked node.
    * @param {Changes} changes
    * @param {number} place
    * @param {boolean} isOther */
@@ -111,7 +111,7 @@ class Rewrites {
       markStep(this.list, step);
       refill(this.head, ...stepBar(app, state, place, step));
     }
-    // the button that tries a decision the other way says when that is under way
+    // the button that tries an alternative shows that it is pending
     const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
     if (isRenewed || isTried) refill(this.text, ...stepText(app, state, place, step));
     const isPicked = app.view.node !== null;
@@ -154,7 +154,7 @@ class Rewrites {
 
 // The keys of Rewrites.
 
-/** What keys act on.
+/** The objects on which keys act.
  * @typedef {{
  *   app: App, state: RewritesState, graph: RewriteGraph, el: HTMLElement, list: HTMLElement,
  *   filter: HTMLInputElement
@@ -192,7 +192,7 @@ export function rewritesKeys({ app, state, el, list, graph, filter }) {
   };
 }
 
-/** Whether a key was pressed in a list that stands outside of a pane.
+/** Whether a key was pressed in a list outside of a pane.
  * @param {EventTarget | null} target
  * @param {HTMLElement} pane */
 const isInListOutside = (target, pane) =>

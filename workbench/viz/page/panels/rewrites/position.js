@@ -13,25 +13,25 @@ import { readingOf, timelineOf } from "../../record/states.js";
 /** @type {Form[]} */
 export const FORMS = ["graph", "graphs", "texts"];
 
-/** How far from the change nodes are drawn, in edges; null: all. */
+/** The distance from the change to which nodes are drawn, in edges; null: all. */
 export const REACHES = [2, 5, null];
 
 export class RewritesState {
-  /** Words that the passes in the list have. */
+  /** The search in the list of passes. */
   filter = "";
-  /** Whether the list has passes that changed nothing. */
+  /** Whether the list has passes without changes. */
   showsIdle = false;
   /** The rule whose rewrites are listed.
    * @type {number | null} */
   rule = null;
-  /** How much is drawn, a place of REACHES. */
+  /** The drawn distance, an index into REACHES. */
   reach = 0;
-  /** How a step is shown: as one graph of both states, as a graph of each, or as the text of each.
+  /** The form of a step: one graph of both states, a graph of each, or the text of each.
    * @type {Form} */
   form = "graph";
-  /** Whether index arithmetic stands in the words of what uses it. */
+  /** Whether index arithmetic is text in the boxes of its users. */
   isFolded = true;
-  /** The nodes below which nothing is drawn.
+  /** The folded nodes, below which nothing is drawn.
    * @type {Set<Key>} */
   closed = new Set();
   /** Whether the whole texts are shown. */
@@ -39,15 +39,15 @@ export class RewritesState {
   /** The position on each axis at which values are shown.
    * @type {Record<string, number>} */
   at = {};
-  /** The rule that is asked about.
+  /** The rule in the form of "why not".
    * @type {number | null} */
   asked = null;
   /** @type {{about: string, values: HTMLElement, whyNot: HTMLElement} | null} */
   #answers = null;
-  /** The pass that was shown last.
+  /** The last pass that was shown.
    * @type {number | null} */
   #place = null;
-  /** What of the record was listed and drawn.
+  /** The parts of the record that were listed and drawn.
    * @type {unknown[]} */
   #seen = [];
 
@@ -61,8 +61,8 @@ export class RewritesState {
     return REACHES[this.reach] === null;
   }
 
-  /** The pass that is shown: the one that is selected, or in another variant that of its name, else
-   * the first that rules rewrote. */
+  /** The current pass: the selected one, or in another variant that of its name, else the first
+   * that rules rewrote. */
   place() {
     const { record, view } = this.app;
     const places = passesOf(this.app);
@@ -80,13 +80,13 @@ export class RewritesState {
     return timelineOf(this.app.record, this.app.record.passes[place]);
   }
 
-  /** How many steps a pass has.
+  /** The number of steps of a pass.
    * @param {number | null} place */
   count(place) {
     return place === null ? 0 : this.timeline(place).steps.length;
   }
 
-  /** The step of a pass that is shown; 0: before all.
+  /** The current step of a pass; 0: before all.
    * @param {number | null} place */
   step(place) {
     const { pass, step } = this.app.view;
@@ -100,7 +100,7 @@ export class RewritesState {
     this.app.select({ pass: place, step: Math.max(0, Math.min(this.count(place), step)) });
   }
 
-  /** Go on by `by` steps, over those of other rules if one is chosen.
+  /** Move by `by` steps, over those of other rules if one is chosen.
    * @param {number} by */
   stepBy(by) {
     const place = this.place();
@@ -123,7 +123,7 @@ export class RewritesState {
     this.app.changed("filter");
   }
 
-  /** Close or open what only a node needs.
+  /** Fold or unfold the nodes that only one node needs.
    * @param {Key} key */
   toggleClosed(key) {
     if (!this.isWhole) return;
@@ -131,7 +131,7 @@ export class RewritesState {
     this.app.changed("closed");
   }
 
-  /** Close all loops, or open what is closed. */
+  /** Fold all loops, or unfold everything. */
   closeLoops() {
     const place = this.place();
     if (place === null) return;
@@ -142,7 +142,7 @@ export class RewritesState {
     this.app.changed("closed");
   }
 
-  /** Draw as much as a place of REACHES says; null: as the next one.
+  /** Draw the distance at an index of REACHES; null: the next one.
    * @param {number | null} reach */
   draw(reach) {
     this.reach = reach ?? (this.reach + 1) % REACHES.length;
@@ -161,7 +161,7 @@ export class RewritesState {
     this.app.changed("drawn");
   }
 
-  /** Where the answers about a node at a step stand: they outlive that the panel is filled anew.
+  /** The key of the answers about a node at a step: they outlive refills of the panel.
    * @param {number} n
    * @param {number} place
    * @param {number} step */
@@ -177,15 +177,15 @@ export class RewritesState {
     return this.#answers;
   }
 
-  /** Say which pass is shown: another one begins without a choice of rule.
+  /** Note the current pass: another one begins without a choice of rule.
    * @param {number | null} place */
   show(place) {
     if (place !== this.#place) this.rule = null;
     this.#place = place;
   }
 
-  /** Whether the record has more passes or nodes than when this was last asked, or is another one;
-   * figures that arrive change nothing of what is listed, drawn or answered here. */
+  /** Whether the record has more passes or nodes than at the last call, or is another one; arriving
+   * times change nothing that is listed, drawn or answered in this mode. */
   hasGrown() {
     const { nodes, passes } = this.app.record;
     const now = [nodes, nodes.op.length, passes.length];

@@ -10,23 +10,23 @@ import { readingOf, stateOrder, stateOrderWithin } from "../../record/states.js"
 
 const MOST_NEAR = 120; // nodes of a neighbourhood
 const MOST_WIDE = 400; // of one that reaches further
-const MOST_OPENING = 600; // nodes of a state that is drawn unasked: looking at it takes no time
-const MOST_CHANGED = 200; // nodes that a step changed: more are a picture of nothing
+const MOST_OPENING = 600; // nodes of a state that is drawn unasked: reading it takes no time
+const MOST_CHANGED = 200; // changed nodes of a step; a picture of more shows nothing
 const BOX_HEIGHT = 34;
 const MOST_LETTERS = 72; // of a label: an index of three axes is whole
 
-/** What is drawn, before it has places: `left` counts the nodes that there was no room for; the
- * keys of what the step is about, and of what was rewritten.
+/** A drawing before its layout: `left` counts the nodes beyond its limit; the keys of the nodes of
+ * the step, and of the rewritten ones.
  * @typedef {Omit<GraphNode, "x" | "y" | "shape">} SceneNode
  * @typedef {Omit<GraphEdge, "points">} SceneEdge
  * @typedef {{
  *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[]
  * }} Scene */
 
-/** Of which states a scene is: of the two as one, with a ghost of what was, or of one of them.
+/** The states of a scene: the two as one, with a ghost of the old nodes, or one of them.
  * @typedef {"both" | "old" | "now"} Side */
 
-/** Return the scene of step `k`: what it took away, what it put there, and some hops around.
+/** Return the scene of step `k`: the removed and the new nodes, and some edges around them.
  * @param {Timeline} timeline
  * @param {number} k
  * @param {boolean} [isFolded]
@@ -35,7 +35,7 @@ const MOST_LETTERS = 72; // of a label: an index of three axes is whole
  * @returns {Scene} */
 export function changeScene(timeline, k, isFolded = true, side = "both", hops = HOPS) {
   const change = timeline.change(k);
-  const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is what it is about
+  const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is its subject
   const states = new TwoStates(timeline, change, isFolded && !isIndex);
   const focus = states.focus();
   const changed = new Set(focus.focus);
@@ -83,8 +83,8 @@ export function wholeScene(timeline, k, isFolded = true, closed = new Set(), sid
   return { ...sceneOf(states, shown, side), left: 0, ...focus };
 }
 
-/** Return the scene of a pass before its first step: the whole state, or of a large one what is near
- * the first change.
+/** Return the scene of a pass before its first step: the whole state, or of a large one the
+ * neighbourhood of the first change.
  * @param {Timeline} timeline
  * @param {boolean} [isFolded]
  * @returns {Scene | null} */
@@ -97,7 +97,7 @@ export function openingScene(timeline, isFolded = true) {
     : unchanged(changeScene(timeline, 1, isFolded, "old"));
 }
 
-/** Return a scene in which nothing is gone yet.
+/** Return a scene without removed nodes.
  * @param {Scene} scene
  * @returns {Scene} */
 function unchanged(scene) {
@@ -106,8 +106,8 @@ function unchanged(scene) {
   return { ...scene, nodes, edges };
 }
 
-/** Return the nodes and edges of a scene from the keys it shows. Where a step led to another level,
- * a ghost of the old node is in no one's way: it has a picture of its own.
+/** Return the nodes and edges of a scene from its keys. If a step led to another level, the ghost
+ * of the old node stands alone: it has a picture of its own.
  * @param {TwoStates} states
  * @param {Set<number>} keys
  * @param {Side} side */
@@ -144,7 +144,7 @@ function sceneOf(states, keys, side) {
   return { nodes: drawn, edges: withPorts(drawn.length, seen) };
 }
 
-/** Number the sources of each box from left to right, counting only those that are drawn.
+/** Number the sources of each box from left to right, counting only the drawn ones.
  * @param {number} count
  * @param {SceneEdge[]} edges */
 function withPorts(count, edges) {
@@ -175,7 +175,7 @@ function sceneNode(states, n, key) {
   return { key, n, w, h: BOX_HEIGHT, label, sub, family, letter: family, op: nodes.op[n], state };
 }
 
-/** Return what stands in a box: its op, and in words those operands that are not drawn.
+/** Return the text in a box: its op, and the operands that are not drawn.
  * @param {TwoStates} states
  * @param {number} n */
 function sceneLabel(states, n) {
@@ -196,14 +196,14 @@ const sceneShort = (text) =>
 // Two states as one graph, by key: removed, added and changed nodes of a step. Hidden nodes are
 // skipped: the text of their users contains them.
 
-/** What a step did; without states where those were not recorded.
+/** The change of a step; without states if those were not recorded.
  * @typedef {{
  *   before: number | null, after: number | null, old: State | null, now: State | null,
  *   gone: number[], fresh: number[]
  * }} Change */
 
 const HOPS = 2;
-const HUB = 8; // readers; beyond what has more of them a neighbourhood does not go
+const HUB = 8; // readers; a neighbourhood ends at a node with more
 
 class TwoStates {
   /** The nodes of the two states, by their keys.
@@ -236,7 +236,7 @@ class TwoStates {
     return this.change.now ? this.timeline.keyOf(n) : n;
   }
 
-  /** Whether a node stands in the words of what reads it.
+  /** Whether a node is part of its readers' text.
    * @param {number} n */
   isHidden(n) {
     if (n === this.change.before || n === this.change.after) return false;
@@ -244,7 +244,7 @@ class TwoStates {
     return role === "constant" || (this.isFolded && is_index);
   }
 
-  /** What became of a node.
+  /** The state of a node in the step.
    * @param {number} key
    * @returns {"kept" | "new" | "gone" | "changed"} */
   stateOf(key) {
@@ -256,8 +256,8 @@ class TwoStates {
     return n === after || this.#differs(was, n) ? "changed" : "kept";
   }
 
-  /** Whether the step turns what a sink joins into a tree of statements: the two have no place in
-   * common. */
+  /** Whether the step turns the kernel of a sink into a tree of statements: the two have no place
+   * in common. */
   isOtherLevel() {
     const { before, after, old } = this.change;
     if (before === null || after === null || !old?.roots.includes(before)) return false;
@@ -265,14 +265,14 @@ class TwoStates {
     return was && !is;
   }
 
-  /** The keys of what is beside a node, in one of the states.
+  /** The keys of the neighbours of a node, in one of the states.
    * @param {number} key */
   *around(key) {
     const { src } = this.nodes;
     const { old, now } = this.change;
     for (const [n, state] of [pair(this.nowOf.get(key), now), pair(this.oldOf.get(key), old)]) {
       if (n === undefined) continue;
-      // what a sink joins has nothing in common
+      // the nodes below a sink have nothing in common
       const isThrough = readingOf(this.nodes, n).role !== "join" && src[n].length <= HUB;
       const sources = isThrough || this.#isCore(n) ? src[n] : [];
       const users = state?.users.get(n) ?? [];
@@ -282,8 +282,8 @@ class TwoStates {
     }
   }
 
-  /** What the step is about, by key: all that it took away, put there and changed; `first` is what
-   * was rewritten. */
+  /** The subject of the step, by key: all removed, new and changed nodes; `first` is the rewritten
+   * one. */
   focus() {
     const { gone, fresh, before, after, old, now } = this.change;
     const rewritten = [before, after].filter((n) => n !== null);
@@ -297,7 +297,7 @@ class TwoStates {
     };
   }
 
-  /** What is near the change, where the states were not recorded. */
+  /** The neighbourhood of the change, if the states were not recorded. */
   #withoutStates() {
     const roots = [this.change.before, this.change.after].filter((n) => n !== null);
     return roots.flatMap((root) => stateOrderWithin(this.nodes, root, HOPS));
@@ -309,7 +309,7 @@ class TwoStates {
     return n === before || n === after || this.gone.has(n) || this.fresh.has(n);
   }
 
-  /** Whether what is paired is not the same: an argument, or an operand in its words.
+  /** Whether paired nodes differ: by an argument, or by an operand in their text.
    * @param {number} was
    * @param {number} n */
   #differs(was, n) {
@@ -318,13 +318,13 @@ class TwoStates {
       src[n].some((s, i) => s !== src[was][i] && this.isHidden(s));
   }
 
-  /** Where a node is seen: what is hidden in those that read it; a constant is no matter of its own.
+  /** The drawn nodes in whose text a node stands; none for a constant.
    * @param {number} n */
   #seenIn(n) {
     const { old, now } = this.change;
     if (this.isHidden(n) && readingOf(this.nodes, n).role === "constant") return [];
     const seen = new Set([n]);
-    for (const m of seen) { // a Set goes on to what is added while it is walked
+    for (const m of seen) { // a Set grows on the way
       if (!this.isHidden(m)) continue;
       for (const state of [now, old]) for (const user of state?.users.get(m) ?? []) seen.add(user);
     }

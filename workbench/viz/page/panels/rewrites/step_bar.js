@@ -9,7 +9,7 @@ import { FORMS } from "./position.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { RewritesState } from "./position.js" */
 
-/** The line with which one steps: first, back, where, on, last; and what the graph shows.
+/** The bar of steps: first, back, position, on, last; and the options of the graph.
  * @param {App} app
  * @param {RewritesState} state
  * @param {number} place
@@ -65,7 +65,7 @@ const FORM_CHOICES = [[0, "one graph"], [1, "before | after"], [2, "texts"]];
 /** @type {[number, string][]} */
 const REACH_CHOICES = [[0, "near the change"], [1, "wider"], [2, "whole graph"]];
 
-/** What the graph shows: the whole or what is near, folded or not, loops open or closed.
+/** The options of the graph: the whole or a neighbourhood, folded or not, loops open or closed.
  * @param {App} app
  * @param {RewritesState} state */
 function viewButtons(app, state) {
@@ -100,7 +100,7 @@ function viewButtons(app, state) {
 
 // The first rewrite that changes the answer of a variant.
 
-/** Find it.
+/** Start the bisection.
  * @param {App} app */
 async function bisectRewrites(app) {
   const { variant } = app.view;
@@ -114,7 +114,8 @@ async function bisectRewrites(app) {
   if (Number.isInteger(pass) && app.view.variant === variant) app.select({ pass, step });
 }
 
-/** What bisecting found, until something else is asked, or another variant or plan is shown.
+/** The result of the bisection, until the next request, or until another variant or plan is
+ * selected.
  * @param {App} app */
 export function bisectAnswer(app) {
   if (app.pending("bisect")) {

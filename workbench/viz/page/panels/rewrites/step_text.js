@@ -13,7 +13,7 @@ import { changeText, textDifference } from "./differences.js";
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import { RewritesState } from "./position.js" */
 
-/** The words of a step: its rule, its change, the whole text; of a pass: what it did in all.
+/** The text of a step: its rule, its change, the whole text; of a pass: its totals.
  * @param {App} app
  * @param {RewritesState} state
  * @param {number} place
@@ -41,7 +41,7 @@ export function stepText(app, state, place, step) {
   ];
 }
 
-/** What a pass did in all, and its texts before and after.
+/** The totals of a pass, and its texts before and after.
  * @param {App} app
  * @param {RewritesState} state
  * @param {number} place
@@ -59,7 +59,7 @@ function passText(app, state, place) {
   ];
 }
 
-/** Why a value is stored or not; more of it is in Plan.
+/** The reason why a value is stored or fused; Plan has more.
  * @param {App} app
  * @param {number} node
  * @returns {Child[]} */
@@ -77,7 +77,7 @@ function decisionWords(app, node) {
   ];
 }
 
-/** The rule of a step: what it says, why, and where it stands.
+/** The rule of a step: its text, its reason, its source line.
  * @param {App} app
  * @param {number} rule
  * @param {string} [about] */
@@ -94,7 +94,7 @@ function ruleCard(app, rule, about) {
   );
 }
 
-/** A pass as a whole: what it is for, which rules did how much.
+/** A pass as a whole: its purpose, and the matches of its rules.
  * @param {App} app
  * @param {RewritesState} state
  * @param {number} place */

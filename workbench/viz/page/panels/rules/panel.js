@@ -28,7 +28,7 @@ export const panel = {
 class Rules {
   query = "";
   firedOnly = false;
-  /** The rules that the list was filled with, and where they had fired.
+  /** The listed rules, and their uses.
    * @type {unknown[]} */
   #filledWith = [];
   head = h("div", {});
@@ -103,7 +103,7 @@ class Rules {
     const shown = rows.filter((row) =>
       hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
       (!firedOnly || isUsed(row))
-    ).sort((a, b) => isUsed(b) - isUsed(a)); // those that fired first, each half as it was
+    ).sort((a, b) => isUsed(b) - isUsed(a)); // those that fired first, each half in its order
     const isRecorded = app.record.passes.length > 0;
     const fired = rows.filter(({ name }) => uses.has(name)).length;
     refill(
@@ -140,7 +140,7 @@ class Rules {
   }
 }
 
-/** A rule in a line: how often it fired, its name, what it says.
+/** A rule in a line: how often it fired, its name, its text.
  * @param {App} app
  * @param {ListedRule} row
  * @param {number} count */
@@ -167,7 +167,7 @@ function ruleItem(app, { name, doc, text, passes }, count) {
 
 const MOST_PASSES = 40;
 
-/** All that is known of a rule.
+/** The card of a rule.
  * @param {App} app
  * @param {ListedRule | null} row
  * @returns {Child[]} */
@@ -188,7 +188,7 @@ function ruleCard(app, row) {
   ];
 }
 
-/** What the rule does to graphs that its tests check.
+/** The examples of the rule, which its tests check.
  * @param {ListedRule} row
  * @returns {Child[]} */
 function exampleRows({ examples }) {
@@ -204,7 +204,8 @@ function exampleRows({ examples }) {
   return [h("h4", { "data-term": "examples" }, "EXAMPLES"), ...rows];
 }
 
-/** Where a rule fired, what leads to what is shown first; pressing a row shows the first use there.
+/** The passes in which a rule fired, those of the selected variant first; pressing a row shows the
+ * first use in it.
  * @param {App} app
  * @param {string} name
  * @returns {Child[]} */

@@ -68,8 +68,8 @@ function modeSideBySide(app) {
 // One of two programs side by side: its variant, its language, its device.
 
 const SIDES = ["left", "right"];
-const PASSES = "passes"; // in the choice of languages: those of the compiler
-const SHOWN = -1; // in the choice of variants: the one that is shown
+const PASSES = "passes"; // in the selector of languages: the passes of the compiler
+const SHOWN = -1; // in the selector of variants: the selected one
 
 const BAR_CHANGES = [
   "record",
@@ -82,17 +82,17 @@ const BAR_CHANGES = [
   "heat",
 ];
 
-/** What a column shows: a program of a variant, that by its place too.
+/** The contents of a column: a program of a variant, with its index.
  * @typedef {{place: number | null, variant: VariantRow | null, code: CodeRow | null}} Shown */
 
-/** Whether helpers are unfolded, what the body was filled with, what was asked for last, the costs
- * and the passes of which, and which of the passes is shown.
+/** The state of a column: whether helpers are unfolded, the contents of the body, the last
+ * requests, and the chosen pass of the compiler.
  * @typedef {{
  *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
  *   made: unknown, pass: number
  * }} ColumnState */
 
-/** The column at a place, with what it is of over its lines.
+/** A column, with its selectors over its lines.
  * @param {App} app
  * @param {number} at */
 function columnPane(app, at) {
@@ -135,7 +135,7 @@ function columnPane(app, at) {
   return { el, update };
 }
 
-/** What a column shows.
+/** The contents of a column.
  * @param {App} app
  * @param {Column} column
  * @returns {Shown} */
@@ -148,7 +148,7 @@ function columnOf(app, column) {
   return { place, variant, code };
 }
 
-/** Show something else in a column.
+/** Change the contents of a column.
  * @param {App} app
  * @param {number} at
  * @param {Partial<Column>} change */
@@ -158,7 +158,7 @@ function setColumn(app, at, change) {
   });
 }
 
-/** Over a column: what it shows, and the way to edit it.
+/** The head of a column: its selectors, and the editor's button.
  * @param {App} app
  * @param {number} at
  * @param {Column} column
@@ -201,7 +201,7 @@ function columnBar(app, at, column, shown, isEdited) {
 const isStale = ({ editing }, { place, code }) =>
   Boolean(code && editing?.variant === place && editing.error && editing.code.includes(code));
 
-/** The variant that is shown, or one that stays beside it.
+/** The variant of a column: the selected one, or a fixed one.
  * @param {App} app
  * @param {number} at
  * @param {Column} column */
@@ -221,7 +221,8 @@ function variantChoice(app, at, column) {
   );
 }
 
-/** The device that compiles: another one makes other machine code of the same statements.
+/** The selector of the device that compiles: another one makes other machine code of the same
+ * statements.
  * @param {App} app
  * @param {number} at
  * @param {Column} column */
@@ -291,7 +292,7 @@ function languageTabs(app, at, column, { variant }) {
   ];
 }
 
-/** The language of the program that a column shows, or whose passes it shows.
+/** The language of a column's program, or of the program whose passes it shows.
  * @param {App} app
  * @param {Column} column */
 const programOf = (app, column) => isPasses(column) ? machineCode(app.record) : column.language;
@@ -317,7 +318,8 @@ function passesOrNot(app, { place, variant, code }, state, isAsked) {
   return h("p", { class: "wb-quiet wb-pad" }, isOnItsWay ? "Asking the compiler…" : none);
 }
 
-/** The lines of a column. Two variants in one language show what differs, others their statements.
+/** The lines of a column. Two variants in one language show their differences, others their
+ * statements.
  * @param {App} app
  * @param {number} at
  * @param {Shown[]} sides

@@ -14,7 +14,7 @@ const BUSY = "Python does not answer: it is busy, or was restarted. ";
 const RESTARTED = "Python was restarted, and does not answer this page. ";
 const REMEDY = "Browsing still works; to apply, time or check, run the cell again.";
 
-/** Nothing is shown while Python answers, and in a page without it.
+/** Shown only while Python does not answer.
  * @param {App} app */
 function silentPane(app) {
   const el = h("div", { class: "wb-silent", role: "status", hidden: true });

@@ -18,7 +18,7 @@ export const panel = { place: "bottom", order: 1, make: strip };
 /** @param {App} app */
 function strip(app) {
   const el = h("section", { class: "wb-strip", "aria-label": "passes" });
-  /** On which device a variant was asked for.
+  /** The device on which a variant was last requested.
    * @type {WeakMap<VariantRow, string>} */
   const devices = new WeakMap();
   const update = (/** @type {Changes} */ changes) => {
@@ -37,7 +37,7 @@ function strip(app) {
   return { el, update };
 }
 
-/** Whether the variant that is shown lacks passes of its own, which compiling it gives.
+/** Whether the selected variant lacks passes of its own, which compiling it gives.
  * @param {VariantRow | null} variant */
 const lacksPasses = (variant) =>
   variant !== null && !variant.passes.length && !variant.edited && !variant.error;
@@ -56,7 +56,7 @@ function askForPasses(app, devices) {
   answer.catch(() => {}); // an error of the variant stands with its loops
 }
 
-/** Where the passes of a variant are not there, why.
+/** The reason why the passes of a variant are missing.
  * @param {App} app */
 function rest(app) {
   if (!lacksPasses(app.variant())) return null;
@@ -66,7 +66,7 @@ function rest(app) {
   return h("span", { class: "wb-quiet wb-strip-rest", title: why }, why);
 }
 
-/** Scroll the blocks, and nothing around them, so that the chosen one can be seen.
+/** Scroll the blocks, and none of their ancestors, so that the chosen one can be seen.
  * @param {HTMLElement} blocks */
 function showChosen(blocks) {
   const chosen = blocks.querySelector('[aria-selected="true"]');

@@ -93,7 +93,7 @@ function loopRow(app, row, i, buffers) {
   return linked(el, link);
 }
 
-/** A statement is its first node; the others are what it reads.
+/** A statement is its first node; its operands are the others.
  * @param {NestRow} row
  * @returns {Link} */
 function statementLink({ nodes: [node], lines }) {
@@ -131,7 +131,7 @@ function loopName(app, row) {
   );
 }
 
-/** stride | bytes, the cache that holds them, and how much of it they fill.
+/** stride | bytes, the cache that holds them, and their share of it.
  * @param {App} app
  * @param {NestRow} row
  * @param {UseRow | undefined} use */
@@ -214,7 +214,7 @@ function axisCell(app, { name, kind, size }) {
   );
 }
 
-/** Pin an axis, or let it go.
+/** Pin an axis, or unpin it.
  * @param {App} app
  * @param {string} axis */
 const pickAxis = (app, axis) => app.select({ axis: app.view.axis === axis ? null : axis });
@@ -226,10 +226,10 @@ const ROW = 21; // pixels of a loop or a statement, as tune.css has it
 const BARS = 31; // pixels of a line of axis bars
 
 export class NestHeight {
-  /** What it was worked out for: the kernel, and the width of the pane.
+  /** The key of the height: the kernel, and the width of the pane.
    * @type {string} */
   #about = "";
-  /** In pixels, of all that was shown of it. */
+  /** In pixels, of all variants that were shown. */
   #height = 0;
 
   /**
@@ -240,8 +240,7 @@ export class NestHeight {
     this.pane = pane;
   }
 
-  /** Work it out before the next frame, when the loops have their places: nobody sees them without
-   * it. */
+  /** Compute it before the next frame, when the loops are laid out: no frame without it is seen. */
   update() {
     requestAnimationFrame(() => this.#reserve());
   }
@@ -264,24 +263,23 @@ export class NestHeight {
     app.root?.style.setProperty("--wb-nest-height", `${this.#height}px`);
   }
 
-  /** How much higher the longest of the variants is than that which is shown, as far as its rows
-   * tell. */
+  /** How much higher the longest variant is than the selected one, by the number of its rows. */
   #missing() {
     const { app } = this;
     const places = app.variantsOf(app.view.kernel);
-    if (!places.length) return 0; // nothing to compute, or it is asked about
+    if (!places.length) return 0; // nothing to compute, or a question hides it
     const most = (/** @type {typeof rowsOf} */ count) =>
       Math.max(...places.map((place) => count(app, place))) - count(app, app.view.variant);
     return most(rowsOf) * ROW + (most(axesOf) > 0 ? BARS : 0);
   }
 }
 
-/** How many loops and statements a variant has.
+/** The number of loops and statements of a variant.
  * @param {App} app
  * @param {number | null} place */
 const rowsOf = (app, place) =>
   place === null ? 0 : app.record.variants[place].loops?.rows.length ?? 0;
 
-/** How many axes a variant has: their bars stand in lines.
+/** The number of axes of a variant: their bars stand in lines.
  * @type {typeof rowsOf} */
 const axesOf = (app, place) => place === null ? 0 : app.record.variants[place].axes.length;

@@ -16,13 +16,13 @@ import { hasWords, secondsText, three } from "../../base/text.js";
 /** @import { OffersState } from "./panel.js" */
 
 const SHOWN_AT_FIRST = 24;
-const LEAST_GAIN = 1.01; // times faster: what is less gains nothing
+const LEAST_GAIN = 1.01; // times faster: an opt below that gains nothing
 
-/** Return what sets a part of the state, and shows that.
+/** Return a function that sets a part of the state, and redraws.
  * @typedef {(change: Partial<OffersState>) => () => void} Again */
 
-/** The list of what can be done, or of what cannot. Its rows stay in place while the reader is
- * among them, however the figures change: nothing moves under the pointer.
+/** The list of possible opts, or of impossible ones. Its rows stay in place while the reader is in
+ * the list, however the times change: nothing moves under the pointer.
  * @param {App} app
  * @param {OffersState} state */
 export function offersPane(app, state) {
@@ -38,7 +38,7 @@ export function offersPane(app, state) {
   list.addEventListener("pointerleave", again({}));
 
   const update = (/** @type {VariantRow | null} */ variant) => {
-    // after an apply, the first of the new opts has the focus; until they are there, the pane
+    // after an apply, the first of the new opts gets the focus; until they have arrived, the pane
     const focused = document.activeElement;
     const hadFocus = list.contains(focused) || focused === el;
     const ops = [...new Set(variant?.offers.map((offer) => offer.op))];
@@ -65,7 +65,7 @@ export function offersPane(app, state) {
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
     if (hadFocus && !list.contains(document.activeElement)) focusFirst() || focusQuietly(el);
   };
-  /** Give the first opt the focus; return whether there is one. */
+  /** Focus the first opt; return whether there is one. */
   const focusFirst = () => {
     const [first] = list.hidden ? [] : elementsOf(list, "[data-item]");
     focusItem(list, first);
@@ -99,7 +99,7 @@ function filterButtons(app, ops, state, again) {
   ];
 }
 
-/** What shows the offers that are not listed at first.
+/** The button of the offers that are not listed at first.
  * @param {App} app
  * @param {VariantRow} variant
  * @param {OffersState} state
@@ -115,13 +115,13 @@ function moreButton(app, variant, state, left, again) {
   });
 }
 
-/** Whether an opt may make the kernel faster, as far as is predicted; one that was measured says so
- * itself.
+/** Whether an opt may make the kernel faster, as far as is predicted; a measured one shows its own
+ * ratio.
  * @param {OfferRow} offer */
 const gains = ({ measured, predicted }) =>
   measured !== null || predicted === null || predicted >= LEAST_GAIN;
 
-/** Whether a row has the words that are searched for.
+/** Whether a row has the searched words.
  * @param {{opt: string, why: string}} row
  * @param {OffersState} state */
 export const fits = (row, { find }) => hasWords(`${row.opt} ${row.why}`, find);
@@ -132,7 +132,8 @@ export const fits = (row, { find }) => hasWords(`${row.opt} ${row.why}`, find);
 const fitting = (offers, state) =>
   offers.filter((offer) => fits(offer, state) && (!state.op || offer.op === state.op));
 
-/** The offers to show, best first, at first without those that gain nothing; those of before, in their order, while the reader is there.
+/** The offers to show, best first, at first without those that gain nothing; in their former order
+ * while the reader is in the list.
  * @param {App} app
  * @param {VariantRow} variant
  * @param {OffersState} state
@@ -152,7 +153,7 @@ function shownOffers(app, variant, state, list) {
   return shown;
 }
 
-/** Where the kind that is chosen hides all that the words find: a button that shows those.
+/** If the chosen kind hides all matches of the search: a button that shows those.
  * @param {App} app
  * @param {VariantRow} variant
  * @param {OffersState} state
@@ -179,11 +180,11 @@ function nothingNext(app, variant) {
     : `No opts are known for this variant: that ${NEEDS_PYTHON}.`;
 }
 
-/** Measured ones first, the fastest first; the others as the record has them, best first.
+/** Measured ones first, the fastest first; the others in the record's order, best first.
  * @param {OfferRow[]} offers */
 const measuredFirst = (offers) => [...offers].sort((a, b) => (b.measured ?? 0) - (a.measured ?? 0));
 
-/** Rows that say the same stay the same elements: a click does not miss them.
+/** Equal rows stay the same elements: a click does not miss them.
  * @param {App} app
  * @param {HTMLElement} list
  * @param {OfferRow[]} offers */
@@ -217,7 +218,7 @@ function offerHeads() {
   );
 }
 
-/** The link from an offer to its axes, and to what belongs to them.
+/** The link from an offer to its axes, and to all that belongs to them.
  * @param {App} app
  * @param {OfferRow} offer
  * @returns {Link} */
@@ -267,7 +268,7 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
   return linked(row, link);
 }
 
-/** What an opt is good for; a line never ends within an arrow.
+/** The purpose of an opt; a line never ends within an arrow.
  * @param {OfferRow} offer */
 const whyCell = ({ why, counts }) => {
   const all = [counts, why].filter(Boolean).join("; ");
@@ -281,7 +282,7 @@ const whyCell = ({ why, counts }) => {
 /** @type {(app: App, offer: OfferRow) => [string, string][]} */
 const captions = (app, { does, on_gpu }) => optCaptions(app.record, does, on_gpu);
 
-/** What a chosen offer does, in words.
+/** The effect of a chosen offer, as text.
  * @param {App} app
  * @param {OfferRow} offer */
 function openOffer(app, offer) {
@@ -297,7 +298,7 @@ function openOffer(app, offer) {
   );
 }
 
-/** The measured speed-up, as the predicted one; ≈ where the samples show no difference. What is slow
+/** The measured speed-up, as the predicted one; ≈ if the samples show no difference. A slow kernel
  * ran once or a few times: then there is no spread.
  * @param {OfferRow} offer
  * @param {number} best */

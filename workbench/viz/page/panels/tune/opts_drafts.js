@@ -10,14 +10,15 @@ import { debounced } from "../../base/elements.js";
 
 const ASK_AFTER_MS = 250; // of typing
 
-/** A list that is being changed: its opts, what is written as text, the opt that is open with its
- * legal amounts, how often Python was asked, and whether it answered, or could not.
+/** An edited list: its opts, its text, the open opt with its legal amounts, the number of requests,
+ * and whether Python answered or failed.
  * @typedef {{
  *   opts: OptVerdict[], text: string, open: number | null, amounts: number[],
  *   asked: number, isAnswered: boolean, error: ErrorWords | null
  * }} Draft */
 
-/** What is asked of a list: its opts as Python; the one whose amounts are wanted, or that gets another.
+/** A request about a list: its opts as Python; the opt whose amounts are asked for, or that gets
+ * another amount.
  * @typedef {{opts: string[], place?: number | null, amount?: number | null}} Question */
 
 export class OptsDrafts {
@@ -38,20 +39,20 @@ export class OptsDrafts {
     );
   }
 
-  /** The draft of a variant; its own list where nothing is being changed.
+  /** The draft of a variant; its own list if that is not edited.
    * @param {VariantRow} variant
    * @returns {Draft} */
   of(variant) {
     return this.#drafts.get(variant) ?? newDraft(variant);
   }
 
-  /** Whether something of a variant's list is being changed.
+  /** Whether a variant's list is edited.
    * @param {VariantRow} variant */
   has(variant) {
     return this.#drafts.has(variant);
   }
 
-  /** Keep what is being changed, with some of it set.
+  /** Set some fields of a draft.
    * @param {VariantRow} variant
    * @param {Partial<Draft>} values */
   set(variant, values) {
@@ -61,14 +62,14 @@ export class OptsDrafts {
     return draft;
   }
 
-  /** Forget what was changed.
+  /** Discard a draft.
    * @param {VariantRow} variant */
   reset(variant) {
     this.#drafts.delete(variant);
     this.app.changed("optlist");
   }
 
-  /** Ask Python about a list; only the last answer counts. What is being written stays as it is.
+  /** Ask Python about a list; only the last answer counts. Unsent text stays.
    * @param {VariantRow} variant
    * @param {Question} question
    * @param {boolean} [isWritten] */
@@ -88,7 +89,7 @@ export class OptsDrafts {
     }
   }
 
-  /** Make a variant of the list; where that is not legal, it stays as it is, and why is said of it.
+  /** Make a variant of the list; an illegal list stays, with the reason.
    * @param {VariantRow} variant */
   async apply(variant) {
     const { text } = this.of(variant);
@@ -97,7 +98,7 @@ export class OptsDrafts {
     if (!text.trim()) return;
     try {
       const { result } = await app.ask({ do: "paste", variant: at, text });
-      if (this.of(variant).text === text) this.reset(variant); // else more is being written
+      if (this.of(variant).text === text) this.reset(variant); // the text was changed meanwhile
       if (result && app.view.variant === at) goTo(app, result.variant);
     } catch (error) {
       if (error === OFFLINE) say(app, NEEDS_PYTHON);
@@ -129,7 +130,7 @@ export class OptsDrafts {
     if (this.of(variant).opts[place + by]) this.moveTo(variant, place, place + by);
   }
 
-  /** Let an opt be applied at another place of the list.
+  /** Move an opt to another place of the list.
    * @param {VariantRow} variant
    * @param {number} from
    * @param {number} to */

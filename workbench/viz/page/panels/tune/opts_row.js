@@ -15,14 +15,14 @@ import { OptsDrafts } from "./opts_drafts.js";
 /** @import { ErrorWords, VariantRow } from "../../record.d.ts" */
 /** @import { Keys } from "../../types.d.ts" */
 
-/** What a part of the row needs: the variant that is shown, and what of its list is being changed.
+/** The inputs of the row: the selected variant, and the draft of its list.
  * @typedef {{app: App, drafts: OptsDrafts, variant: VariantRow}} Shown */
 
 /** @param {App} app */
 export function optsRow(app) {
   const el = h("div", { class: "wb-foot" });
   const drafts = new OptsDrafts(app);
-  let asText = false; // where there are no opts, a list can only be written
+  let asText = false; // without opts, a list can only be typed
   const update = () => {
     const variant = app.variant();
     el.hidden = !variant;
@@ -68,7 +68,7 @@ function rootName({ record }, { kernel }) {
   return name.slice(0, 20);
 }
 
-/** Keys on the opt that has the focus; it goes along with the opt.
+/** Keys on the focused opt; the focus moves with it.
  * @param {App} app
  * @param {OptsDrafts} drafts
  * @param {HTMLElement} el
@@ -160,7 +160,7 @@ function chipOf({ app, drafts, variant }, place) {
   return row.axis ? linked(el, axisLink(app, row.axis)) : el;
 }
 
-/** What the open opt does, and what can be changed of it.
+/** The meaning of the open opt, and its possible changes.
  * @param {Shown} shown */
 function openOpt({ app, drafts, variant }) {
   const { opts, open, amounts } = drafts.of(variant);
@@ -237,7 +237,7 @@ function textField({ app, drafts, variant }) {
   return input;
 }
 
-/** What Python says of a list that was changed.
+/** Python's answer about an edited list.
  * @param {Shown} shown */
 function verdictLine({ drafts, variant }) {
   const { opts, isAnswered, error } = drafts.of(variant);
@@ -267,7 +267,7 @@ const verdict = (...parts) => h("p", { class: "wb-opt-verdict", role: "status" }
 
 const SIDES = ["wb-opt-before", "wb-opt-after"];
 
-/** Let a chip be dragged, and others be dropped on it. As text it is the opt as Python.
+/** Make a chip draggable, and a target of others. As text it is the opt as Python.
  * @param {HTMLElement} chip
  * @param {OptsDrafts} drafts
  * @param {VariantRow} variant
@@ -306,7 +306,7 @@ function isSecondHalf(chip, { clientX }) {
   return clientX > left + width / 2;
 }
 
-/** The place that what was at `from` gets where it is dropped before or after another.
+/** The index of the opt at `from` after it is dropped before or after another.
  * @param {number} from
  * @param {number} other
  * @param {boolean} isAfter */

@@ -20,8 +20,8 @@ import { triedPane } from "./search_tree.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };
 
-/** What of the opts is shown: those that `find` finds, of one op, more than the first; those that
- * are not possible. `shown` is what the list has; `lookedAt` and `asked` are what Python was told.
+/** The state of the offers: those that `find` finds, of one op, more than the first; the impossible
+ * ones. `shown` are the listed ones; `lookedAt` and `asked` are the last requests.
  * @typedef {{
  *   find: string, op: string | null, all: boolean, refused: boolean,
  *   shown: {askedFor: string, opts: string[]} | null, lookedAt: string,
@@ -100,7 +100,7 @@ function nestParts(app, variant) {
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
     heading("LOOPS", h("span", { class: "wb-quiet", "data-term": "stride" }, legend)),
-    // of edited code it stands with the code, and here where that is out of sight
+    // for edited code it stands with the code, and in this pane if that is out of sight
     h("div", { class: variant.edited ? "wb-without-code" : "" }, errorBox(variant.error)),
     variant.edited && h("p", { class: "wb-quiet" }, editedNote(app, variant)),
     axisBars(app, variant),
@@ -108,7 +108,7 @@ function nestParts(app, variant) {
   ];
 }
 
-/** Whose loops are shown for edited code.
+/** The variant whose loops are shown for edited code.
  * @param {App} app
  * @param {VariantRow} variant */
 function editedNote(app, variant) {
@@ -120,7 +120,7 @@ function editedNote(app, variant) {
   return `The code was edited: these are the loops of ${of}, from which it was made.${compiled}`;
 }
 
-/** How many of each kind there are: what a count counts.
+/** The hover text of the count: the number of offers of each kind.
  * @param {OfferRow[]} offers */
 function kindsText(offers) {
   /** @type {Map<string, number>} */
@@ -130,7 +130,7 @@ function kindsText(offers) {
   return `legal opts with usual amounts: ${kinds}; other amounts can be written in OPTS`;
 }
 
-/** How many opts are possible; what is not, and why, takes the place of the list.
+/** The number of possible opts; the impossible ones, with reasons, take the place of the list.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {OffersState} state */
@@ -153,8 +153,8 @@ function nextChoice(app, variant, state) {
   ];
 }
 
-/** Python is told which variant is looked at: it lists what can be done, and measures some. Again
- * where the device has changed, and nothing is known of it.
+/** Tell Python which variant is selected: it lists the offers, and measures some. Again if the
+ * device has changed, and none are known.
  * @param {App} app
  * @param {VariantRow | null} variant
  * @param {OffersState} state */

@@ -16,7 +16,7 @@ export function triedPane(app) {
   let shown = null;
   const update = () => {
     const search = app.variant()?.search || null;
-    if (search === shown) return; // branches that were opened stay so while figures arrive
+    if (search === shown) return; // opened branches stay open while times arrive
     shown = search;
     el.hidden = !search;
     refill(el, search && fold("tried", triedTitle(search), () => triedTree(search)));
@@ -33,7 +33,7 @@ function triedTitle({ tried, timed, seconds, speedup, device, predicted, ended }
   }${ratio}; ${ended}`;
 }
 
-/** What a search tried, by its number.
+/** The tried candidates, by their numbers.
  * @typedef {{
  *   number: number, parent: number | null, how: string, seconds: number | null, note: string,
  *   spread: number | null
@@ -91,7 +91,7 @@ function triedTree(search) {
   return tree;
 }
 
-/** The numbers of a candidate and of those that it came from.
+/** The numbers of a candidate and of its ancestors.
  * @param {Candidate[]} candidates
  * @param {number} best */
 function wayTo(candidates, best) {

@@ -12,7 +12,7 @@ import { h, refill, words } from "../../base/elements.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 1, make: withoutPane };
 
-/** Over all modes: the rules that scheduling does without, what that changed, and the way back.
+/** Shown only while scheduling runs without some rules.
  * @param {App} app */
 function withoutPane(app) {
   const el = h("div", { class: "wb-without", hidden: true, "data-term": "without" });
