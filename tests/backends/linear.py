@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.c import c_device as runtime_c
-from workbench.backends.c import render as render_c
+from workbench.backends.c.c_dialect import C
+from workbench.backends.c_like import render as render_c
 from workbench.backends.device import Device
 from workbench.backends.llvm import llvm_device as runtime_llvm
 from workbench.backends.llvm_ir import render as render_llvm
@@ -112,7 +113,7 @@ def source_of(*statements: UOp, name: str = "k", target: Target = TARGET) -> Sou
 def render(linear: tuple[UOp, ...], target: Target = TARGET) -> Source:
     """Return the source of a program for the default device; it has no statement tree."""
     if Device.DEFAULT == "C":
-        return render_c.render(linear[0], linear, target)
+        return render_c.render(C(), linear[0], linear, target)
     return render_llvm.render(linear, target)
 
 

@@ -25,8 +25,8 @@ from tests.backends.linear import (
 from tests.ir import samples
 from tests.support import ROOT
 from tests.tools.kernels import convolution, matmul_bias_relu, softmax
-from workbench.backends.c.helpers import constant
-from workbench.backends.c.render import RESERVED, render
+from workbench.backends.c.c_dialect import C
+from workbench.backends.c_like.render import render
 from workbench.backends.program.text import Source, identifier
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
@@ -44,14 +44,14 @@ GOLDEN = ROOT / "tests" / "backends" / "golden"
 
 def source_of(*statements: UOp, target: Target = TARGET) -> Source:
     linear = program(*statements)
-    return render(linear[0], linear, target)
+    return render(C(), linear[0], linear, target)
 
 
 def kernel_source(graph: UOp, *opts: Opt) -> Source:
     for opt in opts:
         graph, _ = apply_opt(graph, opt, TARGET)
     tree, lowered, linear = levels(graph, TARGET)
-    return render(lowered, linear, TARGET, tree)
+    return render(C(), lowered, linear, TARGET, tree)
 
 
 def test_golden_matmul() -> None:
@@ -113,7 +113,7 @@ def test_source_says_what_a_runtime_needs() -> None:
     assert (source.language, source.launch.steps, source.scratch_bytes) == ("C", 16, 0)
     assert source.params == ((F, 512), (F, 1280), (F, 2560), (F, 32))
     assert f"void {source.name}(void **args, long lo, long hi) {{" in str(source)
-    large = render(*lower(softmax(4, 16).graph, TARGET), Target("C", stack_bytes=0))
+    large = render(C(), *lower(softmax(4, 16).graph, TARGET), Target("C", stack_bytes=0))
     assert large.scratch_bytes == 64
     assert "char *scratch = args[2];\n  float *e = (float *)(scratch + 0);" in large.text
 
@@ -157,7 +157,7 @@ def test_a_register_is_read_before_it_is_set() -> None:
     update = store(at(param(0, F, 8), over), old)
     linear[1:1] = [before]
     linear[-1:-1] = [update.src[0], update]
-    text = render(linear[0], tuple(linear), TARGET).text
+    text = render(C(), linear[0], tuple(linear), TARGET).text
     assert text.index("const float v0 = s * s;") < text.index("s += v0;")
     assert "p0[r0] = v0;" in text
 
@@ -219,7 +219,7 @@ def test_a_mask_of_equal_lanes_is_one_condition() -> None:
     ],
 )
 def test_constant_text(value: Const, dtype: DType, text: str) -> None:
-    assert constant(value, dtype) == text
+    assert C().constant(value, dtype)[0] == text
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_constant_text(value: Const, dtype: DType, text: str) -> None:
     [("r_4_4", "r_4_4"), ("4x", "k4x"), ("for", "for_"), ('a "b"\n', "a__b__"), ("", "k")],
 )
 def test_names_are_identifiers(name: str, spelling: str) -> None:
-    assert identifier(name, RESERVED) == spelling
+    assert identifier(name, C.reserved) == spelling
 
 
 def test_an_op_without_an_operator_is_told() -> None:

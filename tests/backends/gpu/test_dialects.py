@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from workbench import Opt, OptOps, Tensor, dtypes, explore
+from workbench.backends.c_like.dialect import Dialect
+from workbench.backends.c_like.render import render
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.gpu.cpp import OpenCLC
-from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.render import render
 from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal.dialect import Metal

@@ -11,11 +11,11 @@ import pytest
 
 from tests.backends.gpu.test_dialects import text_of
 from workbench import Opt, OptOps, Tensor, dtypes, emulate, explore
+from workbench.backends.c_like.dialect import Dialect
+from workbench.backends.c_like.render import render
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.device import Device
 from workbench.backends.gpu.cpp import OpenCLC
-from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.render import render
 from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal.dialect import Metal
 from workbench.base.dtypes import DType

@@ -10,11 +10,11 @@ import pytest
 
 from tests.tools.tensor_cores import ARCHES, BY_ARCH, core_named, gpu_with
 from workbench import Opt, OptOps, Tensor, emulate, explore
+from workbench.backends.c_like.dialect import Dialect
+from workbench.backends.c_like.render import render
 from workbench.backends.cuda import cuda_machines as cuda
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.gpu.cpp import OpenCLC
-from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.gpu.render import render
 from workbench.backends.hip import hip_machines as hip
 from workbench.backends.hip.hip_machines import HipCpp
 from workbench.backends.metal import metal_machines as metal

@@ -16,9 +16,9 @@ from tests.emulator.kernels import Array, Handwritten
 from tests.emulator.test_mutants import KERNELS, Program, at, right, without
 from tests.support import LONG, count
 from workbench import emulate
+from workbench.backends.c_like.render import render
 from workbench.backends.device import Device
 from workbench.backends.gpu.cpp import OpenCLC
-from workbench.backends.gpu.render import render
 from workbench.backends.oclgrind.oclgrind_device import Simulation, findings, simulated
 from workbench.backends.program.launch import grid_size, group_size
 from workbench.ir.node.ops import Ops

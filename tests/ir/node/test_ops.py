@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.backends.c import expressions as operators
+from workbench.backends.c.c_dialect import C
+from workbench.backends.c_like.values import ANY_TYPE, INFIX, PREFIX
 from workbench.backends.llvm_ir import instructions
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.functions.expand import FUNCTIONS
@@ -135,9 +136,10 @@ def test_the_table_is_complete() -> None:
 # what each table whose keys are ops says of them, apart from the op table
 OTHER_TABLES = {
     "backends/c/helpers.py": "C functions that combine lanes, and C's signs in them",
-    "backends/c/expressions.py": "C's signs, how tightly they bind, and how it moves lanes",
-    "backends/gpu/dialect.py": "functions of floats in languages of work-items",
-    "backends/gpu/values.py": "signs of languages of work-items, and how tightly they bind",
+    "backends/c/c_dialect.py": "C's functions of floats",
+    "backends/c/vectors.py": "C's signs between masks",
+    "backends/c_like/dialect.py": "functions of floats in languages like C",
+    "backends/c_like/values.py": "signs of languages like C, and how tightly they bind",
     "backends/llvm_ir/instructions.py": "LLVM's instructions, by kind of type",
     "backends/llvm_ir/gpu_targets.py": "LLVM's functions of GPUs",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
@@ -184,7 +186,7 @@ def test_an_elementwise_op_is_known_everywhere(op: Ops) -> None:
     assert (op in REDUCTIONS) <= row.is_commutative
     decomposed = FUNCTIONS | {o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()}
     assert op in instructions.SUPPORTED | decomposed
-    assert op in {*operators.INFIX, *operators.SPECIAL, Ops.FMOD} | decomposed
+    assert op in {*INFIX, *PREFIX, *ANY_TYPE, *C.functions} | decomposed
 
 
 def test_precedence_is_that_of_python() -> None:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from workbench.backends.c.helpers import memory_type
+from workbench.backends.c.c_dialect import C_LANGUAGE, C
 from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.compilers import zig_command, zig_environment
 from workbench.backends.compilers.refusal import refusal
@@ -32,7 +32,6 @@ from workbench.backends.native.program import KEPT_PROGRAMS, AsmLine, NativeProg
 from workbench.backends.program.text import (
     Declaration,
     DeclaredArgument,
-    Language,
     Source,
     slots_of,
     source_of,
@@ -60,14 +59,7 @@ class CDevice(Processor):
     rank = 20
     renders_anywhere = True
     takes_text = True
-    language = Language(
-        "C",
-        "C, in which every kernel can be read",
-        comment="//.*$",
-        word=r"\b(?:for|if|else|return|const|void|float|double|long|int|static|inline|typedef"
-        r"|struct|union|__kernel|__local|__global)\b",
-        head='^(?:__kernel |extern "C" )?void ',
-    )
+    language = C_LANGUAGE
 
     @property
     def is_available(self) -> bool:
@@ -93,9 +85,9 @@ class CDevice(Processor):
 
     def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         with no_fork:
-            from workbench.backends.c.render import render
+            from workbench.backends.c_like.render import render
 
-        return render(block, linear, self.target, tree)
+        return render(C(), block, linear, self.target, tree)
 
     def declaration(self, text: str) -> Declaration:
         from workbench.backends.c.c_device import declaration
@@ -444,6 +436,6 @@ def _argument(words: str) -> DeclaredArgument:
         raise ParseError(
             f"`{' '.join(words.split())}` is not the memory of a tensor",
             "an argument is a pointer to a number: `const float *x`, or `int *out`",
-            f"one of {', '.join(list(_TYPES)[:8])} .. or {memory_type(dtypes.int32)}",
+            f"one of {', '.join(list(_TYPES)[:8])} .. or int32_t",
         )
     return DeclaredArgument(match["name"] or match["array"], dtype, "const" not in kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.backends.c_like.dialect import COMPONENTS, ArrayPart, CopyText, FragmentText
 from workbench.backends.cuda.cuda_machines import (
     GROUP_SHARED_BYTES,
     matrix_function,
@@ -12,7 +13,6 @@ from workbench.backends.cuda.cuda_machines import (
 )
 from workbench.backends.cuda.driver import COMMIT, COPY_BYTES, WAIT, copy_function
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
-from workbench.backends.gpu.dialect import COMPONENTS, CopyText, FragmentText, SharedArray
 from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores import TensorCore
@@ -138,7 +138,7 @@ class CudaCpp(GpuCpp):
 
     most_array_bytes = GROUP_SHARED_BYTES
 
-    def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
+    def launch_arrays(self, arrays: Sequence[ArrayPart], slot: int) -> list[str]:
         first = "extern __shared__ __align__(16) unsigned char shared_memory[];"
         return [first] + [
             f"{a.kind} *{a.name} = ({a.kind} *)&shared_memory[{a.offset}];" for a in arrays

@@ -1,2 +1,1 @@
-"""The languages of work-items: one writer, a dialect for each language, and what drivers of GPUs
-share."""
+"""GPUs: the dialects that several have, and what their drivers share."""

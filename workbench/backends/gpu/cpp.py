@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
+from workbench.backends.c_like.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import Const, DType, dtypes
@@ -62,6 +62,7 @@ class GpuCpp(Dialect):
     inline = "__device__ inline "
 
     def __init__(self) -> None:
+        super().__init__()
         self._multiply_adds: dict[str, str] = {}
 
     def vector(self, dtype: DType) -> str:
@@ -218,6 +219,7 @@ class OpenCLC(Dialect):
     rounds_stores = True
 
     def __init__(self) -> None:
+        super().__init__()
         self._sub_group = 0
         """The work-items of a sub-group, where a kernel depends on it."""
         self._functions: dict[str, str] = {}

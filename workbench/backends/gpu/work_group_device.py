@@ -10,8 +10,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 
+from workbench.backends.c_like.dialect import Dialect
 from workbench.backends.contract import DeviceInfo, Program
-from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.memory import Memory
@@ -70,7 +70,7 @@ class WorkGroupDevice(DeviceInfo):
         self, target: Target, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         with no_fork:
-            from workbench.backends.gpu.render import render
+            from workbench.backends.c_like.render import render
 
             dialect = self.dialect()
         return render(dialect, block, linear, target, tree)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from workbench.backends.c_like.dialect import COMPONENTS
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
-from workbench.backends.gpu.dialect import COMPONENTS
 from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes

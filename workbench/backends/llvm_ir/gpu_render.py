@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from workbench.backends.gpu.values import needs_wide
 from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.llvm_ir.instructions import (
     INDEX_BITS,
@@ -34,6 +33,7 @@ from workbench.backends.program.analysis import (
     analyse,
     element_type,
     finished,
+    needs_wide,
 )
 from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType, dtypes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from workbench.backends.c_like.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.gpu.cpp import CPP_WORDS
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.program.text import Expression, Language, call
 from workbench.base.dtypes import DType

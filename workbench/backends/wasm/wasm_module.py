@@ -12,13 +12,12 @@ from typing import NamedTuple
 from workbench.backends.compilers import compilers as llvm
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.refusal import missing_kernel
-from workbench.backends.gpu.values import needs_wide
 from workbench.backends.llvm_ir.instructions import INDEX_BITS, Operands, type_of
 from workbench.backends.llvm_ir.loops import ArgumentMemory
 from workbench.backends.llvm_ir.render import LLVMWalker
 from workbench.backends.llvm_ir.ssa import LLVMWriter, construct_ssa, global_name
 from workbench.backends.native import object_cache
-from workbench.backends.program.analysis import about, analyse, finished
+from workbench.backends.program.analysis import about, analyse, finished, needs_wide
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError
 from workbench.base.target import Target

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
+from workbench.backends.c_like.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.program.text import (
     ADD,
@@ -152,6 +152,7 @@ class Wgsl(Dialect):
     shares_outside = True
 
     def __init__(self) -> None:
+        super().__init__()
         self._declarations: dict[str, None] = {}
         self._calls: set[str] = set()
         """Functions of two words."""
@@ -306,7 +307,12 @@ class Wgsl(Dialect):
         return call(self.vector(dtype), *[words for words, _ in lanes])
 
     def function(
-        self, kind: str, name: str, parameters: Sequence[tuple[str, str]], value: str
+        self,
+        kind: str,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        value: str,
+        about: str = "",
     ) -> str:
         listed = ", ".join(f"{n}: {k}" for k, n in parameters)
         return f"fn {name}({listed}) -> {kind} {{ return {value}; }}"
@@ -330,8 +336,8 @@ class Wgsl(Dialect):
             kind, size = "atomic<u32>", word_count(dtype, size)
         return f"var<workgroup> {name}: array<{kind}, {size}>;"
 
-    def loop(self, kind: str, name: str, extent: int) -> str:
-        return f"for (var {name} = 0; {name} < {extent}; {name}++) {{"
+    def loop(self, kind: str, name: str, first: str, last: str) -> str:
+        return f"for (var {name} = {first}; {name} < {last}; {name}++) {{"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         part = f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"

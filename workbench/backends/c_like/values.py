@@ -1,14 +1,15 @@
-"""Values of a kernel as expressions of a dialect: vectors, scalars and 64-bit indexes.
+"""Values of a kernel as expressions of a dialect.
 
-Sections: Operators on scalars; Values as expressions of a dialect; 64-bit indexes.
+Sections: Operators on scalars, and on vectors where a language has them; Values, whole or lane by
+lane.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 
-from workbench.backends.gpu.dialect import Dialect, FragmentText
-from workbench.backends.gpu.helpers import Helpers
+from workbench.backends.c_like.dialect import Dialect, FragmentText
+from workbench.backends.c_like.helpers import Helpers
 from workbench.backends.program.analysis import may_overflow, wrapping_dtype
 from workbench.backends.program.text import (
     ADD,
@@ -28,17 +29,17 @@ from workbench.backends.program.text import (
 )
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
-from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
 
 # --------------------------------------------------------------------------------------------------
-# Operators on scalars: an elementwise node as an expression over its operands.
+# Operators on scalars, and on vectors where a language has them: an elementwise node as an
+# expression over its operands.
 
 Arguments = Sequence[Expression]
 # fmt: off
-_SCALAR_INFIX: dict[Ops, tuple[str, int]] = {
+INFIX: dict[Ops, tuple[str, int]] = {
     Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL), Ops.CDIV: ("/", MUL),
     Ops.CMOD: ("%", MUL), Ops.AND: ("&", AND), Ops.OR: ("|", OR), Ops.XOR: ("^", XOR),
     Ops.SHL: ("<<", SHIFT), Ops.SHR: (">>", SHIFT), Ops.CMPLT: ("<", LESS),
@@ -49,20 +50,22 @@ _ON_BOOLS: dict[Ops, tuple[str, int]] = {
     Ops.MUL: ("&&", BOTH), Ops.AND: ("&&", BOTH), Ops.MIN: ("&&", BOTH),
     Ops.XOR: ("!=", EQUAL), Ops.CMPNE: ("!=", EQUAL), Ops.CMPEQ: ("==", EQUAL),
 }
+ANY_TYPE = frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE, Ops.MAX, Ops.MIN})
+"""Ops that are written by their dtypes."""
 _CHAINS = (Ops.ADD, Ops.MUL)
 _LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.NEG, Ops.NOT)
 # fmt: on
 
 
-def scalar_operation(
-    dialect: Dialect, helpers: Helpers, node: UOp, arguments: Arguments
+def operation(
+    dialect: Dialect, helpers: Helpers, node: UOp, arguments: Arguments, dtype: DType
 ) -> Expression:
-    """Return an elementwise node, of which `arguments` are the operands (of one lane).
+    """Return an elementwise node, of which `arguments` are the operands: as `dtype`, that of one
+    lane, or of all of them where the language has operators for vectors.
 
     Errors: CompileError for an op, or a dtype, that the language has nothing for.
     """
-    op, dtype = node.op, node.dtype.scalar
-    source = node.src[0].dtype.scalar
+    op, source = node.op, node.src[0].dtype.scalar.vec(dtype.count)
     own = dialect.operation(node, arguments)
     if own is not None:
         return own
@@ -76,17 +79,18 @@ def scalar_operation(
         return _on_bools(op, arguments)
     if op in (Ops.MAX, Ops.MIN):
         return helpers.extreme(op, dtype, *arguments)
-    if op in (Ops.CDIV, Ops.CMOD) and dtype.kind != "index" and may_overflow(node):
+    has_own_bits = dtype.kind != "index" or dialect.wide
+    if op in (Ops.CDIV, Ops.CMOD) and has_own_bits and may_overflow(node):
         return helpers.quotient(op, dtype, *arguments)
     if op is Ops.CMOD and any(s.vmin < 0 for s in node.src):
         return dialect.rest(arguments[0], arguments[1], dtype)
     unsigned = None if dialect.wraps else wrapping_dtype(node)
     if unsigned is not None:
         return _wrapped(dialect, node, unsigned, arguments)
-    if op in _SCALAR_INFIX:
+    if op in INFIX:
         return _narrowed(dialect, op, dtype, _infix(dialect, node, arguments))
-    if op in _UNARIES:
-        return _narrowed(dialect, op, dtype, _UNARIES[op](dialect, dtype, arguments))
+    if op in PREFIX:
+        return _narrowed(dialect, op, dtype, PREFIX[op](dialect, dtype, arguments))
     if op in dialect.functions:
         return dialect.apply(op, dtype, arguments)
     name = dialect.language.name
@@ -111,10 +115,10 @@ def _infix(dialect: Dialect, node: UOp, arguments: Arguments) -> Expression:
     op = node.op
     if op is Ops.CMPNE and node.src[0].dtype.is_float:
         return dialect.differ(*arguments)
-    sign, binds = _SCALAR_INFIX[op]
+    sign, binds = INFIX[op]
     left, right = (binds, binds + 1) if op in _CHAINS else (UNARY, UNARY)
     if op in (Ops.FDIV, Ops.CDIV, Ops.CMOD, *COMPARE):
-        left, right = (binds, binds + 1) if binds >= MUL else (binds + 1, binds + 1)
+        left, right = (binds, binds + 1) if binds >= MUL else (ADD, ADD)
     words = paren(arguments[0], left)
     if op in (Ops.SHL, Ops.SHR):
         return f"{words} {sign} {dialect.shift(arguments[1], right)}", binds
@@ -132,13 +136,14 @@ def _on_bools(op: Ops, arguments: Arguments) -> Expression:
         sign, binds = ("&&", BOTH) if op is Ops.CMPLT else ("||", EITHER)
         return (f"!{paren(arguments[0], UNARY)} {sign} {paren(arguments[1], EQUAL)}", binds)
     sign, binds = _ON_BOOLS[op]
-    a, b = (paren(argument, ADD) for argument in arguments)
+    tight = {BOTH: BOTH, EITHER: OR}.get(binds, ADD)  # && may stand beside &&
+    a, b = (paren(argument, tight) for argument in arguments)
     return f"{a} {sign} {b}", binds
 
 
 def _narrowed(dialect: Dialect, op: Ops, dtype: DType, text: Expression) -> Expression:
     """Cast a result back to its type where that is narrower than int, in which C computes."""
-    if not dtype.is_int or dtype.bits >= 32 or op not in _LEAVES_ITS_TYPE:
+    if not dtype.is_int or dtype.bits >= 32 or dtype.count > 1 or op not in _LEAVES_ITS_TYPE:
         return text
     return dialect.cast(text, dtypes.int32, dtype)
 
@@ -178,7 +183,7 @@ def _fma(dialect: Dialect, dtype: DType, arguments: Arguments) -> Expression:
     return dialect.multiply_add(dtype, arguments, (False, False, False))
 
 
-_UNARIES: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {
+PREFIX: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {
     Ops.NEG: _negative,
     Ops.NOT: _inverse,
     Ops.RECIP: _reciprocal,
@@ -187,11 +192,12 @@ _UNARIES: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# Values as expressions of a dialect: scalars, and vectors, whole or lane by lane.
+# Values, whole or lane by lane.
 #
 # A work-item computes one lane at a time; vectors are for memory and for registers. So a vector is
 # either one expression (a load, a register, sums and products of floats) or an expression for each
-# of its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`.
+# of its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`. The vectors of C have
+# every operator: `c/vectors.py` writes them whole.
 
 Lanes = tuple[Expression, ...]
 _VECTOR_INFIX = {Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL)}
@@ -200,6 +206,9 @@ _VECTOR_INFIX = {Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL)}
 class Values:
     """The expressions of the values of one kernel, by node. `define` gives a value a name where it
     would be written several times."""
+
+    loads_inline = False
+    """Whether the load of a vector may stand where it is used."""
 
     def __init__(
         self,
@@ -215,8 +224,22 @@ class Values:
         self.parts: dict[UOp, Lanes] = {}
 
     def type(self, dtype: DType) -> str:
-        """Return the type of a value."""
+        """Return the type of values of a dtype."""
         return self.dialect.scalar(dtype) if dtype.count == 1 else self.dialect.vector(dtype)
+
+    def type_of(self, node: UOp) -> str:
+        """Return the type of a value."""
+        return self.type(node.dtype)
+
+    def is_split(self, dtype: DType) -> bool:
+        """Whether a vector is as many scalars: the language has no type for it, as of bools."""
+        has_vector = not dtype.is_bool and self.dialect.has_vector(dtype)
+        return dtype.count > 1 and not has_vector
+
+    def can_update(self, dtype: DType) -> bool:
+        """Whether `+=` and `*=` are for values of a dtype."""
+        is_number = dtype.count == 1 or dtype.is_float
+        return is_number and self.dialect.has_operators(dtype)
 
     # reading
 
@@ -232,6 +255,8 @@ class Values:
 
     def lane(self, node: UOp, i: int) -> Expression:
         """Return one lane of a value; a scalar is the same in every lane."""
+        if node.op is Ops.AFTER:
+            return self.lane(node.src[0], i)
         if node.op is Ops.BROADCAST:
             return self.scalar(node.src[0])
         if node.op is Ops.LANES:
@@ -258,6 +283,12 @@ class Values:
             return self.dialect.build(node.dtype, lanes)
         raise CompileError("render", f"{node!r} is used before it has a value")
 
+    def stored(self, node: UOp, count: int) -> Expression:
+        """Return a value as a register of `count` lanes has it."""
+        if node.dtype.count == count:
+            return self.whole(node)
+        return self.dialect.build(node.dtype.vec(count), [self.scalar(node)] * count)
+
     # computing
 
     def compute(self, node: UOp) -> Expression | Lanes:
@@ -273,7 +304,7 @@ class Values:
         if node in self.unrounded:
             return self.parts.get(node.src[0]) or self.whole(node.src[0])
         if count == 1:
-            return self._operation(node, [self.scalar(s) for s in node.src])
+            return self.operation(node, [self.scalar(s) for s in node.src], node.dtype)
         if node.op is Ops.STACK:
             return tuple(self.scalar(s) for s in node.src)
         if node.op is Ops.SHUFFLE:
@@ -287,7 +318,8 @@ class Values:
         if converted is not None:
             return converted
         return tuple(
-            self._operation(node, [self.lane(s, i) for s in node.src]) for i in range(count)
+            self.operation(node, [self.lane(s, i) for s in node.src], node.dtype.scalar)
+            for i in range(count)
         )
 
     def _converted(self, node: UOp) -> Expression | None:
@@ -305,8 +337,9 @@ class Values:
         is_packed = node.op is Ops.EXCHANGE
         return FragmentText(node.dtype, lambda: self.whole(node)[0], lanes, is_packed)
 
-    def _operation(self, node: UOp, arguments: list[Expression]) -> Expression:
-        return scalar_operation(self.dialect, self.helpers, node, arguments)
+    def operation(self, node: UOp, arguments: Arguments, dtype: DType) -> Expression:
+        """Return an elementwise node of these operands."""
+        return operation(self.dialect, self.helpers, node, arguments, dtype)
 
     def _combined(self, node: UOp) -> Expression:
         """The lanes of a vector combined: its halves with each other, until one lane is left."""
@@ -316,10 +349,7 @@ class Values:
         while len(lanes) > 1:
             half = len(lanes) // 2
             pairs = zip(lanes[:half], lanes[half:], strict=True)
-            lanes = [
-                scalar_operation(self.dialect, self.helpers, pair_of(op, dtype), [a, b])
-                for a, b in pairs
-            ]
+            lanes = [self.operation(pair_of(op, dtype), [a, b], dtype) for a, b in pairs]
         return lanes[0]
 
     # vectors of floats have operators
@@ -366,44 +396,3 @@ def pair_of(op: Ops, dtype: DType) -> UOp:
     """Return a node that combines two values that are not known."""
     a, b = (UOp(Ops.REG, dtype, (), (name, 0)) for name in "ab")
     return UOp(op, dtype, (a, b))
-
-
-# --------------------------------------------------------------------------------------------------
-# 64-bit indexes: the test for the few kernels that need them; a GPU is faster with 32 bits.
-
-_INT32 = 1 << 31
-_SUMS = frozenset({Ops.ADD, Ops.MUL, Ops.NEG})
-
-
-def needs_wide(linear: Sequence[UOp]) -> bool:
-    """Return whether an index of a program may leave 32 bits where it matters.
-
-    An address is right where its element is accessed, if the memory is small enough: sums and
-    products wrap, and elsewhere it is not read. (An index from memory times a row's length has
-    huge bounds, and a condition beside it.)
-    """
-    indexes = [n for n in linear if n.op is Ops.INDEX]
-    if any(size_of(n.param) >= _INT32 for n in indexes):
-        return True
-    sums = _sums([n.src[1] for n in indexes])
-    users = [n for n in linear if n.op is not Ops.INDEX]
-    used = {s for n in users if n not in sums for s in n.src}
-    parts = {s for n in sums for s in n.src} - sums
-    checked = used | parts | {n.src[1] for n in indexes if n.src[1] not in sums}
-    return any(_is_wide(n) for n in checked if n.dtype.scalar is dtypes.index)
-
-
-def _sums(addresses: Sequence[UOp]) -> set[UOp]:
-    """Return the sums and products that only lead to an address."""
-    sums: set[UOp] = set()
-    pending = list(addresses)
-    while pending:
-        node = pending.pop()
-        if node.op in _SUMS and node not in sums:
-            sums.add(node)
-            pending += node.src
-    return sums
-
-
-def _is_wide(node: UOp) -> bool:
-    return not (-_INT32 <= int(node.vmin) and int(node.vmax) < _INT32)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import CopyText, Dialect, FragmentText
+from workbench.backends.c_like.dialect import CopyText, Dialect, FragmentText
 from workbench.backends.program.text import ADD, ATOM, EITHER, LESS, Expression, call
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores import TensorCore
@@ -21,14 +21,14 @@ class Helpers:
 
     def __init__(self, dialect: Dialect):
         self.dialect = dialect
-        self.texts: dict[str, str] = {}
+        self.texts = dialect.declarations
 
     def extreme(self, op: Ops, dtype: DType, a: Expression, b: Expression) -> Expression:
         """The greater or lesser of two values; NaN if either is."""
         word = op.name.lower()
-        if dtype.is_int and dtype.bits == 32:
+        if self.dialect.has_extremes and dtype.is_int and dtype.bits == 32:
             return call(word, a[0], b[0])
-        name = f"{word}_{dtype.name}"
+        name = f"{word}_{self.dialect.part_of_name(dtype)}"
         own = self.dialect.extreme_function(name, op, dtype)
         if own:
             self.texts.setdefault(name, own)
@@ -38,7 +38,8 @@ class Helpers:
         if dtype.is_float:
             test = f"{test[0]} || {self.dialect.differ(_A, _A)[0]}", EITHER
         value = self.dialect.choose(test, _A, _B)
-        return self._called(name, dtype, 2, value, a, b)
+        about = "NaN if either is" if dtype.is_float else ""
+        return self._called(name, dtype, value, a, b, about=about)
 
     def quotient(self, op: Ops, dtype: DType, a: Expression, b: Expression) -> Expression:
         """A quotient or remainder that wraps where INT_MIN / -1 is possible."""
@@ -49,7 +50,8 @@ class Helpers:
             zero, plain = (self.dialect.constant(0, dtype), self.dialect.rest(_A, _B, dtype))
             wrapped, name = zero, "rest"
         value = self.dialect.choose(minus, wrapped, plain)
-        return self._called(f"{name}_{dtype.name}", dtype, 2, value, a, b)
+        name = f"{name}_{self.dialect.part_of_name(dtype)}"
+        return self._called(name, dtype, value, a, b, about="the least // -1 wraps")
 
     def saturate(self, source: DType, dtype: DType, value: Expression) -> Expression:
         """A float as an integer: truncated, clamped to its limits, 0 for NaN."""
@@ -61,8 +63,8 @@ class Helpers:
         nan = dialect.choose((f"a < {low}", LESS), least, dialect.constant(0, dtype))
         below = dialect.choose((f"a >= {low}", LESS), inside, nan)
         text = dialect.choose((f"a >= {high}", LESS), most, below)
-        name = f"{dtype.name}_from_{source.name}"
-        return self._called(name, dtype, 1, text, value, source=source)
+        name = f"{dialect.part_of_name(dtype)}_from_{dialect.part_of_name(source)}"
+        return self._called(name, dtype, text, value, source=source, about="clamped; NaN: 0")
 
     def multiply(self, core: TensorCore, tiles: Sequence[FragmentText]) -> Expression:
         """C + A @ B of the tiles of a warp, in their fragments."""
@@ -97,15 +99,14 @@ class Helpers:
         self,
         name: str,
         dtype: DType,
-        count: int,
         value: Expression,
         *arguments: Expression,
         source: DType | None = None,
+        about: str = "",
     ) -> Expression:
         if name not in self.texts:
             kind = self.dialect.scalar(source or dtype)
-            parameters = [(kind, letter) for letter in "ab"[:count]]
-            self.texts[name] = self.dialect.function(
-                self.dialect.scalar(dtype), name, parameters, value[0]
-            )
+            parameters = [(kind, letter) for letter in "ab"[: len(arguments)]]
+            result = self.dialect.scalar(dtype)
+            self.texts[name] = self.dialect.function(result, name, parameters, value[0], about)
         return call(name, *[words for words, _ in arguments])

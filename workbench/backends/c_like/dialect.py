@@ -1,6 +1,7 @@
-"""A language of work-items, as data and small texts that `gpu/render.py` asks for.
+"""A language like C, as data and small texts that `render.py` asks for.
 
-The default texts are those of a language like C; a dialect says what it writes otherwise.
+The default texts are those that most of the languages have in common; a dialect says what it writes
+otherwise.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,18 +38,23 @@ COMPONENTS = "xyzw"
 _SHORT_DIGITS = 9
 
 
-class Parameter(NamedTuple):
-    """An argument of a kernel: its name, the type of its elements in memory, and whether the kernel
-    writes it."""
+Parameters = Sequence[tuple[str, str]]
+"""Type and name of the parameters of a function."""
 
+
+class Parameter(NamedTuple):
+    """An argument of a kernel: its slot, its name, the type of its elements in memory, and whether
+    the kernel writes it."""
+
+    slot: int
     name: str
     dtype: DType
     is_written: bool
 
 
-class SharedArray(NamedTuple):
-    """An array of a group: the type and the number of its elements, and where it begins in the
-    memory of the launch. Units: offset is in bytes."""
+class ArrayPart(NamedTuple):
+    """An array in memory that a launch hands in: the type and the number of its elements, and where
+    it begins. Units: offset is in bytes."""
 
     kind: str
     name: str
@@ -83,16 +89,26 @@ class Dialect(ABC):
     language: Language
     reserved: frozenset[str]
     types: Mapping[str, str]
-    barrier: str
+    barrier = ""
     """The statement that a work-group waits at."""
+    parts: ClassVar[tuple[type[Any], ...]] = ()
+    """What writes helpers, values and memory otherwise than the modules beside this one."""
     functions: ClassVar[Mapping[Ops, str]] = {
         Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.EXP2: "exp2", Ops.LOG2: "log2",
         Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
     }  # fmt: skip
     """Functions of floats by their ops."""
+    runs_alone = False
+    """Whether a runtime needs no program beside the text."""
+    alignment_bytes = 1
+    """Where arrays begin."""
     unit_groups = 0
     """Work-groups that a unit runs together, by the memory that they share; 0 where that limits
     nothing."""
+    truths = ("false", "true")
+    """The constants of bools."""
+    has_extremes = True
+    """Whether `max` and `min` are functions of integers of 32 bits."""
     wraps = False
     """Whether sums and products of signed integers wrap; in C and C++ these are undefined."""
     wide = False
@@ -101,6 +117,10 @@ class Dialect(ABC):
     """The work-items that take each step of this kernel together."""
     serial_items = False
     """Whether those of a group run one after another."""
+
+    def __init__(self) -> None:
+        self.declarations: dict[str, str] = {}
+        """What stands before the kernel, by name: each after what it needs."""
 
     # types
 
@@ -115,6 +135,10 @@ class Dialect(ABC):
 
     rounds_stores = False
     """Whether registers hold float16 as float32, which a store rounds."""
+
+    def part_of_name(self, dtype: DType) -> str:
+        """Return the name of a type as part of the names of functions: `float32`."""
+        return dtype.name
 
     def in_memory(self, dtype: DType) -> str:
         """Return the type of one element in memory, where a bool is a byte."""
@@ -135,7 +159,7 @@ class Dialect(ABC):
         """Return a constant whose value, and bits, are exactly those of `value`."""
         value = dtype.scalar.const(value)
         if dtype.is_bool:
-            return ("true" if value else "false"), ATOM
+            return self.truths[bool(value)], ATOM
         if dtype.is_low_precision:
             wide = self.constant(value, dtypes.float32)
             return self.cast(wide, dtypes.float32, dtype.scalar)
@@ -290,9 +314,15 @@ class Dialect(ABC):
         is a vector, the other one is a scalar (there is no left one of a minus sign)."""
 
     def function(
-        self, kind: str, name: str, parameters: Sequence[tuple[str, str]], value: str
+        self,
+        kind: str,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        value: str,
+        about: str = "",
     ) -> str:
-        """Return a function before the kernel that gives one expression."""
+        """Return a function before the kernel that gives one expression; `about` says which, where
+        the language has room for it."""
         listed = ", ".join(f"{k} {n}" for k, n in parameters)
         return f"{self.inline}{kind} {name}({listed}) {{ return {value}; }}"
 
@@ -362,29 +392,38 @@ class Dialect(ABC):
         """Return the declaration of an array that a work-item has for itself, of zeros or of what
         happens to be there."""
 
-    @abstractmethod
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         """Return the declaration of an array that a work-group shares."""
+        raise LanguageError(self.language.name, "work-groups")
 
     most_array_bytes = 0
     """Bytes of the arrays that a group may share, together, with their sizes in the text; 0 where
     all of them have."""
 
-    def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
-        """Return the declarations of arrays in memory whose size is the launch's."""
-        what, hint = "shared memory of a launch", "smaller tiles"
+    def launch_arrays(self, arrays: Sequence[ArrayPart], slot: int) -> list[str]:
+        """Return the declarations of arrays in memory whose size is the launch's; `slot` is the
+        argument after those of the kernel."""
+        what, hint = "memory of a launch", "smaller tiles"
         raise LanguageError(self.language.name, what, hint)
 
     shares_outside = False
     """Whether shared arrays are declared before the kernel."""
 
-    def loop(self, kind: str, name: str, extent: int) -> str:
-        """Return the head of a loop."""
-        return f"for ({kind} {name} = 0; {name} < {extent}; {name}++) {{"
+    def bounds(self, role: LoopRole | None, extent: int) -> tuple[str, str]:
+        """Return the first step of a loop, and the one after its last."""
+        return "0", str(extent)
 
-    @abstractmethod
+    def loop(self, kind: str, name: str, first: str, last: str) -> str:
+        """Return the head of a loop."""
+        return f"for ({kind} {name} = {first}; {name} < {last}; {name}++) {{"
+
     def number(self, role: LoopRole, dimension: int) -> str:
         """Return the number of this work-group or work-item along a dimension."""
+        raise LanguageError(self.language.name, "work-groups")
+
+    def arguments(self, parameters: Sequence[Parameter]) -> list[str]:
+        """Return the lines that give the arguments their names, where `head` does not."""
+        return []
 
     @abstractmethod
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:

@@ -1,4 +1,4 @@
-"""A kernel as the program of one work-item, in any dialect.
+"""A kernel as text in a language like C: the program of one work-item, or C that keeps its loops.
 
     __kernel void name(__global float *p0, __global const float *p1) {
       __local float As[256];
@@ -11,8 +11,12 @@
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 
-This file has the order of the program and which values get names; values.py writes
-expressions, memory.py loads, stores and registers, and the dialect every word.
+Axes and accumulators keep their names; a value that is used once, and is short, stands where it is
+used. A comment says which part of the expression the lines below it compute, where one statement
+became several.
+
+This file has the order of the program, the loops, and which values get names; `values.py` writes
+expressions, `storage.py` loads, stores and registers, and the dialect every word.
 """
 
 from __future__ import annotations
@@ -20,11 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import Dialect, Parameter, SharedArray
-from workbench.backends.gpu.helpers import Helpers
-from workbench.backends.gpu.memory import WorkItemMemory, WorkItemRegisters
-from workbench.backends.gpu.values import Values, needs_wide
-from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
+from workbench.backends.c_like.dialect import ArrayPart, Dialect, Parameter
+from workbench.backends.c_like.helpers import Helpers
+from workbench.backends.c_like.storage import WorkItemMemory, WorkItemRegisters
+from workbench.backends.c_like.values import Values
+from workbench.backends.program.analysis import ProgramAnalysis, about, analyse, needs_wide
 from workbench.backends.program.inlining import LEAVES, TRANSPARENT, plan_inlining
 from workbench.backends.program.text import (
     ATOM,
@@ -36,11 +40,12 @@ from workbench.backends.program.text import (
     signature,
 )
 from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.tensor_cores import is_transposed
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.node.uop import KernelInfo, UOp, leaves
 
 
 def render(
@@ -55,30 +60,40 @@ def render(
     plan = analyse(linear, target)
     dialect.warp_lanes = target.warp_lanes
     dialect.serial_items = target.serial_items
+    dialect.alignment_bytes = target.alignment_bytes
     name = identifier(info.name, dialect.reserved)
     writer = _Writer(dialect, name, plan, Follower(block, tree), linear, target)
     parameters = writer.parameters()
     writer.body(linear)
-    outside = writer.outside
     used = frozenset(p.dtype.scalar.name for p in plan.params) | writer.types
-    head = [*dialect.preamble(used), *writer.helpers.texts.values()]
-    head += [*([""] if head else []), *outside]
-    head += ["// " + words for words in about(info.name.replace("\\", "/"), plan)]
+    before = "\n".join([*dialect.preamble(used), *dialect.declarations.values()]).strip("\n")
+    head = [before, ""] if before else []
+    head += [*writer.outside, *("// " + words for words in _about(info, plan, block))]
     head += dialect.head(name, parameters, plan.launch)
     head = "\n".join(head).split("\n")  # a function may have several lines
-    lines = [*head, *writer.text.lines, "}", ""]
-    positions = [()] * len(head) + writer.text.positions + [(), ()]
+    is_alone = dialect.runs_alone
     return Source(
         name=name,
         language=dialect.language.name,
-        text="\n".join(lines),
+        text="\n".join([*head, *writer.text.lines, "}", ""]),
         params=signature(plan.params),
+        scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         launch=plan.launch,
-        block=block,
-        lines=tuple(positions),
-        linear=linear,
+        block=None if is_alone else block,
+        lines=((),) * len(head) + (*writer.text.positions, (), ()),
+        linear=() if is_alone else linear,
         shared_bytes=writer.shared_bytes,
     )
+
+
+def _about(info: KernelInfo, plan: ProgramAnalysis, block: UOp) -> list[str]:
+    """Return the comment above the function: the arguments, and the axes without a loop."""
+    title = info.name.replace("\\", "/")  # \ at its end would join two lines
+    lanes = {r for r in leaves([block], Ops.RANGE) if r.axis_kind.is_lane}
+    return about(title, plan) + [
+        f"  {axis.axis_name}  0..{axis.extent - 1} at once ({axis.axis_kind.words})"
+        for axis in sorted(lanes, key=lambda r: r.axis_name)
+    ]
 
 
 class _Writer(StatementWriter):
@@ -96,12 +111,13 @@ class _Writer(StatementWriter):
         text = CodeWriter({*dialect.reserved, name})
         super().__init__(text, plan_inlining(linear), follower)
         self.dialect, self.plan = dialect, plan
-        self.helpers = Helpers(dialect)
-        dialect.wide = needs_wide(linear)
+        helpers, values, memory = dialect.parts or (Helpers, Values, WorkItemMemory)
+        self.helpers: Helpers = helpers(dialect)
+        dialect.wide = dialect.wide or needs_wide(linear)
         unrounded = _stored_casts(linear) if dialect.rounds_stores else frozenset()
-        self.values = Values(dialect, self.helpers, self._define, unrounded)
+        self.values: Values = values(dialect, self.helpers, self._define, unrounded)
         written = {n.place.param for n in linear if n.op is Ops.STORE}
-        self.memory = WorkItemMemory(dialect, self.values, self.text, written)
+        self.memory: WorkItemMemory = memory(dialect, self.values, self.text, written)
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
         self.fused = _fused(linear, dialect, self.inlining.once)
         """LOADs without a value of their own: a copy's, and those of rows that are exchanged."""
@@ -112,40 +128,43 @@ class _Writer(StatementWriter):
         self.outside: list[str] = []
         """Lines before the kernel: the arrays of a group, in some languages."""
         self.axes: dict[UOp, str] = {}
+        self.loops: list[UOp] = []
+        """Those that are open."""
 
     def parameters(self) -> list[Parameter]:
         """Return the arguments, named, and name the arrays."""
+        dialect, plan, names = self.dialect, self.plan, self.memory.names
         parameters = []
-        for param in self.plan.params:
-            name = self.text.unique(f"p{param.slot}")
-            self.memory.names[param] = name
-            dtype = param.dtype.scalar
-            parameters.append(Parameter(name, dtype, param in self.memory.written))
-        shared = [define for define in self.plan.scratch if define.space == "shared"]
+        for param in plan.params:
+            names[param] = name = self.text.unique(f"p{param.slot}")
+            is_written = param in self.memory.written
+            parameters.append(Parameter(param.slot, name, param.dtype.scalar, is_written))
+        for line in dialect.arguments(parameters):
+            self.text.put(line)
+        shared = [define for define in plan.scratch if define.space == "shared"]
         together = self._offsets(shared)
-        of_launch = 0 < self.dialect.most_array_bytes < together
+        of_launch = 0 < dialect.most_array_bytes < together
         self.shared_bytes = together if of_launch else 0
         if any(define.buffers > 1 for define in shared):
-            items = math.prod(self.plan.launch.group)
+            items = math.prod(plan.launch.group)
             registers = items * (self.own_registers + OTHER_REGISTERS)
             groups = unit_groups(together, registers, self.target)
-            self.dialect.unit_groups = groups if groups <= FEW_GROUPS else 0
-        arrays = list[SharedArray]()
-        for define in self.plan.scratch:
-            name = self.text.unique(define.name)
-            self.memory.names[define] = name
+            dialect.unit_groups = groups if groups <= FEW_GROUPS else 0
+        arrays = list[ArrayPart]()
+        for define, offset in plan.scratch.items():
+            names[define] = name = self.text.unique(define.name)
             dtype, size = define.dtype.scalar, size_of(define)
-            if define.space == "shared" and of_launch:
-                kind = self.dialect.in_memory(dtype)
-                arrays.append(SharedArray(kind, name, size, self.offsets[define]))
-            elif define.space != "shared":
-                zeros = define in self.plan.padded
-                self.text.put(self.dialect.array(dtype, name, size, zeros))
-            elif self.dialect.shares_outside:
-                self.outside.append(self.dialect.shared_array(dtype, name, size))
+            is_shared = define.space == "shared"
+            if of_launch if is_shared else not plan.on_stack:
+                offset = self.offsets.get(define, offset)
+                arrays.append(ArrayPart(dialect.in_memory(dtype), name, size, offset))
+            elif not is_shared:
+                self.text.put(dialect.array(dtype, name, size, define in plan.padded))
+            elif dialect.shares_outside:
+                self.outside.append(dialect.shared_array(dtype, name, size))
             else:
-                self.text.put(self.dialect.shared_array(dtype, name, size))
-        for line in self.dialect.shared_parts(arrays) if arrays else ():
+                self.text.put(dialect.shared_array(dtype, name, size))
+        for line in dialect.launch_arrays(arrays, plan.slots) if arrays else ():
             self.text.put(line)
         return parameters
 
@@ -167,6 +186,8 @@ class _Writer(StatementWriter):
             for register in self.inlining.begins.get(position, ()):
                 self.registers.begin(register, node)
             self._write(position, node)
+        if self.loops:
+            raise CompileError("render", f"the loop over {self._innermost} does not end")
 
     def _write(self, position: int, node: UOp) -> None:
         op = node.op
@@ -181,8 +202,13 @@ class _Writer(StatementWriter):
             self.text.put(f"if ({self.values.scalar(node.condition)[0]}) {{")
             self._open()
             self.follower.open_if()
-        elif op in (Ops.ENDLOOP, Ops.ENDIF):
+        elif op is Ops.ENDLOOP:
+            self._end(node)
+        elif op is Ops.ENDIF:
             self._close()
+        elif op is Ops.BLOCK:
+            if position:
+                raise CompileError("render", "BLOCK is not the first node of the program")
         elif op is Ops.BARRIER:
             is_plain = node.arg is None or not self.copies_on
             words = self.dialect.barrier
@@ -200,9 +226,8 @@ class _Writer(StatementWriter):
             self._exchange(node)
         elif op in TRANSPARENT:
             self._inline[node] = self.text.at
-        elif op not in LEAVES and op is not Ops.BLOCK:
-            if position not in self.inlining.unused:
-                self._value(position, node)
+        elif op not in LEAVES and position not in self.inlining.unused:
+            self._value(position, node)
 
     def _store(self, node: UOp) -> None:
         value = node.src[1]
@@ -239,7 +264,8 @@ class _Writer(StatementWriter):
     def _whole(self, position: int, node: UOp, text: tuple[str, int]) -> None:
         self.values.wholes[node] = text
         is_wide_load = node.op is Ops.LOAD and node.dtype.count > 1
-        may_stand = not is_wide_load and self._is_short(position, text[0])
+        is_named = is_wide_load and not self.values.loads_inline
+        may_stand = not is_named and self._is_short(position, text[0])
         if node.op is Ops.EXTRACT or may_stand:
             self._inline[node] = self.text.at
             return
@@ -252,7 +278,7 @@ class _Writer(StatementWriter):
             self.text.numbered(self._stem(node, self.memory.names)),
             self.values.wholes[node][0],
         )
-        self.text.put(self.dialect.define(self.values.type(node.dtype), name, words))
+        self.text.put(self.dialect.define(self.values.type_of(node), name, words))
         self.values.wholes[node] = name, ATOM
 
     def _lanes(self, position: int, node: UOp, lanes: tuple[tuple[str, int], ...]) -> None:
@@ -262,7 +288,7 @@ class _Writer(StatementWriter):
             return
         self._inline.pop(node, None)
         kind, stem = (self.values.type(node.dtype.scalar), self._stem(node, self.memory.names))
-        if node.dtype.is_bool or not self.dialect.has_vector(node.dtype):
+        if self.values.is_split(node.dtype):
             names = [self.text.numbered(stem) for _ in lanes]
             for name, (words, _) in zip(names, lanes, strict=True):
                 self.text.put(self.dialect.define(kind, name, words))
@@ -287,11 +313,23 @@ class _Writer(StatementWriter):
         if axis not in self.axes:
             self.axes[axis] = self.text.unique(axis.axis_name)
         name, kind = self.axes[axis], self.values.type(dtypes.index)
-        note = axis.axis_kind.words
-        self.text.put(f"{self.dialect.loop(kind, name, axis.extent)}  // {note}")
+        head = self.dialect.loop(kind, name, *self.dialect.bounds(node.role, axis.extent))
+        self.text.put(f"{head}  // {axis.axis_kind.words}")
         self.values.wholes[axis] = name, ATOM
+        self.loops.append(axis)
         self._open()
         self.follower.open(axis)
+
+    def _end(self, node: UOp) -> None:
+        if not self.loops or self.loops[-1] is not node.axis:
+            names = self._innermost if self.loops else "nothing"
+            raise CompileError("render", f"the loop over {names} is not the one that ends")
+        self.loops.pop()
+        self._close()
+
+    @property
+    def _innermost(self) -> str:
+        return self.axes[self.loops[-1]]
 
 
 def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:

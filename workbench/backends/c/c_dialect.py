@@ -1,0 +1,214 @@
+"""C with the vectors of GCC and clang, which have every operator.
+
+A vector is a type of the compilers' vector extension: `f32x8` is eight floats, aligned like
+one, so that any address will do. A bool is a byte in memory, `_Bool` as a value, and in a
+vector a mask: an integer as wide as what it was computed from, all ones where it holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workbench.backends.c.helpers import VectorHelpers, math_name
+from workbench.backends.c.vectors import VectorMemory, VectorValues
+from workbench.backends.c_like.dialect import ArrayPart, Dialect, Parameter
+from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.text import ATOM, UNARY, Expression, Language, call, paren
+from workbench.base.dtypes import DType
+from workbench.base.errors import CompileError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.views import LoopRole
+
+C_LANGUAGE = Language(
+    "C",
+    "C, in which every kernel can be read",
+    comment="//.*$",
+    word=r"\b(?:for|if|else|return|const|void|float|double|long|int|static|inline|typedef"
+    r"|struct|union|__kernel|__local|__global)\b",
+    head='^(?:__kernel |extern "C" )?void ',
+)
+_LETTER = {"float": "f", "int": "i", "index": "i", "uint": "u"}
+_PARTS: dict[LoopRole | None, tuple[str, str]] = {
+    "chunked": ("lo", "hi"),
+    "thread": ("thread", "thread + 1"),
+}
+"""First and last step of the loops that a launch runs a part of."""
+
+
+class C(Dialect):
+    """The dialect. It needs a compiler that wraps signed integers (-fwrapv) and fuses no product
+    with a sum by itself (-ffp-contract=off), which are the runtime's flags."""
+
+    language = C_LANGUAGE
+    reserved = frozenset(
+        "args lo hi thread scratch main auto break case char const continue default do double else"
+        " enum extern float for goto if inline int long register restrict return short signed"
+        " sizeof static struct switch typedef union unsigned void volatile while asm typeof linux"
+        " unix i386 arm".split()
+    )
+    types = {
+        "float32": "float", "float64": "double", "bool": "_Bool", "int8": "int8_t",
+        "uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t", "int32": "int32_t",
+        "uint32": "uint32_t", "int64": "int64_t", "uint64": "uint64_t",
+    }  # fmt: skip
+    functions = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.FMOD: "fmod"}
+    truths = ("0", "1")
+    has_extremes = False
+    wraps = True
+    wide = True
+    runs_alone = True
+    parts = VectorHelpers, VectorValues, VectorMemory
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.helpers = VectorHelpers(self)
+        self.vectors: dict[str, str] = {}
+        """The types of vectors, by name."""
+        self.has_integers = False
+
+    # types
+
+    @property
+    def index_type(self) -> str:
+        return "long"
+
+    def scalar(self, dtype: DType) -> str:
+        name = super().scalar(dtype)
+        self.has_integers |= name.endswith("_t")
+        return name
+
+    def part_of_name(self, dtype: DType) -> str:
+        """Return `f32x8`, `i64`."""
+        lanes = f"x{dtype.count}" if dtype.count > 1 else ""
+        return f"bool{lanes}" if dtype.is_bool else f"{_LETTER[dtype.kind]}{dtype.bits}{lanes}"
+
+    def vector(self, dtype: DType) -> str:
+        name = self.part_of_name(dtype)
+        if name not in self.vectors:
+            self.vectors[name] = self._vector_type(name, dtype)
+            self.has_integers |= dtype.is_int
+        return name
+
+    def _vector_type(self, name: str, dtype: DType) -> str:
+        if dtype.count & (dtype.count - 1):
+            because = f"C has no vector of {dtype.count} lanes: they are powers of two"
+            raise CompileError("render", because)
+        about = f"vector_size({dtype.itemsize}), aligned({dtype.scalar.itemsize}), may_alias"
+        kind = "int64_t" if dtype.kind == "index" else self.scalar(dtype)
+        return f"typedef {kind} {name} __attribute__(({about}));  // {dtype.count} lanes"
+
+    # values
+
+    def special_float(self, value: float, dtype: DType) -> str:
+        single = dtype.bits <= 32
+        if math.isnan(value):
+            return '__builtin_nanf("")' if single else '__builtin_nan("")'
+        sign = "-" if value < 0 else ""
+        return sign + ("__builtin_inff()" if single else "__builtin_inf()")
+
+    def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if dtype.count == 1:
+            return super().cast(value, source, dtype)
+        kind = self.vector(dtype)
+        if self.vector(source) == kind:
+            return value
+        return call("__builtin_convertvector", value[0], kind)
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if dtype.count > 1:
+            return f"({self.vector(dtype)}){paren(value, UNARY)}", UNARY
+        if source.is_float == dtype.is_float:
+            return self.cast(value, source, dtype)
+        return call(self.helpers.bits(source, dtype), value[0])
+
+    def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
+        if dtype.count > 1:
+            name = self.helpers.by_lane(
+                self.functions[op], dtype, len(arguments), lambda a: self.apply(op, dtype.scalar, a)
+            )
+        elif op is Ops.FMOD:
+            name = self.helpers.remainder(dtype)
+        else:
+            name = math_name(self.functions[op], dtype)
+        return call(name, *[words for words, _ in arguments])
+
+    def multiply_add(
+        self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
+    ) -> Expression:
+        """A macro, for which a comma in braces would begin another operand."""
+        texts = [f"({words})" if "{" in words else words for words, _ in operands]
+        return call(self.helpers.multiply_add(dtype), *texts)
+
+    def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
+        words = [words for words, _ in lanes]
+        is_zero = not any(word.strip("0.ful") for word in words)
+        return f"({self.vector(dtype)}){{{'0' if is_zero else ', '.join(words)}}}", ATOM
+
+    def has_vector(self, dtype: DType) -> bool:
+        return True
+
+    def component(self, value: str, i: int, count: int) -> str:
+        return f"{value}[{i}]"
+
+    def function(
+        self,
+        kind: str,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        value: str,
+        about: str = "",
+    ) -> str:
+        listed = ", ".join(f"{k} {n}" for k, n in parameters)
+        note = f"  // {about}" if about else ""
+        return f"\n{self.inline}{kind} {name}({listed}) {{{note}\n  return {value};\n}}"
+
+    # memory
+
+    def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
+        return f"{self.element(name, index)} = {value[0]};"
+
+    def load_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
+    ) -> str | None:
+        """Read through a pointer of the vector's type, which may alias and point anywhere."""
+        kind = f"{'const ' if constant else ''}{self.vector(dtype)}"
+        return f"*({kind} *)&{name}[{index}]"
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        return f"*({self.vector(dtype)} *)&{name}[{index}] = {value};"
+
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        aligned = f"__attribute__((aligned({self.alignment_bytes})))"
+        value = " = {0}" if zeros else ""
+        return f"{self.in_memory(dtype)} {name}[{size}] {aligned}{value};"
+
+    def launch_arrays(self, arrays: Sequence[ArrayPart], slot: int) -> list[str]:
+        return [f"char *scratch = args[{slot}];"] + [
+            f"{a.kind} *{a.name} = ({a.kind} *)(scratch + {a.offset});" for a in arrays
+        ]
+
+    # statements
+
+    def define(self, kind: str, name: str, value: str, constant: bool = True) -> str:
+        zero = "{0}" if value == f"({kind}){{0}}" else value
+        return super().define(kind, name, zero, constant)
+
+    def bounds(self, role: LoopRole | None, extent: int) -> tuple[str, str]:
+        """A launch runs a part of the steps of some loops."""
+        return _PARTS.get(role) or super().bounds(role, extent)
+
+    def arguments(self, parameters: Sequence[Parameter]) -> list[str]:
+        kinds = [f"{'' if p.is_written else 'const '}{self.in_memory(p.dtype)}" for p in parameters]
+        named = zip(kinds, parameters, strict=True)
+        return [f"{kind} *{p.name} = args[{p.slot}];" for kind, p in named]
+
+    def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
+        thread = ", long thread" if launch.threads > 1 else ""
+        return [f"void {name}(void **args, long lo, long hi{thread}) {{"]
+
+    def preamble(self, uses: frozenset[str]) -> list[str]:
+        header = ["#include <stdint.h>"] if self.has_integers else []
+        return [*header, *self.vectors.values()]
