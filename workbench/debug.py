@@ -23,7 +23,7 @@ _ALL_PASSES = 7
 """The level that needs the records of the passes."""
 
 
-def say(level: int, text: str) -> None:
+def debug_print(level: int, text: str) -> None:
     """Print `text` where DEBUG is `level` or more."""
     if DEBUG.value >= level:
         print(text, file=sys.stderr)
@@ -40,13 +40,13 @@ def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
         return
     kernels = sum(item.kernel is not None for item in items)
     copies = len(items) - kernels
-    say(1, f"schedule: {kernels} kernels, {copies} copies, {seconds * 1e3:.2f} ms")
+    debug_print(1, f"schedule: {kernels} kernels, {copies} copies, {seconds * 1e3:.2f} ms")
 
 
 def say_planned(plan: Any) -> None:
     """Print how much memory the values on the way share, if a memory plan lets some share it."""
     if DEBUG.value >= 1 and plan is not None and plan.pieces:
-        say(1, f"memory: {plan}")
+        debug_print(1, f"memory: {plan}")
 
 
 def say_compiled(
@@ -58,20 +58,20 @@ def say_compiled(
         _say_device(info)
     if DEBUG.value < 3:
         return
-    say(3, f"{info.name} {kernel.arg.name}\n{to_expr(stages.tree)}")
+    debug_print(3, f"{info.name} {kernel.arg.name}\n{to_expr(stages.tree)}")
     shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
-    say(4, f"opts: {shape}\n{stages.source.text}")
-    say(5, to_expr(stages.linear))
+    debug_print(4, f"opts: {shape}\n{stages.source.text}")
+    debug_print(5, to_expr(stages.linear))
     if DEBUG.value >= 6:
         code = getattr(stages.program, "assembly", None)
-        say(6, f"{info.name} has no machine code" if code is None else str(code))
+        debug_print(6, f"{info.name} has no machine code" if code is None else str(code))
     for record in records:
-        say(_ALL_PASSES, _line(record))
+        debug_print(_ALL_PASSES, _line(record))
 
 
 @cache
 def _say_device(info: DeviceInfo) -> None:
-    say(1, f"device {info.name}: {info.about}")
+    debug_print(1, f"device {info.name}: {info.about}")
 
 
 def _line(record: PassRecord) -> str:

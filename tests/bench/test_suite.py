@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.bench.peers import ALONE, OURS, PEERS
+from workbench.bench.peers import KERNELS_ALONE, OURS, PEERS
 from workbench.bench.suite import ENTRIES, Entry, fault
 
 
@@ -27,7 +27,7 @@ def test_the_replay_computes() -> None:
 
     entry = next(e for e in ENTRIES if e.name == "softmax of rows")
     arrays = entry.arrays(smoke=True)
-    run, fetch = PEERS[ALONE].prepare(entry, arrays)
+    run, fetch = PEERS[KERNELS_ALONE].prepare(entry, arrays)
     run()
     reference = fetch()
     for memory in list(buffers._memory.values()):

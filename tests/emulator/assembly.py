@@ -24,7 +24,7 @@ from workbench.emulator.steps import Trace
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp
-from workbench.ir.verify.linear import ANYWHERE
+from workbench.ir.verify.linear import STEPLESS_OPS
 
 Array = np.ndarray[Any, Any]
 Index = UOp | int
@@ -67,7 +67,7 @@ class Assembly:
         """Append a statement, and before it the values that it needs."""
         for value in node.toposort():
             known = any(value in scope for scope in self._open)
-            if value is not node and value.op not in ANYWHERE and not known:
+            if value is not node and value.op not in STEPLESS_OPS and not known:
                 self._append(value)
         self._append(node)
 

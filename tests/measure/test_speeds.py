@@ -19,7 +19,7 @@ from workbench.measure import speeds
 from workbench.measure.bandwidth import bandwidth, measure_cold, walk, working_sets
 from workbench.measure.far_lines import far_walk
 from workbench.measure.peak import Peak, _fma_source, run_peak
-from workbench.measure.speeds import Rate, Speeds, beaten, quicker
+from workbench.measure.speeds import Rate, Speeds, with_launch_time, with_peak
 
 RATES = {"L1": Rate(8.0, 16.0), "L2": Rate(4.0, 8.0), "memory": Rate(1.0, 1.5)}
 PEAK = {"f32": Rate(100.0, 200.0), "f64": Rate(50.0, 100.0)}
@@ -95,13 +95,13 @@ def test_two_threads_that_ask_at_once_get_the_same(
 
 def test_a_kernel_that_is_quicker_than_a_launch_shortens_it(folder: Path) -> None:
     figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
-    assert quicker(figures, 1, 2e-6) == quicker(figures, 2, 7e-6) == figures
-    both = quicker(figures, 2, 4e-6)
+    assert with_launch_time(figures, 1, 2e-6) == with_launch_time(figures, 2, 7e-6) == figures
+    both = with_launch_time(figures, 2, 4e-6)
     assert (both.launch(1), both.launch(2)) == (1e-6, 4e-6)
-    alone = quicker(figures, 1, 0.5e-6)
+    alone = with_launch_time(figures, 1, 0.5e-6)
     launches = alone.launch(1), alone.launch(2)
     assert launches == pytest.approx((0.5e-6, 5.5e-6))
-    assert quicker(figures, 2, 0.8e-6).launch(2) == pytest.approx(0.8e-6)
+    assert with_launch_time(figures, 2, 0.8e-6).launch(2) == pytest.approx(0.8e-6)
     assert speeds.earlier_speeds().launch_s == 0.5e-6, "this process remembers it"
 
 
@@ -120,14 +120,17 @@ def test_a_peak_that_is_beaten_is_raised(folder: Path, monkeypatch: pytest.Monke
     assert figures.share(None, 1, 50) is None, "a kernel without floats has no peak"
     assert figures.share("f32", 1, 120) is None, "less was done than is counted"
     assert speeds.speeds() == figures
-    assert beaten(figures, "f32", 1, 90) == beaten(figures, None, 1, 1e9) == figures and not again
-    assert beaten(figures, "f32", 1, 1000) == figures, "nobody believes that"
-    raised = beaten(figures, "f32", 1, 120)
+    assert (
+        with_peak(figures, "f32", 1, 90) == with_peak(figures, None, 1, 1e9) == figures
+        and not again
+    )
+    assert with_peak(figures, "f32", 1, 1000) == figures, "nobody believes that"
+    raised = with_peak(figures, "f32", 1, 120)
     assert raised.peak["f32"] == Rate(120, 200) and raised.share("f32", 1, 120) == 1
-    raised = beaten(raised, "f32", 2, 270)
+    raised = with_peak(raised, "f32", 2, 270)
     assert raised.peak["f32"] == Rate(135, 270) and len(again) == 3
     now[0] = 500.0  # it was measured while others had the machine
-    raised = beaten(raised, "f32", 2, 450)
+    raised = with_peak(raised, "f32", 2, 450)
     assert raised.peak["f32"].of(2) == 500 and raised.share("f32", 2, 450) == 0.9
     assert speeds.speeds() == raised, "this process remembers it"
     speeds._by_place.clear()  # another one does not
@@ -282,7 +285,7 @@ def test_figures_come_of_the_loops_that_are_run(monkeypatch: pytest.MonkeyPatch)
     assert speeds._waiting_s(dtypes.int64) == 1 / 64
     assert speeds._each_s(32) == {"4": 2 / 64, "16": 2 / 64, "32": 2 / 64}
     assert list(speeds._each_s(64)) == ["4", "16", "32", "64"]
-    lines, sets = speeds._far()
+    lines, sets = speeds._strided_bandwidths()
     row, known = 4096 + 64, 1024 * 4096
     sizes = {"memory": 192 << 20, "L2": 256 << 10, "L3": known, "walks": 32 << 20}
     ways = {"1": 16384, "2": 8192, "4": 4096}

@@ -1,7 +1,7 @@
 """The contract of a device: a Target, a renderer, a loader, and facts that other layers ask for.
 
-A device of the package is a folder here with a `device.py` whose `DEVICE` is a DeviceInfo; any
-other one is registered (see `device.py`). No other file writes its name.
+A device of the package is a folder NAME here with a module NAME_device, whose `DEVICE` is a
+DeviceInfo; any other one is registered (see `device.py`). No other file writes its name.
 """
 
 from __future__ import annotations

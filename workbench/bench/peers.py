@@ -155,11 +155,11 @@ def _tinygrad(entry: Entry, arrays: Arrays) -> Prepared:
 
 
 OURS = Peer("workbench", "workbench", "pip install -e . in a checkout", _workbench)
-ALONE = "kernels alone"
+KERNELS_ALONE = "kernels alone"
 PEERS: dict[str, Peer] = {
     peer.name: peer
     for peer in (
-        Peer(ALONE, "workbench", OURS.how_to_get, _kernels_alone),
+        Peer(KERNELS_ALONE, "workbench", OURS.how_to_get, _kernels_alone),
         Peer("numpy", "numpy", "pip install numpy", _numpy),
         Peer("torch", "torch", "pip install torch", _torch),
         Peer("torch.compile", "torch", "pip install torch", _torch_compiled),

@@ -227,7 +227,7 @@ def line(row: ReportRow) -> str:
     own = ours.state
     if ours.samples_s:
         own = f"{seconds_text(ours.median_s)} +-{ours.spread:4.0%}"
-    peers = "".join(f"{_beside(row, name):>{PEER}}" for name in row.figures if name != OURS)
+    peers = "".join(f"{_time_and_ratio(row, name):>{PEER}}" for name in row.figures if name != OURS)
     return f"{row.name:{NAME}}{own:>{OWN}}{_speed(row):>12}{peers}"
 
 
@@ -251,7 +251,7 @@ def summary(report: Report) -> Iterator[str]:
         yield from _budgets(report)
 
 
-def _beside(row: ReportRow, name: str) -> str:
+def _time_and_ratio(row: ReportRow, name: str) -> str:
     figure = row.figures[name]
     if not figure.samples_s:
         return figure.state
@@ -341,7 +341,7 @@ def _figure(value: float, unit: str) -> str:
 # The ratios of a Report as an SVG of our own: a dot per library and row, on a log scale.
 
 # margins, and the height of a row, in pixels
-LEFT = 190
+LEFT_MARGIN = 190
 RIGHT_MARGIN = 30
 TOP = 64
 STEP = 22
@@ -360,13 +360,13 @@ def svg(report: Report) -> str:
 
     def x(ratio: float) -> float:
         share = (math.log10(ratio) - low) / (high - low)
-        return LEFT + share * (WIDTH - LEFT - RIGHT_MARGIN)
+        return LEFT_MARGIN + share * (WIDTH - LEFT_MARGIN - RIGHT_MARGIN)
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
         ' font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        f'<text x="{LEFT}" y="18">time of workbench over the time of each library</text>',
+        f'<text x="{LEFT_MARGIN}" y="18">time of workbench over the time of each library</text>',
     ]
     for power in range(low, high + 1):
         at, colour = x(10.0**power), "#444" if power == 0 else "#ddd"
@@ -378,7 +378,7 @@ def svg(report: Report) -> str:
     for number, row in enumerate(report.rows):
         y = TOP + STEP * number + 8
         parts.append(
-            f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(row.name)}</text>'
+            f'<text x="{LEFT_MARGIN - 12}" y="{y + 4}" text-anchor="end">{escape(row.name)}</text>'
         )
         for peer, colour in zip(report.peers, COLOURS, strict=False):
             if row.name in ratios[peer]:
@@ -394,7 +394,7 @@ def svg(report: Report) -> str:
 def _legend(report: Report) -> list[str]:
     parts = []
     for number, (peer, colour) in enumerate(zip(report.peers, COLOURS, strict=False)):
-        at = LEFT + 110 * number
+        at = LEFT_MARGIN + 110 * number
         parts.append(
             f'<circle cx="{at + RADIUS}" cy="32" r="{RADIUS}" fill="{colour}"/>'
             f'<text x="{at + 14}" y="36">{escape(peer)}</text>'

@@ -87,7 +87,7 @@ class Entry:
         return None if self.flops is None else self.flops(*self.sizes)
 
 
-def one(data: Data, *shape: int) -> Arrays:
+def one_array(data: Data, *shape: int) -> Arrays:
     """Return one array of normal numbers."""
     return (data.normal(*shape),)
 
@@ -183,63 +183,63 @@ ENTRIES: tuple[Entry, ...] = (
         torch=lambda torch, a, b, c: torch.relu(a * b + c) * 0.5 + a,
     ),
     Entry(
-        "gelu", (2048, 2048), (3, 5), one,
+        "gelu", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.gelu(),
         array=gelu,
         torch=lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"),
     ),
     Entry(
-        "exp", (2048, 2048), (3, 5), one,
+        "exp", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.exp(),
         array=lambda np, x: np.exp(x),
         torch=lambda torch, x: x.exp(),
     ),
     Entry(
-        "sum of all", (2048, 2048), (3, 5), one,
+        "sum of all", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.sum(),
         array=lambda np, x: x.sum(),
         torch=lambda torch, x: x.sum(),
     ),
     Entry(
-        "sum of rows", (2048, 2048), (3, 5), one,
+        "sum of rows", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.sum(axis=1),
         array=lambda np, x: x.sum(axis=1),
         torch=lambda torch, x: x.sum(dim=1),
     ),
     Entry(
-        "sum of columns", (2048, 2048), (3, 5), one,
+        "sum of columns", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.sum(axis=0),
         array=lambda np, x: x.sum(axis=0),
         torch=lambda torch, x: x.sum(dim=0),
     ),
     Entry(
-        "argmax of rows", (2048, 2048), (3, 5), one,
+        "argmax of rows", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.argmax(axis=1),
         array=lambda np, x: x.argmax(axis=1),
         torch=lambda torch, x: x.argmax(dim=1),
         is_extra=True,
     ),
     Entry(
-        "cumsum of rows", (2048, 512), (3, 5), one,
+        "cumsum of rows", (2048, 512), (3, 5), one_array,
         tensor=lambda x: x.cumsum(axis=1),
         array=lambda np, x: np.cumsum(x, axis=1),
         torch=lambda torch, x: x.cumsum(dim=1),
         is_extra=True,
     ),
     Entry(
-        "softmax of rows", (2048, 2048), (3, 5), one,
+        "softmax of rows", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.softmax(axis=-1),
         array=softmax,
         torch=lambda torch, x: x.softmax(dim=-1),
     ),
     Entry(
-        "layernorm of rows", (2048, 2048), (3, 5), one,
+        "layernorm of rows", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.layernorm(),
         array=layernorm,
         torch=lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
     ),
     Entry(
-        "transposed copy", (2048, 2048), (3, 5), one,
+        "transposed copy", (2048, 2048), (3, 5), one_array,
         tensor=lambda x: x.permute(1, 0).contiguous(),
         array=lambda np, x: x.T.copy(),
         torch=lambda torch, x: x.T.contiguous(),

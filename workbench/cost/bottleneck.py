@@ -102,7 +102,7 @@ def _level(level: str, cost: Cost, target: Target) -> Bottleneck:
     elif reached < FULL_SPEED * speed and slowest.run_bytes:
         why = (
             f"{bytes_text(moved)} at {number_text(reached / 1e9)} of the"
-            f" {number_text(speed / 1e9)} GB/s{together}: {_far(slowest, target)}"
+            f" {number_text(speed / 1e9)} GB/s{together}: {_access_order(slowest, target)}"
         )
     less = cost.without_sets[level]
     if less < CONFLICTS * moved:
@@ -112,7 +112,7 @@ def _level(level: str, cost: Cost, target: Target) -> Bottleneck:
     return Bottleneck(what, why)
 
 
-def _far(transfer: Transfer, target: Target) -> str:
+def _access_order(transfer: Transfer, target: Target) -> str:
     """Return in words in which order the lines of a transfer come."""
     if not transfer.jump_bytes:
         return f"runs of {bytes_text(transfer.run_bytes)}, in no order"

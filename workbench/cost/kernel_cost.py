@@ -41,7 +41,7 @@ from workbench.pipeline import Stages, stages
 # --------------------------------------------------------------------------------------------------
 # The cost of one run of a kernel by a model: the base class of processors and GPUs.
 
-REST = 0.15
+OVERLAP_SHARE = 0.15
 """Share of the time of the other parts that is added to the slowest one: parts overlap, but not
 completely."""
 
@@ -80,7 +80,7 @@ class RunCost(Printed, ABC):
     def contributions(self) -> dict[str, float]:
         """The seconds that each part adds to a run: those of the slowest, and a share of others."""
         slowest = max(self.seconds, key=lambda part: self.seconds[part])
-        return {p: s if p == slowest else REST * s for p, s in self.seconds.items()}
+        return {p: s if p == slowest else OVERLAP_SHARE * s for p, s in self.seconds.items()}
 
     @property
     def intensity(self) -> float:

@@ -118,7 +118,7 @@ def published_speeds(hardware: Hardware, target: Target) -> Speeds:
 # --------------------------------------------------------------------------------------------------
 # The predicted speed-up of an opt: the factor, and the reason.
 
-SAME = 0.02
+LEAST_DIFFERENCE = 0.02
 """A smaller relative difference counts as none."""
 
 
@@ -163,11 +163,11 @@ def change(now: Cost, then: Cost, target: Target) -> str:
     for, else of the part that `then` waits for; "" where none changes."""
     if then.threads != now.threads:
         return f"threads: {now.threads} -> {then.threads}"
-    if abs(now.predicted_s / then.predicted_s - 1) < SAME:
+    if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:
         return ""
     for part in (now.limit, then.limit):
         before, after = now.seconds[part], then.seconds[part]
-        if abs(before - after) < SAME * max(before, after):
+        if abs(before - after) < LEAST_DIFFERENCE * max(before, after):
             continue
         if part != "core":
             moved = (bytes_text(c.bytes_from[part]) for c in (now, then))
@@ -191,6 +191,6 @@ def _in_core(now: LoopWork, then: LoopWork, cost: Cost, target: Target) -> str:
         needed = sums_needed(then, cost.speeds)
         return f"independent accumulators: {now.sums} -> {then.sums}, needs {needed}"
     rates = [loop.loads / max(1, loop.arithmetic) for loop in (now, then)]
-    if abs(rates[0] - rates[1]) > SAME:
+    if abs(rates[0] - rates[1]) > LEAST_DIFFERENCE:
         return f"loads per instruction: {rates[0]:.2g} -> {rates[1]:.2g}"
     return ""

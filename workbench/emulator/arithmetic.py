@@ -45,7 +45,7 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
     moved = _moved(node, sources)
     if moved is not None:
         return moved
-    parts = [beside(value, s, count) for value, s in zip(sources, node.src, strict=True)]
+    parts = [with_lanes(value, s, count) for value, s in zip(sources, node.src, strict=True)]
     if op in (Ops.CAST, Ops.BITCAST):
         convert = cast_array if op is Ops.CAST else bitcast_array
         kinds = node.src[0].dtype.scalar, node.dtype.scalar
@@ -66,13 +66,13 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
     moved = _moved(node, shadows)
     if moved is not None:
         return moved
-    parts = [beside(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)]
+    parts = [with_lanes(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)]
     if op is Ops.WHERE:
-        condition = beside(sources[0], node.src[0], count)
+        condition = with_lanes(sources[0], node.src[0], count)
         return parts[0] | np.where(condition, parts[1], parts[2])
     if op in (Ops.AND, Ops.OR) and node.dtype.scalar is dtypes.bool:
         one, other = (
-            beside(value, s, count) != (op is Ops.OR)
+            with_lanes(value, s, count) != (op is Ops.OR)
             for value, s in zip(sources, node.src, strict=True)
         )
         # false and anything is false, true or anything is true
@@ -131,7 +131,7 @@ def whole_vector(value: Array, count: int) -> Array:
     return np.broadcast_to(value, (*value.shape[:-1], count))
 
 
-def beside(value: Array, node: UOp, count: int) -> Array:
+def with_lanes(value: Array, node: UOp, count: int) -> Array:
     """Return a value with a dimension for lanes, where others of the operation have one."""
     return np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
 
@@ -151,7 +151,7 @@ def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
 # which of them are bits of which dtype; they stay so as far as values are loaded, stored, and put
 # together.
 
-_TOGETHER = frozenset({Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET})
+_ELEMENT_MOVES = frozenset({Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET})
 """Ops that give elements of their sources as they are."""
 
 
@@ -224,7 +224,7 @@ def _same_bits(node: UOp) -> list[tuple[UOp, UOp]]:
         pairs = [(node.src[0], node.src[1])]
     elif node.op is Ops.WHERE:
         pairs = [(node, source) for source in node.src[1:]]
-    elif node.op in _TOGETHER:
+    elif node.op in _ELEMENT_MOVES:
         pairs = [(node, source) for source in node.src[:1]]
         if node.op in (Ops.STACK, Ops.SHUFFLE):
             pairs = [(node, source) for source in node.src]

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.emulator.arithmetic import Exchange, beside, computed, spread, undefined
+from workbench.emulator.arithmetic import Exchange, computed, spread, undefined, with_lanes
 from workbench.emulator.cells import Origin
 from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
@@ -387,13 +387,13 @@ class Machine:
         count = value.dtype.count
         lanes = self._lanes(position, place, node.src[2:], count, True)
         shape = lanes.takes_part.shape
-        new = np.broadcast_to(beside(self.value(value), value, 2), shape)
+        new = np.broadcast_to(with_lanes(self.value(value), value, 2), shape)
         if self.watcher is not None:
             self.watcher.access(lanes, new)
         self.memory.array(place.param)[lanes.places] = new[lanes.takes_part]
         shadow = self.shadows.get(value)
         if shadow is not None:
-            mask = np.broadcast_to(beside(shadow.mask, value, 2), shape)
+            mask = np.broadcast_to(with_lanes(shadow.mask, value, 2), shape)
             shadow = Shadow(mask, shadow.read)
             if place.param.op is Ops.PARAM and (mask & lanes.takes_part).any():
                 self.findings.unwritten(*shadow.read)
@@ -407,7 +407,7 @@ class Machine:
         index = np.broadcast_to(self.value(place.src[1]), shape).astype(np.int64)
         takes_part = np.broadcast_to(self.mask[..., None], (*shape, count))
         for gate in gates:
-            takes_part = takes_part & beside(self.value(gate), gate, 2)
+            takes_part = takes_part & with_lanes(self.value(gate), gate, 2)
             self._depends(gate, self.mask)
         if size_of(place.param) == 0:
             takes_part = np.zeros_like(takes_part)
@@ -418,7 +418,7 @@ class Machine:
         """Note that what is done, or where, depends on a value."""
         shadow = self.shadows.get(condition)
         if shadow is not None:
-            unknown = np.asarray(beside(shadow.mask, condition, 2))
+            unknown = np.asarray(with_lanes(shadow.mask, condition, 2))
             if np.any(unknown & np.expand_dims(mask, -1)):
                 self.findings.unwritten(*shadow.read)
 

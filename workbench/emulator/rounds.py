@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from workbench.emulator.arithmetic import beside, computed
+from workbench.emulator.arithmetic import computed, with_lanes
 from workbench.emulator.memory import Lanes, Memories, Shadow
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import REDUCTIONS, Ops
@@ -253,7 +253,7 @@ class Rounds:
         index = np.broadcast_to(self.value(place.src[1]), self.shape).astype(np.int64)
         takes_part = np.broadcast_to(self.machine.mask[..., None], (*self.shape, count))
         for gate in gates:
-            takes_part = takes_part & beside(self.value(gate), gate, 2)
+            takes_part = takes_part & with_lanes(self.value(gate), gate, 2)
         size = size_of(place.param)
         if size == 0:
             raise IrregularError
@@ -285,7 +285,7 @@ class Rounds:
             lanes = memory.at(place, index, takes_part)
             if not memory.writes_freely(position, place, lanes):
                 raise IrregularError
-        new = np.broadcast_to(beside(self.value(value), value, 2), (*self.shape, count))
+        new = np.broadcast_to(with_lanes(self.value(value), value, 2), (*self.shape, count))
         new = new.reshape(takes_part.shape)
 
         def commit() -> None:

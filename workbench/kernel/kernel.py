@@ -146,7 +146,7 @@ class Kernel(RunnableKernel, Displayed):
             k.compare_times({"auto": k.optimized(), "numpy": lambda: array @ other})
         """
         budget_s = arguments.budget(budget_s)
-        return performance.beside(self, others, self._device(device), budget_s)
+        return performance.with_peers(self, others, self._device(device), budget_s)
 
     def compare(
         self, other: Kernel, device: str | None = None, budget_s: float = 0.0

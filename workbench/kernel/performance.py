@@ -28,7 +28,7 @@ from workbench.kernel.run import computing
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Calibration, Timing, calibration, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
-from workbench.measure.speeds import Speeds, beaten, speeds
+from workbench.measure.speeds import Speeds, speeds, with_peak
 
 # --------------------------------------------------------------------------------------------------
 # The performance of a kernel.
@@ -78,7 +78,7 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         kind, threads = float_kind(kernel.original), built.source.launch.threads
         speed = timing.gflops * 1e9
         try:
-            machine = beaten(speeds(), kind, threads, speed)
+            machine = with_peak(speeds(), kind, threads, speed)
             waits = bottleneck_of(
                 cost_of(kernel, device, machine), costs_target(device), timing.min_s
             )
@@ -106,7 +106,7 @@ def require_times(device: str) -> None:
         raise info.no_times()
 
 
-def beside(
+def with_peers(
     kernel: RunnableKernel, others: Mapping[str, RunnableKernel | Run], device: str, budget_s: float
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
@@ -202,7 +202,7 @@ def compared(
     sources = [c.source.splitlines() for c in programs]
     unified = difflib.unified_diff(sources[0], sources[1], "this", "other", lineterm="", n=2)
     error, tolerance, equal = _answers(one, other, device)
-    times = beside(one, {"other": other}, device, budget_s) if budget_s > 0 else None
+    times = with_peers(one, {"other": other}, device, budget_s) if budget_s > 0 else None
     return Comparison(
         device, (_opts(one), _opts(other)), (programs[0].counts, programs[1].counts),
         "\n".join(unified), equal, error, tolerance, times,

@@ -268,7 +268,7 @@ def computing(name: str, run: Callable[[], object]) -> Callable[[], object]:
 def require_computed(name: str, result: object) -> None:
     """Errors: WorkbenchError where what a function returned, or something in it, was not
     computed."""
-    for value in _inside(result):
+    for value in _nested_values(result):
         hint = _hint(value)
         if hint:
             kind = type(value).__name__
@@ -293,7 +293,7 @@ def _hint(value: object) -> str:
     return ""
 
 
-def _inside(value: object, depth: int = 0) -> Iterator[object]:
+def _nested_values(value: object, depth: int = 0) -> Iterator[object]:
     """Yield a value, and those in containers of it."""
     yield value
     if depth >= MOST_DEPTH:
@@ -306,4 +306,4 @@ def _inside(value: object, depth: int = 0) -> Iterator[object]:
     elif is_dataclass(value) and not isinstance(value, type):
         inner = (getattr(value, f.name, None) for f in fields(value))
     for each in inner:
-        yield from _inside(each, depth + 1)
+        yield from _nested_values(each, depth + 1)

@@ -4,8 +4,8 @@ A measurement on a busy machine is too low and never too high: so there are seve
 best of each speed counts; a cache that seems slower than the next level was disturbed, and is
 measured again. Measurements that stay impossible are not stored. Measuring takes a second or two,
 and is done on demand. A session calls `speeds()` once and passes the result on: predictions are
-functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`beaten`), and
-one that runs faster than an empty launch shortens that (`quicker`).
+functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`with_peak`),
+and one that runs faster than an empty launch shortens that (`with_launch_time`).
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def speeds() -> Speeds:
         return earlier_speeds() or measured()
 
 
-def beaten(machine_speeds: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
+def with_peak(machine_speeds: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
     """Return `machine_speeds` with a peak of at least the `speed` (operations per second) of a
     kernel: where it is exceeded, the peak is measured again, and, if that is not enough, raised to
     the kernel's speed, as far as that is plausible. Only this process stores it."""
@@ -202,7 +202,7 @@ def beaten(machine_speeds: Speeds, kind: str | None, threads: int, speed: float)
     return machine_speeds
 
 
-def quicker(machine_speeds: Speeds, threads: int, seconds: float) -> Speeds:
+def with_launch_time(machine_speeds: Speeds, threads: int, seconds: float) -> Speeds:
     """Return `machine_speeds` with an empty launch on `threads` threads that takes no longer than a
     kernel did. Only this process stores it.
 
@@ -289,7 +289,7 @@ def _measure() -> Speeds:
         _waiting_s(dtypes.int64),
         _waiting_s(dtypes.float32),
         _each_s(Device.processor.target.vector_bytes),
-        *_far(),
+        *_strided_bandwidths(),
     )
 
 
@@ -306,7 +306,7 @@ def _each_s(vector_bytes: int) -> dict[str, float]:
     return {str(n): 2 * n // 4 * _least_s(p.run) / p.flops for n, p in each.items()}
 
 
-def _far() -> tuple[dict[str, float], dict[str, float]]:
+def _strided_bandwidths() -> tuple[dict[str, float], dict[str, float]]:
     """Return the bandwidths of lines far apart: by level, and by their sets of the first cache."""
     target = Device.processor.target
     rows: dict[tuple[str, str], tuple[int, int]] = {}

@@ -38,7 +38,7 @@ PORTION = 12
 """New candidates from one candidate at one level."""
 CLAIM = 0.95
 """A candidate is measured again where it seems to take less than this share of the best time."""
-FAR = 1.25
+MOST_SLOWDOWN = 1.25
 """A candidate that takes this many times as long as the best of its line of descent is not
 varied."""
 GIVE_UP = 2.0
@@ -202,7 +202,7 @@ class _Search:
             node
             for node in sorted(self.nodes, key=lambda n: n.seconds)
             if node.is_open and node.line in alive
-            and node.seconds <= FAR * best[node.line]
+            and node.seconds <= MOST_SLOWDOWN * best[node.line]
         ]  # fmt: skip
         firsts = {node.line: node for node in reversed(open_nodes)}.values()
         ranked = sorted(firsts, key=lambda n: n.seconds)

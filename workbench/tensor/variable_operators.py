@@ -97,7 +97,7 @@ def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
     return changed(nest, lambda leaf: next(replacements) if isinstance(leaf, Tensor) else leaf)
 
 
-def same(a: Any, b: Any) -> bool:
+def equal_nests(a: Any, b: Any) -> bool:
     """Whether two nests without tensors are equal; leaves whose comparison is not a bool are not.
 
     Floats are compared as constants: -0.0 is not 0.0, since 1 / -0.0 differs from 1 / 0.0; and NaN
@@ -106,11 +106,11 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+        return list(a) == list(b) and all(equal_nests(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(equal_nests, a, b))
     if isinstance(a, complex | np.complexfloating):
-        return same(a.real, b.real) and same(a.imag, b.imag)
+        return equal_nests(a.real, b.real) and equal_nests(a.imag, b.imag)
     if isinstance(a, float | np.floating):
         if a != a or b != b:
             return bool(a != a and b != b)

@@ -179,7 +179,7 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
 
     Errors: ShapeError where several elements of the view are one of the whole.
     """
-    inside = _everywhere(view)
+    inside = _true_mask(view)
     is_part = False
     for step in steps_to(view, whole):
         source = source_of_bits(step)
@@ -188,7 +188,7 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
             is_part |= step.op in (Ops.SHRINK, Ops.PAD)
         else:  # an element of it may be written in part
             value = inside.where(value, step) if is_part else value
-            value, inside = bits_as(value, source.dtype), _everywhere(source)
+            value, inside = bits_as(value, source.dtype), _true_mask(source)
             is_part = False
     return inside.where(value, whole) if is_part else value
 
@@ -202,7 +202,7 @@ def steps_to(view: UOp, whole: UOp) -> Iterator[UOp]:
         view = view.src[0] if source is None else source
 
 
-def _everywhere(value: UOp) -> UOp:
+def _true_mask(value: UOp) -> UOp:
     return expanded(UOp.const(dtypes.bool, True), value.shape)
 
 

@@ -79,7 +79,7 @@ def run_benchmark(
     except WorkbenchError as error:
         return {"error": error_row(error)}
     if candidate == against:  # run alone
-        times = _alone(run, first_s, rules, stop)
+        times = _times_alone(run, first_s, rules, stop)
         return row | {"samples": times, "against": times}
     other_s = seconds_of(other)
     go_on()
@@ -91,7 +91,7 @@ def run_benchmark(
     }
 
 
-def _alone(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
+def _times_alone(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
     """Return times of a candidate that is measured alone."""
     if first_s > SLOW * rules.budget_s:
         return _few(run, first_s, rules, stop)

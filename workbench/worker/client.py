@@ -33,7 +33,7 @@ LAST_WORDS_S = 20.0
 """Seconds that a busy machine may take to end a process that crashed."""
 DATA_BYTES = 1 << 30
 """Most bytes of data that a worker stores; the oldest are dropped first."""
-AFTER = {
+DEATH_HINTS = {
     "SIGSEGV": "look for an index outside its buffer",
     "SIGBUS": "look for an index outside its buffer",
     "SIGKILL": "close what holds much memory, and run it again",
@@ -231,4 +231,4 @@ def _crashed(ending: Ending) -> WorkerEnded:
         how += ", by the system, as it does when memory runs out, or by a user"
     because = f"{how}: {ending.last_line}" if ending.last_line else how
     what = "the program was killed" if name == "SIGKILL" else "the program crashed"
-    return WorkerEnded(what, because, AFTER.get(name, ""))
+    return WorkerEnded(what, because, DEATH_HINTS.get(name, ""))

@@ -99,7 +99,7 @@ class WorkerServer:
             except Exception as error:
                 rows[place]["error"] = error_row(error)
         with no_garbage_collection(), suppress(StopRequest):
-            self._warm(runs, rows, task, beside(task["kernels"], rows))
+            self._warm(runs, rows, task, joint_calibration(task["kernels"], rows))
             if task["cold"]:
                 self._cold(runs, rows)
         return {"kernels": rows}
@@ -233,7 +233,7 @@ class WorkerServer:
             raise StopRequest
 
 
-def beside(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
+def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
     """Return the calibration of a measurement, on as many threads as any of its kernels on this
     machine's processor; None where none is, or the machine's speeds are not known."""
     here = [

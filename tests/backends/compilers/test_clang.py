@@ -42,10 +42,10 @@ def test_rocm_is_first_and_a_clang_without_the_machine_is_passed_over(alone: Pat
     assert found == Clang((str(on_path),), is_zig=False)
     assert clang_for("amdgcn64") is None and clang_for("spirv64") is None
     script(own, TARGETS.format("x86"))
-    clang_module._first.cache_clear()
+    clang_module.first_clang.cache_clear()
     assert clang_for("amdgcn") == found
     script(own, TARGETS.format("amdgcn"))
-    clang_module._first.cache_clear()
+    clang_module.first_clang.cache_clear()
     assert clang_for("amdgcn") == Clang((str(own),), is_zig=False)
 
 

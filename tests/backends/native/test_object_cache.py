@@ -39,9 +39,9 @@ def entry(key: str = KEY) -> Path:
 
 def test_what_is_put_comes_back() -> None:
     assert object_cache.get(KEY) is None
-    object_cache.put(KEY, b"\x00code\n")
+    object_cache.store_object(KEY, b"\x00code\n")
     assert object_cache.get(KEY) == b"\x00code\n"
-    object_cache.put(KEY, b"other")
+    object_cache.store_object(KEY, b"other")
     assert object_cache.get(KEY) == b"other"
     assert [path.name for path in entry().parent.iterdir()] == [KEY]
 
@@ -60,7 +60,7 @@ def test_no_cache_lies_in_the_folder_one_works_in(
         monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv(name, variable)
     if variable or name == "XDG_CACHE_HOME":  # an empty $HOME is the root folder's
-        object_cache.put(KEY, b"code")
+        object_cache.store_object(KEY, b"code")
         write_json("some", "file.json", {})
     assert [path.name for path in (home / "deeper").rglob("*")] == ["work"]
     if name == "XDG_CACHE_HOME":
@@ -76,7 +76,7 @@ def test_keys_tell_parts_apart() -> None:
 @posix
 def test_only_the_user_can_read_it(home: Path) -> None:
     os.umask(os.umask(0))  # whatever the mask is, the modes below must hold
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     for path, mode in ((home / "workbench", 0o700), (entry().parent, 0o700)):
         assert stat.S_IMODE(path.stat().st_mode) == mode
     assert stat.S_IMODE(entry().stat().st_mode) == 0o600
@@ -84,7 +84,7 @@ def test_only_the_user_can_read_it(home: Path) -> None:
 
 @pytest.mark.parametrize("position", [0, 25, 60, 100, -1])
 def test_a_changed_byte_is_noticed(position: int) -> None:
-    object_cache.put(KEY, b"code" * 20)
+    object_cache.store_object(KEY, b"code" * 20)
     data = bytearray(entry().read_bytes())
     data[position] ^= 1
     entry().write_bytes(data)
@@ -95,7 +95,7 @@ def test_a_changed_byte_is_noticed(position: int) -> None:
 
 @pytest.mark.parametrize("length", [0, 10, 60])
 def test_a_cut_file_is_noticed(length: int) -> None:
-    object_cache.put(KEY, b"code" * 20)
+    object_cache.store_object(KEY, b"code" * 20)
     entry().write_bytes(entry().read_bytes()[:length])
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert object_cache.get(KEY) is None
@@ -103,7 +103,7 @@ def test_a_cut_file_is_noticed(length: int) -> None:
 
 def test_an_entry_under_another_key_is_noticed() -> None:
     other = key_of("other")
-    object_cache.put(other, b"code")
+    object_cache.store_object(other, b"code")
     entry(other).rename(entry())
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert object_cache.get(KEY) is None
@@ -111,7 +111,7 @@ def test_an_entry_under_another_key_is_noticed() -> None:
 
 @posix
 def test_what_others_may_write_is_not_used() -> None:
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     entry().chmod(0o666)
     with pytest.warns(RuntimeWarning, match="not yours alone"):
         assert object_cache.get(KEY) is None
@@ -120,13 +120,13 @@ def test_what_others_may_write_is_not_used() -> None:
     with pytest.warns(RuntimeWarning, match="not yours alone"):
         assert object_cache.get(KEY) is None
     with pytest.warns(RuntimeWarning, match="not yours alone"):
-        object_cache.put(KEY, b"code")
+        object_cache.store_object(KEY, b"code")
 
 
 @posix
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs chown")
 def test_what_others_own_is_not_used() -> None:
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     os.chown(entry(), 12345, -1)
     with pytest.warns(RuntimeWarning, match="not yours alone"):
         assert object_cache.get(KEY) is None
@@ -134,7 +134,7 @@ def test_what_others_own_is_not_used() -> None:
 
 @posix
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     elsewhere = tmp_path / "elsewhere"
     entry().rename(elsewhere)
     entry().symlink_to(elsewhere)
@@ -144,7 +144,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "file" / "inside"))
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     assert object_cache.get(KEY) is None
 
 
@@ -153,10 +153,10 @@ def test_a_full_disk_is_a_warning(failing: str, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as broken:
         fill_disk(broken, failing)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
-            object_cache.put(KEY, b"code")
+            object_cache.store_object(KEY, b"code")
     assert object_cache.get(KEY) is None
     assert not list(entry().parent.iterdir())
-    object_cache.put(KEY, b"code")
+    object_cache.store_object(KEY, b"code")
     assert object_cache.get(KEY) == b"code"
 
 
@@ -170,7 +170,7 @@ def test_ctrl_c_leaves_no_file_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(os, "open", pressed)
-        object_cache.put(KEY, b"code")
+        object_cache.store_object(KEY, b"code")
     assert not list(entry().parent.iterdir())
 
 
@@ -194,7 +194,7 @@ def test_a_disk_that_is_full_gives_right_answers(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tiny_disk))
     (tiny_disk / "filler").write_bytes(bytes(56 << 10))
     with pytest.warns(RuntimeWarning, match="No space left"):
-        object_cache.put(KEY, bytes(32 << 10))
+        object_cache.store_object(KEY, bytes(32 << 10))
     assert object_cache.get(KEY) is None
     with contextlib.suppress(OSError), open(tiny_disk / "rest", "wb") as rest:
         while True:
@@ -248,7 +248,7 @@ def test_equal_kernels_compile_once_and_not_in_the_next_process(tmp_path: Path) 
 def test_trim_deletes_the_oldest() -> None:
     keys = [key_of(str(n)) for n in range(10)]
     for n, key in enumerate(keys):
-        object_cache.put(key, b"x" * 1000)
+        object_cache.store_object(key, b"x" * 1000)
         os.utime(entry(key), (n, n))
     object_cache.trim(1 << 20)
     assert object_cache.get(keys[0]) is not None

@@ -24,7 +24,7 @@ from workbench.ir.rules.examples.collapse import (
     EXAMPLES,
     I32,
     LENGTH,
-    OTHER,
+    OTHER_LOAD,
     ROWS,
     equals,
     g0,
@@ -48,10 +48,10 @@ STAYS = {
     "not every step is one position": picked(equals(CHOICE, (r0 * 2).cast(I32)), COLUMN),
     "a position that may wrap": picked(equals(load(param(2, ROWS, dtypes.uint64), g0),
                                               (r0 - 1).cast(dtypes.uint64)), COLUMN),
-    "a mask from memory": picked(load(param(2, LENGTH, dtypes.bool), r0), OTHER),
+    "a mask from memory": picked(load(param(2, LENGTH, dtypes.bool), r0), OTHER_LOAD),
     "a value of each step": picked(r0 < g0, COLUMN),
     "two sums of one range": picked(equals(CHOICE + r0.cast(I32), r0.cast(I32)), COLUMN),
-    "elsewhere it is not 0": reduced(Ops.ADD, (r0 < g0).where(OTHER, OTHER.like(1)), r0),
+    "elsewhere it is not 0": reduced(Ops.ADD, (r0 < g0).where(OTHER_LOAD, OTHER_LOAD.like(1)), r0),
     "a product": reduced(Ops.MUL, equals(g0, r0).where(COLUMN, COLUMN.like(0)), r0),
 }  # fmt: skip
 
@@ -87,7 +87,7 @@ def _case(seed: int) -> UOp:
     mask = _condition(pick)
     for _ in range(pick.choice((0, 0, 1, 2))):
         mask = mask & _condition(pick)
-    value: UOp = pick.choice((COLUMN, OTHER, COLUMN * OTHER, COLUMN + OTHER))
+    value: UOp = pick.choice((COLUMN, OTHER_LOAD, COLUMN * OTHER_LOAD, COLUMN + OTHER_LOAD))
     if pick.random() < 0.2:
         total = reduced(Ops.ADD, mask.cast(I32), r0).cast(dtypes.float32)
     else:
@@ -128,7 +128,7 @@ def test_a_choice_that_needs_more_bits_than_an_index(dtype: DType, op: Ops) -> N
     for step in (0, 3):
         place = (r0 + step).cast(dtype)
         for sides in ((choice, place), (place, choice)):
-            each = COLUMN if op is Ops.CMPEQ else OTHER  # an element, or a count
+            each = COLUMN if op is Ops.CMPEQ else OTHER_LOAD  # an element, or a count
             value = picked(sides[0].alu(op, sides[1]), each)
             before = kernel("g0 r0", (at(param(0, ROWS), g0), value, "g0"))
             after = kinds(rewrite(before, KERNEL_RULES))

@@ -18,11 +18,11 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.examples.movement import (
     EXAMPLES,
-    after,
     empty,
     filled,
     half,
     joined,
+    joined_rows,
     narrow,
     reduced,
     rows,
@@ -70,11 +70,11 @@ STAYS = {
     "half of a flip undone": tensor(Ops.FLIP, tensor(Ops.FLIP, x, (0, 1)), (0,)),
     "a transposed value as a row": tensor(Ops.RESHAPE, transposed, (1, 12)),
     "a row of a value, repeated": tensor(Ops.EXPAND, rows(1, 2), (3, 4)),
-    "pieces in another order": after(rows(1, 3), rows(0, 1)),
-    "pieces that overlap": after(rows(0, 2), rows(1, 3)),
-    "pieces with a gap": after(rows(0, 1), rows(2, 3)),
-    "pieces of two values": after(rows(0, 2), rows(2, 3, buffer(7, 3, 4))),
-    "pieces of other columns": after(
+    "pieces in another order": joined_rows(rows(1, 3), rows(0, 1)),
+    "pieces that overlap": joined_rows(rows(0, 2), rows(1, 3)),
+    "pieces with a gap": joined_rows(rows(0, 1), rows(2, 3)),
+    "pieces of two values": joined_rows(rows(0, 2), rows(2, 3, buffer(7, 3, 4))),
+    "pieces of other columns": joined_rows(
         rows(0, 2, buffer(8, 3, 5)), tensor(Ops.SHRINK, buffer(8, 3, 5), ((2, 3), (1, 5)))
     ),
     "a computed value made contiguous": tensor(Ops.CONTIGUOUS, x + 1.0, None),

@@ -18,7 +18,7 @@ from workbench.base.errors import DTypeError, ShapeError
 from workbench.tensor import Tensor
 from workbench.tensor.creation.random import (
     _stream,
-    places,
+    counting_words,
     threefry2x32,
     threefry2x32_of_integers,
     words_at,
@@ -197,7 +197,7 @@ def test_a_wide_integer_is_its_words_times_the_width(width: int) -> None:
     assert words.numpy().any()
     Tensor.manual_seed(9)
     keys = Tensor(np.array(_stream.take(words.device, count * each), np.uint32).ravel())
-    place = places(count * each, count * each)
+    place = counting_words(count * each, count * each)
     raw = Tensor(words_at(keys.uop, place, count * each)).numpy().reshape(count, each)
     Tensor.manual_seed(9)
     drawn = Tensor.randint(count, high=width, dtype="uint64").tolist()

@@ -30,7 +30,7 @@ TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler
 """What to try where a compiler takes too long, or crashes."""
 MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
 """What to try where memory ran out."""
-AGAIN = "again: the text is not at fault"
+RETRY_HINT = "again: the text is not at fault"
 """What to try where a compiler was ended from outside."""
 DOCTOR = "`workbench doctor`, which says what is missing"
 """What to try where a compiler is not whole."""
@@ -112,7 +112,7 @@ def ending(stage: str, status: int, output: str) -> CompileError:
         return CompileError(stage, because + ", or by a user", hint=MEMORY)
     if name and name not in _CRASHES:
         because = f"its process was ended from outside, by {name}"
-        return CompileError(stage, because, hint=AGAIN)
+        return CompileError(stage, because, hint=RETRY_HINT)
     how = f"by {name}" if name else f"with status {status}"
     because = f"it ended its process: {words}"
     if not words:

@@ -122,11 +122,11 @@ def clang_for(machine: str, processor: str = "") -> Clang | None:
     """Return a clang that compiles for a kind of machine, such as "amdgcn", and for that processor
     of it, such as "gfx942"; None where there is none."""
     rocm, path = os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")
-    return _first(machine, processor, rocm, path)
+    return first_clang(machine, processor, rocm, path)
 
 
 @lru_cache(maxsize=16)
-def _first(machine: str, processor: str, rocm: str, path: str) -> Clang | None:
+def first_clang(machine: str, processor: str, rocm: str, path: str) -> Clang | None:
     every = _compilers(rocm, path)
     return next((clang for clang in every if _knows(clang, machine, processor)), None)
 
@@ -369,5 +369,5 @@ def code_of(compile_code: Callable[[], MachineCode], *parts: str) -> MachineCode
         except ValueError:
             pass  # of another version of the workbench
     code = compile_code()
-    object_cache.put(key, to_json(code).encode())
+    object_cache.store_object(key, to_json(code).encode())
     return code

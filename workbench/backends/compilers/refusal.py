@@ -41,7 +41,7 @@ _SHAPES = tuple(
         rf"(?:\S.*?: |\w+ )?{_KIND} *: *(?P<words>.*)",
     )
 )
-_PLACE = re.compile(r"\s*┌─ .*?:(?P<line>\d+):(?P<column>\d+)")
+_POSITION = re.compile(r"\s*┌─ .*?:(?P<line>\d+):(?P<column>\d+)")
 _MARK = re.compile(r"[\s|]*[\s~]*\^[\s~^]*")
 _FIX = re.compile(r"\s*\|?\s+(?P<fix>[^\s|].*)")
 """Below a mark GCC may also write, after a line more of bars, which type stands there."""
@@ -95,7 +95,7 @@ def _messages(lines: Sequence[str]) -> Iterator[Message]:
             continue
         below = lines[number + 1 :]
         place = match.groupdict()
-        if place.get("line") is None and below and (named := _PLACE.match(below[0])):
+        if place.get("line") is None and below and (named := _POSITION.match(below[0])):
             place |= named.groupdict()
         yield Message(
             place["kind"], place["words"].strip(), _number(place.get("line")),

@@ -306,7 +306,7 @@ def hardware_here(
     H100 80GB HBM3", and the speed of its memory in bytes per second. What is published of a machine
     holds where name, units and memory are the machine's; any other GPU has its generation's."""
     row = _machine_named(gpu)
-    if row is not None and row.units == units and _near(row.memory_bytes, memory_bytes):
+    if row is not None and row.units == units and _fits_data_sheet(row.memory_bytes, memory_bytes):
         l2 = row.bandwidth("L2") * clock_hz / row.clock_hz
         names = row.name, row.about, row.sources
         return hardware(*names, arch, units, clock_hz, row.bandwidth("DRAM"), memory_bytes, l2)
@@ -324,7 +324,7 @@ def _machine_named(gpu: str) -> Hardware | None:
     return None
 
 
-def _near(published_bytes: int, memory_bytes: int) -> bool:
+def _fits_data_sheet(published_bytes: int, memory_bytes: int) -> bool:
     """Return whether a GPU has the memory of its data sheet, of which its system takes a part."""
     return 0.9 < memory_bytes / published_bytes < 1.1
 

@@ -226,7 +226,7 @@ class ArgumentMemory(LLVMMemory):
 
 _NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
 _LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE)
-_PLACE = re.compile(r",? !dbg !(\d+)")
+_DEBUG_LOCATION = re.compile(r",? !dbg !(\d+)")
 
 
 def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
@@ -268,9 +268,9 @@ def without_locations(text: str) -> LocatedIr:
     """Return LLVM IR without its debug locations, and what they say."""
     numbers = {m[1]: int(m[2]) for m in _LOCATION.finditer(text)}
     lines = [x for x in text.split("\n") if not x.startswith("!llvm.dbg.")]
-    places = [_PLACE.search(line) for line in lines]
+    places = [_DEBUG_LOCATION.search(line) for line in lines]
     return LocatedIr(
-        "\n".join([_PLACE.sub("", line) for line in lines]),
+        "\n".join([_DEBUG_LOCATION.sub("", line) for line in lines]),
         [numbers.get(place[1], 0) if place else 0 for place in places],
     )
 

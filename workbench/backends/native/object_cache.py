@@ -38,7 +38,7 @@ def object_of(
     image = get(key)
     if image is None:
         image = compile_text(text)
-        put(key, image)
+        store_object(key, image)
     return image
 
 
@@ -58,7 +58,7 @@ def get(key: str) -> bytes | None:
     return content
 
 
-def put(key: str, content: bytes) -> None:
+def store_object(key: str, content: bytes) -> None:
     """Store `content` under `key`. Without a cache folder it does nothing; where one cannot be
     written, as on a full disk, it warns, and the kernel is compiled each session."""
     folder = private_folder("objects")

@@ -138,7 +138,7 @@ def binary_of(kernel: KernelText) -> KernelBinary:
     data = object_cache.get(key)
     if data is None:
         data = _process.call(LIMIT_S, compile_kernel, kernel)
-        object_cache.put(key, data)
+        object_cache.store_object(key, data)
     return KernelBinary(data, pocl.KERNEL if pocl.is_pocl(device) else kernel.name)
 
 

@@ -144,7 +144,7 @@ class Wgsl(Dialect):
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
         "uint16": "u32", "uint32": "u32",
-        "int64": long_integers.WORDS, "uint64": long_integers.WORDS,
+        "int64": long_integers.LONG_TYPE, "uint64": long_integers.LONG_TYPE,
         "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"

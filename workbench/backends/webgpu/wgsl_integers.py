@@ -20,7 +20,7 @@ from workbench.ir.node.ops import Ops
 # --------------------------------------------------------------------------------------------------
 # Integers of 64 bits, which WGSL lacks.
 
-WORDS = "vec2<u32>"
+LONG_TYPE = "vec2<u32>"
 """The type of a value."""
 _MASK = (1 << 32) - 1
 _FUNCTIONS = """\
@@ -164,7 +164,7 @@ def has_words(dtype: DType) -> bool:
 
 def constant(value: int) -> Expression:
     """Return the words of an integer."""
-    return call(WORDS, f"{value & _MASK}u", f"{value >> 32 & _MASK}u")
+    return call(LONG_TYPE, f"{value & _MASK}u", f"{value >> 32 & _MASK}u")
 
 
 def operation(op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression | None:
@@ -192,9 +192,9 @@ def cast(value: Expression, source: DType, dtype: DType) -> Expression:
     if has_words(source):
         return value
     if source.is_bool:
-        return call(WORDS, f"u32({value[0]})", "0u")
+        return call(LONG_TYPE, f"u32({value[0]})", "0u")
     if source.kind == "uint":
-        return call(WORDS, value[0], "0u")
+        return call(LONG_TYPE, value[0], "0u")
     return call(f"words_of_{'float32' if source.is_float else 'int32'}", value[0])
 
 

@@ -412,7 +412,7 @@ def _tensor_kind(operand_format: str) -> str:
 # --------------------------------------------------------------------------------------------------
 # The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it.
 
-SAME = 0.02
+LEAST_DIFFERENCE = 0.02
 """A smaller relative difference counts as none."""
 FEW_GROUPS = 0.75
 """With a smaller share of the units busy, too few groups are said to be the reason."""
@@ -484,7 +484,7 @@ def gpu_change(now: GpuCost, then: GpuCost) -> str:
     """Return the number that is most of the gain from one cost to another, or of the loss; "" where
     there is neither."""
     gain = now.predicted_s - then.predicted_s
-    if abs(now.predicted_s / then.predicted_s - 1) < SAME:
+    if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:
         return ""
     before, after = now.contributions, then.contributions
     changes = {
@@ -513,7 +513,7 @@ def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
     passes = [r.passes for r in rows]
     if part == "shared memory" and _is_change(passes, is_faster):
         return f"passes over banks: {passes[0]:,} -> {passes[1]:,}"
-    if abs(now.busy - then.busy) > SAME and (then.busy > now.busy) == is_faster:
+    if abs(now.busy - then.busy) > LEAST_DIFFERENCE and (then.busy > now.busy) == is_faster:
         return f"units that work: {now.busy:.0%} -> {then.busy:.0%}"
     return f"{part}: {times}"
 
@@ -521,4 +521,4 @@ def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
 def _is_change(numbers: Sequence[int], is_faster: bool) -> bool:
     """Whether a number changes, and as the time does."""
     before, after = numbers
-    return abs(before - after) > SAME * before and (after < before) == is_faster
+    return abs(before - after) > LEAST_DIFFERENCE * before and (after < before) == is_faster

@@ -196,7 +196,7 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 # error is that of erf itself, relative.
 
 # erf(t)/t - 1 for t from 0 to 1, in powers of t**2. Error: 2**-28.6 and 2**-56.0.
-NEAR = {
+ERF_NEAR_ZERO = {
     dtypes.float32: (
         0.12837916612625122, -0.3761262595653534, 0.1128358542919159,
         -0.026853814721107483, 0.005188330542296171, -0.0008010202436707914,
@@ -211,7 +211,7 @@ NEAR = {
 }  # fmt: skip
 
 # log2(1 - erf(t)) for t from 1 to END, in powers of t. Error: 2**-27.8 and 2**-57.5.
-FAR = {
+ERF_TAIL = {
     dtypes.float32: (
         -0.0004927966510877013, -1.62604558467865, -0.920648992061615,
         -0.14875109493732452, 0.031505417078733444, -0.004252508282661438,
@@ -239,8 +239,8 @@ def erf(x: UOp) -> UOp:
     """
     size = magnitude(x)
     small = size.min(1.0)
-    near = fma(small, polynomial(small * small, NEAR[x.dtype]), small)
-    far = 1.0 - polynomial(size.min(END[x.dtype]), FAR[x.dtype]).exp2()
+    near = fma(small, polynomial(small * small, ERF_NEAR_ZERO[x.dtype]), small)
+    far = 1.0 - polynomial(size.min(END[x.dtype]), ERF_TAIL[x.dtype]).exp2()
     return with_sign_of((size < 1.0).where(near, far), x)
 
 

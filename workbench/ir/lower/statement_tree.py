@@ -91,16 +91,16 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 def _states(block: UOp, steps: Sequence[Step]) -> Iterator[tuple[PassStep, UOp]]:
     """Yield the trees of the first statements of a tree, one more each time."""
     for count, step in enumerate(steps, 1):
-        yield _step_of(step) if isinstance(step, Item) else step, _first(block, count)
+        yield _step_of(step) if isinstance(step, Item) else step, _first_statements(block, count)
 
 
-def _first(node: UOp, count: int) -> UOp:
+def _first_statements(node: UOp, count: int) -> UOp:
     """Return the tree, or the loop, with its first `count` statements."""
     body = list(node.src[: len(node.src) - len(node.body)])
     for child in node.body:
         if count <= 0:
             break
-        body.append(_first(child, count) if child.op in LOOPS else child)
+        body.append(_first_statements(child, count) if child.op in LOOPS else child)
         count -= sum(1 for _ in _statements(child))
     return node.replace(src=tuple(body))
 

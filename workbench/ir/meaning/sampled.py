@@ -22,7 +22,7 @@ from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
-OUTSIDE = -1
+PADDED_POSITION = -1
 """The position of an element of a PAD that its source does not have."""
 
 
@@ -60,7 +60,7 @@ class SampledElements:
                 room -= positions.size
                 if room < 0:
                     raise TooManyPositions(most)
-                inside = positions[positions != OUTSIDE]
+                inside = positions[positions != PADDED_POSITION]
                 requests.setdefault(source, []).append(_distinct(inside))
 
     @property
@@ -113,7 +113,7 @@ class SampledElements:
             return custom_value(node, whole, widen).reshape(-1)[needed]
         ((source, positions),) = below
         if node.op is Ops.PAD:
-            inside = positions != OUTSIDE
+            inside = positions != PADDED_POSITION
             result = np.zeros(needed.shape, values[source].dtype)
             result[inside] = self._at(source, positions[inside], values)
             return result
@@ -155,7 +155,7 @@ def _moved(
         outside = np.zeros(needed.shape, bool)
         for axis, size in zip(at, shape, strict=True):
             outside |= (axis < 0) | (axis >= size)
-        positions[outside] = OUTSIDE
+        positions[outside] = PADDED_POSITION
     return positions
 
 

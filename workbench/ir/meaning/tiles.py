@@ -93,7 +93,7 @@ def multiplied(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
 
 def exchanged(before: Fragment, after: Fragment, values: Array) -> Array:
     """Return a tile (.., work-items, elements) in another layout."""
-    places = _places(before, after)
+    places = _layout_change(before, after)
     values = np.atleast_2d(values)
     lanes, count = len(places), values.shape[-1]
     if values.shape[-2] == 1:  # the same in all lanes
@@ -105,7 +105,7 @@ def exchanged(before: Fragment, after: Fragment, values: Array) -> Array:
 
 
 @cache
-def _places(before: Fragment, after: Fragment) -> Array:
+def _layout_change(before: Fragment, after: Fragment) -> Array:
     """Return the (lane, element) that has, in one layout, what each has in another."""
     lanes = 1 << len(after.lane.split())
     holders = {

@@ -57,7 +57,7 @@ def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touch
     different = tuple(dict.fromkeys(indexes))
     footprints = list(dict.fromkeys(index_steps(index, inside) for index in different))
     if len(footprints) == 1:
-        one = _one(footprints[0])
+        one = _touched_by_index(footprints[0])
         if one is not None and one.exact:
             return Touched(min(one.elements, size))
     points = sum(_points(index, inside) for index in different)
@@ -65,10 +65,10 @@ def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touch
         reached = _enumerated(different, footprints, inside)
         if reached is not None:
             return Touched(len(reached))
-    return Touched(min(_together(footprints), size), exact=False)
+    return Touched(min(_touched_by_windows(footprints), size), exact=False)
 
 
-def _one(footprint: IndexSteps) -> Touched | None:
+def _touched_by_index(footprint: IndexSteps) -> Touched | None:
     """Return how many elements one index touches; None where no formula counts them."""
     count = count_sums(footprint.steps)
     if count is None or footprint.others > 1 < count:
@@ -76,7 +76,7 @@ def _one(footprint: IndexSteps) -> Touched | None:
     return Touched(count * footprint.others, footprint.exact)
 
 
-def _together(footprints: Sequence[IndexSteps]) -> int:
+def _touched_by_windows(footprints: Sequence[IndexSteps]) -> int:
     """Return an upper bound of the elements that indexes touch: for those that differ in their
     starts alone, as windows do, the elements of the box around them."""
     alike: dict[IndexSteps, list[int]] = {}

@@ -100,7 +100,7 @@ def _value_at(stage: UOp, indexes: Sequence[UOp], order: list[str], names: Itera
     changes: dict[UOp, UOp] = {}
     for own, index in zip(stage.src[1:], indexes, strict=True):
         changes |= _axes_at(own, index)
-    inner = _inside(value, axes)
+    inner = _reductions_inside(value, axes)
     loops = {r: None for n in inner for r in closed(n)}
     for axis in sorted(loops, key=lambda r: _position(r, order)):
         kind = axis.axis_kind
@@ -120,7 +120,7 @@ def _value_at(stage: UOp, indexes: Sequence[UOp], order: list[str], names: Itera
     return changes[value]
 
 
-def _inside(value: UOp, axes: Set[UOp]) -> list[UOp]:
+def _reductions_inside(value: UOp, axes: Set[UOp]) -> list[UOp]:
     """Return the reductions and stages that differ along axes, or along the loops of such a one."""
     inner, differs = list[UOp](), {*axes}
     for node in reversed(value.toposort()):

@@ -23,7 +23,7 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.index import SIMPLIFY, conjuncts
 
 ZERO = UOp.index(0)
-FAR = 1 << 62
+INFINITE_BOUND = 1 << 62
 
 
 def one_position(n: UOp) -> UOp | None:
@@ -91,15 +91,15 @@ def _as_index(node: UOp, axis: UOp, other: UOp) -> UOp | None:
     if node.dtype is dtypes.index:
         return node
     if node.is_const:
-        return UOp.index(max(-FAR, min(FAR, int(node.arg))))
+        return UOp.index(max(-INFINITE_BOUND, min(INFINITE_BOUND, int(node.arg))))
     if node.op is Ops.CAST and node.src[0].dtype is dtypes.index:
         inner = node.src[0]
         exact = node.dtype.min <= inner.vmin and inner.vmax <= node.dtype.max
         return inner if exact else None
-    return None if axis in node.ranges else _near(node, other).cast(dtypes.index)
+    return None if axis in node.ranges else _clamped_near(node, other).cast(dtypes.index)
 
 
-def _near(node: UOp, other: UOp) -> UOp:
+def _clamped_near(node: UOp, other: UOp) -> UOp:
     """Return an integer clamped to just beyond the values of `other`, with each of which it then
     compares as before, if it may have more than the 32 bits of most indexes."""
     least, most = node.dtype.min, node.dtype.max
@@ -121,7 +121,7 @@ def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
     if left is None or right is None:
         return None
     ends = [end for s in (left, right) if axis in s.ranges for end in s.bounds]
-    if any(abs(int(end)) >= FAR for end in ends):
+    if any(abs(int(end)) >= INFINITE_BOUND for end in ends):
         return None
     coefficients, constant = terms(left + right * -1)
     k = coefficients.pop(axis, 0)

@@ -311,7 +311,7 @@ def _power(value: UOp, exponent: int) -> UOp:
 
 
 _load = op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x")
-_nowhere = op(Ops.INDEX, var("buf"), Pat(Ops.INVALID))
+_invalid_index = op(Ops.INDEX, var("buf"), Pat(Ops.INVALID))
 _n_add = op(Ops.ADD, i, j, name="n")
 
 # fmt: off
@@ -334,7 +334,7 @@ INDEX_RULES = RuleSet("index", [
     Rule("at-most",             op(Ops.CMPLE, i, j), at_most),
     Rule("and-twice",           op(Ops.AND, cond, var("q", "bool"), name="n"), and_twice),
     Rule("reduce-independent",  Pat(Ops.REDUCE, None, name="n"), reduce_independent),
-    Rule("load-invalid",        op(Ops.LOAD, _nowhere, name="n"), zero),
+    Rule("load-invalid",        op(Ops.LOAD, _invalid_index, name="n"), zero),
     Rule("load-gate",           op(Ops.WHERE, cond, _load, const("z")), hidden_gate),
 ])
 # fmt: on

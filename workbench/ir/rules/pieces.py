@@ -311,7 +311,7 @@ def _cut(line: Line, sizes: Shape) -> Iterator[StridedBox]:
 def same_in_pieces(node: UOp) -> UOp | None:
     """Return the lowest value under movement and joins that has the same elements in the same
     order; None if none has, or if movement in one piece has brought them there."""
-    candidates = _below(node)
+    candidates = _values_below(node)
     if not candidates:
         return None
     known: dict[UOp, Pieces] = {}
@@ -332,7 +332,7 @@ def _as_one(pieces: Pieces, node: UOp) -> tuple[UOp, object] | None:
     return base, Strided(node.shape, strides, first).merged
 
 
-def _below(node: UOp) -> list[UOp]:
+def _values_below(node: UOp) -> list[UOp]:
     """Return the values under movement and joins that have as many elements as `node`, and others
     between."""
     found, seen = [], {(node, False)}

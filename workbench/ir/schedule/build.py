@@ -79,7 +79,7 @@ def _stores(
         return {}
     loops: Loops = {}
     first = [opened(plan, members, buffers, loops) for members in kernels]
-    state = UOp.sink(*map(_together, first))
+    state = UOp.sink(*map(_kernel_root, first))
     if matches is not None:
         count = sum(map(len, first))
         step = OPEN_LOOPS.at(plural(count, "stored value"))
@@ -93,7 +93,7 @@ def _stores(
     return stores
 
 
-def _together(stores: Sequence[UOp]) -> UOp:
+def _kernel_root(stores: Sequence[UOp]) -> UOp:
     """Return the STORE of a kernel, or a SINK of several."""
     return UOp.sink(*stores) if len(stores) > 1 else stores[0]
 
@@ -145,7 +145,7 @@ def _item(
         part.after = kernel
     if matches is not None:
         about = f"axes {' '.join(kernel.arg.order)}"
-        matches.append(Match(NAME_AXES.at(about), _together(stores), kernel))
+        matches.append(Match(NAME_AXES.at(about), _kernel_root(stores), kernel))
     decisions = tuple([plan.stored[node] for node in members])
     return ScheduleItem(kernel, params, tuple(members), decisions)
 

@@ -135,7 +135,7 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
     if _selects(node) or _is_prefix(node):
         return False
     # An operand that is computed from many others is still no larger than itself.
-    walks = (_inside(node, boundaries), _repeated(node, boundaries))
+    walks = (_is_inside_reduction(node, boundaries), _repeated(node, boundaries))
     operands = min(sum(n.size for n in _ends(node.src[0], walk)) for walk in walks)
     return node.src[0].size >= REREADS * max(1, operands)
 
@@ -188,7 +188,7 @@ def _moved(node: UOp) -> UOp:
     return node
 
 
-def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
+def _is_inside_reduction(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
     """Return whether a value is computed for one reduction alone, and is neither a reduction nor
     stored."""
     return lambda n: n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
@@ -196,7 +196,7 @@ def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
 
 def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
     """Return whether a value has as many elements as a reduction combines."""
-    inside = _inside(node, boundaries)
+    inside = _is_inside_reduction(node, boundaries)
     return lambda n: inside(n) and n.size >= node.src[0].size
 
 

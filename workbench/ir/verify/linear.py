@@ -16,7 +16,7 @@ from workbench.ir.node.views import LoopRole
 from workbench.ir.verify.kernel import barrier, define, memory, param, special
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require, shuffle
 
-ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
+STEPLESS_OPS = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
 """Ops that are used without a step of their own."""
 
 
@@ -203,7 +203,7 @@ class _Walk:
             self.values_by_block[-1].append(step)
 
     def _source(self, step: UOp, source: UOp) -> None:
-        if source.op in ANYWHERE:
+        if source.op in STEPLESS_OPS:
             if source not in self.checked:
                 for node in source.toposort():
                     require(node, LINEAR)

@@ -186,7 +186,7 @@ def _from_pickles(data: Bytes) -> Any:
     start = file.tell()
     makers = {n: _nothing if "_rebuild" in n else m for n, m in _makers().items()}
     PickleReader(makers, _storages(note)).read(file)
-    places = _places(data, file, sizes)
+    places = _bytes_by_key(data, file, sizes)
     file.seek(start)
 
     def contents(key: str, _: DType | None, __: int) -> Bytes:
@@ -195,7 +195,9 @@ def _from_pickles(data: Bytes) -> Any:
     return PickleReader(_makers(), _storages(contents)).read(file)
 
 
-def _places(data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]) -> dict[str, Bytes]:
+def _bytes_by_key(
+    data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]
+) -> dict[str, Bytes]:
     """Return the bytes of each storage: behind the pickle of their keys, in order. `sizes` are the
     elements and the bytes that tensors need."""
     keys, places = _plain(file), {}

@@ -91,7 +91,7 @@ LONGEST = 0xFFFFFFFF
 
 
 @dataclass(slots=True)
-class _Place:
+class _StreamPosition:
     """Where the stream of one device stands: what its keys begin with, and words taken."""
 
     prefix: int
@@ -113,7 +113,7 @@ class Stream:
         """Begin anew. Of `seed` the low 32 bits count."""
         with self.lock:
             self.seed = seed & 0xFFFFFFFF
-            self._places: dict[str, _Place] = {}
+            self._places: dict[str, _StreamPosition] = {}
 
     @property
     def position(self) -> int:
@@ -124,7 +124,7 @@ class Stream:
         """Take `count` words of the stream of `device`; return their keys."""
         with self.lock:
             if device not in self._places:
-                self._places[device] = _Place(_prefix(len(self._places)))
+                self._places[device] = _StreamPosition(_prefix(len(self._places)))
             place, seed = self._places[device], self.seed
             first = place.position
             place.position += count
@@ -140,7 +140,7 @@ def words_at(keys: UOp, place: UOp, count: int) -> UOp:
     """Return the words at `place` of a draw of `count` words.
 
     Shapes: `place` has one axis; `keys` is flat, two words for each key. Dtypes: `place` is as
-    `places` returns it; keys and words are uint32.
+    `counting_words` returns it; keys and words are uint32.
     """
     words = _of_key(keys, 0, place, min(count, LONGEST))
     for first in range(LONGEST, count, LONGEST):
@@ -150,7 +150,7 @@ def words_at(keys: UOp, place: UOp, count: int) -> UOp:
     return words
 
 
-def places(count: int, words: int) -> UOp:
+def counting_words(count: int, words: int) -> UOp:
     """Return 0, 1, .. count - 1, in a type that counts `words`."""
     return numbered(count, dtypes.uint32 if words <= LONGEST else dtypes.int64)
 
@@ -305,7 +305,7 @@ class Random(Creation):
         width, size = high - low, sizes(shape, "randint")
 
         def values(keys: UOp, count: int) -> UOp:
-            return cast_to(_below(keys, count, width), kind) + kind.const(low)
+            return cast_to(_integers_below(keys, count, width), kind) + kind.const(low)
 
         return cls._draw(size, kind, device, 32 * _words_below(width), values)._leaf_if(
             requires_grad
@@ -463,7 +463,7 @@ def _word_count(count: int, bits: int) -> int:
 def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
     """Return fractions from 0 up to 1 of `kind`, each a random one after the binary point."""
     words, bits = _word_count(count, kind.bits), kind.fraction_bits
-    place = places(count, words)
+    place = counting_words(count, words)
     if kind.itemsize == 8:
         low, high = (words_at(keys, place * 2 + i, words) for i in range(2))
         first = high.cast(dtypes.float64) * 2.0**-32
@@ -481,7 +481,7 @@ def _words_below(width: int) -> int:
     return 1 if width <= _FEW else 2 if width <= 1 << 32 else 3
 
 
-def _below(keys: UOp, count: int, width: int) -> UOp:
+def _integers_below(keys: UOp, count: int, width: int) -> UOp:
     """Return integers from 0 up to `width`, at most 2**64: their words after the binary point,
     times `width`, truncated.
 
@@ -492,7 +492,7 @@ def _below(keys: UOp, count: int, width: int) -> UOp:
         return (_uniform(keys, count, dtypes.float32) * width).cast(dtypes.int32)
     words = each * count
     high, low = divmod(width, 1 << 32)
-    place = places(count, words) * each
+    place = counting_words(count, words) * each
     carry = expanded(UOp.const(dtypes.uint64, 0), place.shape)
     for i in range(each):
         word = words_at(keys, place + i, words).cast(dtypes.uint64)
@@ -504,7 +504,7 @@ def _below(keys: UOp, count: int, width: int) -> UOp:
 def _gaussian(keys: UOp, count: int) -> UOp:
     """Return sqrt(-2 log(1 - v)) * cos(2 pi u); u is the first half of a draw, v the second."""
     words = 2 * count
-    place = places(count, words)
+    place = counting_words(count, words)
     u, v = (
         (words_at(keys, at, words) >> 9).cast(dtypes.float32) * 2.0**-23
         for at in (place, place + count)

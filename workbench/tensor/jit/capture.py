@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.errors import JitError
-from workbench.debug import say
+from workbench.debug import debug_print
 from workbench.execution.buffers import another, read
 from workbench.execution.capture import capturing, noting_others, noting_roots
 from workbench.execution.memory_plan import value_in_memory, without_detach
@@ -33,7 +33,7 @@ from workbench.tensor.jit.parts import LENGTH, Path, words_of
 from workbench.tensor.jit.results import (
     Computed,
     Outline,
-    Places,
+    ReboundAt,
     Results,
     is_whole,
     rebindings,
@@ -85,11 +85,11 @@ def capture(
     if refusal is not None or not (run.has_memory_bound() and run.has_written_memory()):
         return None, result, bound
     replay = run.replay(state, nodes)
-    say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
+    debug_print(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
     kinds = [kind_of(t) for t in run.arguments]
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
-        Places(run.bindings, state.read), run.guard(state, outline), written_inputs, run.draws,
+        ReboundAt(run.bindings, state.read), run.guard(state, outline), written_inputs, run.draws,
         run.steady(state), run.changes(name),
     )  # fmt: skip
     return FunctionReplay(captured), result, bound

@@ -53,8 +53,8 @@ def container_changes(before: Reached, after: Reached, bound: Iterable[Path]) ->
     origins: dict[int, list[Path]] = {}
     for path, container in old.items():
         origins.setdefault(id(container), []).append(path)
-    with_tensors = {id(new[path]) for path in _above(after.tensors) if path in new}
-    above = _above(bound)
+    with_tensors = {id(new[path]) for path in _holder_paths(after.tensors) if path in new}
+    above = _holder_paths(bound)
     firsts: dict[int, Path] = {}
     moved, names, doubtful = {}, {}, []
     for path, container in new.items():
@@ -72,7 +72,7 @@ def container_changes(before: Reached, after: Reached, bound: Iterable[Path]) ->
     return ContainerChanges(frozenset(firsts.values()), moved, names, doubtful)
 
 
-def _above(paths: Iterable[Path]) -> set[Path]:
+def _holder_paths(paths: Iterable[Path]) -> set[Path]:
     """Return the paths of all holders on the way to what is at `paths`."""
     return {path[:n] for path in paths for n in range(1, len(path))}
 

@@ -23,7 +23,14 @@ from workbench.tensor.autograd.autograd import note_replay
 from workbench.tensor.creation.random import Keys
 from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
-from workbench.tensor.jit.results import Computed, Places, Results, identity, memory_at, tensor_on
+from workbench.tensor.jit.results import (
+    Computed,
+    ReboundAt,
+    Results,
+    identity,
+    memory_at,
+    tensor_on,
+)
 from workbench.tensor.jit.state import (
     CapturedState,
     Kind,
@@ -34,7 +41,7 @@ from workbench.tensor.jit.state import (
 )
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.variable_operators import HOLE, same, tensors, without_tensors
+from workbench.tensor.variable_operators import HOLE, equal_nests, tensors, without_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class FunctionCapture:
     structure: Any
     rebound: Any
     state: CapturedState
-    places: Places
+    places: ReboundAt
     guard: Guard
     written: dict[int, int]
     draws: list[Keys]
@@ -198,7 +205,7 @@ class FunctionReplay:
         if not kwargs and [type(a) for a in args] == self._flat:
             return list(args)
         others = without_tensors((args, kwargs))
-        if not same(others, self._capture.others):
+        if not equal_nests(others, self._capture.others):
             raise JitError(
                 f"{self._capture.name} is called otherwise than when it was captured",
                 f"then it was {_call(self._capture.others)}, and now it is {_call(others)}",

@@ -32,7 +32,7 @@ from workbench.tensor.jit.parts import (
 )
 from workbench.tensor.jit.state import Kind, kind_of
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.variable_operators import same
+from workbench.tensor.variable_operators import equal_nests
 from workbench.tensor.versions import VersionedMemory, steps_to
 
 # --------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
 
 def is_at(path: Path, values: Mapping[Path, Any], value: Any) -> bool:
     """Whether `value` is, or equals, what is at a path among `values`."""
-    return path in values and same(value, values[path])
+    return path in values and equal_nests(value, values[path])
 
 
 def has_gradients(tensor: Tensor | None) -> bool | None:
@@ -274,7 +274,7 @@ class NumberChanges:
         return (
             self.items == other.items
             and self.data == other.data
-            and same(self.result, other.result)
+            and equal_nests(self.result, other.result)
         )
 
     def warn(self) -> None:

@@ -92,14 +92,14 @@ class Reached:
         return True
 
 
-Below = list[tuple[int, Holder]]
+HolderSteps = list[tuple[int, Holder]]
 
 
 def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> Reached:
     """Return what is reached from `roots`, each with its path. What is at paths in `free` is not
     compared later."""
     search = _Lookup(free)
-    holders: Below = []
+    holders: HolderSteps = []
     stack = [_Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
     stack.reverse()
     while stack and len(search.visited) < MOST_OBJECTS:
@@ -125,7 +125,7 @@ class _Occurrence(NamedTuple):
     path: Path
     value: Any
     attributes: frozenset[str]
-    beside: Below
+    beside: HolderSteps
     number: int
 
 

@@ -78,7 +78,7 @@ class Rebindings:
             ) from None
 
 
-class Places:
+class ReboundAt:
     """The places that a function binds anew: their paths, and of the tensors there at the capture
     the kind, and which memory of the state, `read`, they were (None: it was not read)."""
 

@@ -283,7 +283,7 @@ class Repetition(Base):
         """
         if dims is None:
             flat = self.reshape(-1) if self.numel() else self.reshape(0)
-            return flat.roll(_one("roll: shifts", shifts), 0).reshape(self.shape)
+            return flat.roll(_whole_number("roll: shifts", shifts), 0).reshape(self.shape)
         amounts = _numbers("roll: shifts", shifts)
         axes = [one_axis(d, self.ndim, "roll") for d in _numbers("roll: dims", dims)]
         if len(amounts) != len(axes):
@@ -367,7 +367,7 @@ class Repetition(Base):
         )
 
 
-def _one(name: str, value: Any) -> int:
+def _whole_number(name: str, value: Any) -> int:
     numbers = _numbers(name, value)
     if len(numbers) != 1:
         raise shape_error(

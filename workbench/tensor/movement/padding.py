@@ -237,7 +237,7 @@ class Interpolation(Base):
         length = self.shape[axis]
         if count == length:
             return self
-        place = _places(count, dtypes.float32, shift) * (length / count)
+        place = _float_positions(count, dtypes.float32, shift) * (length / count)
         return self._elements_at(axis, self._with(_clipped(place, length)))
 
     def _linear(self, axes: range, target: Sequence[int], aligned: bool) -> Self:
@@ -254,9 +254,9 @@ class Interpolation(Base):
             return self
         if aligned:
             step = (length - 1) / (count - 1) if count > 1 else 0.0
-            place = _places(count, self.dtype, 0.0) * step
+            place = _float_positions(count, self.dtype, 0.0) * step
         else:
-            place = _places(count, self.dtype, 0.5) * (length / count) + -0.5
+            place = _float_positions(count, self.dtype, 0.5) * (length / count) + -0.5
             place = place.max(place.like(0))
         low = _clipped(place, length)
         high = (low + 1).min(low.like(length - 1))
@@ -266,7 +266,7 @@ class Interpolation(Base):
         return first * (1 - weight) + second * weight
 
 
-def _places(count: int, dtype: DType, shift: float) -> UOp:
+def _float_positions(count: int, dtype: DType, shift: float) -> UOp:
     """Return 0 + shift, 1 + shift, .. as floats, which PyTorch counts in."""
     return numbered(count, dtype) + shift
 

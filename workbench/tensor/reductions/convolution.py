@@ -170,7 +170,7 @@ def checked_bias(bias: T, channels: int) -> T:
 # --------------------------------------------------------------------------------------------------
 # Transposed convolution: each element of the input adds the kernel, scaled, to the output.
 
-_WHAT = "conv_transpose2d"
+_TRANSPOSED = "conv_transpose2d"
 
 
 class TransposedConvolution(Convolution):
@@ -199,11 +199,11 @@ class TransposedConvolution(Convolution):
         Rewrite: of `stride` neighbours of the output each is a convolution by itself, with every
         stride-th tap of the kernel: one conv2d computes them as channels, which are interleaved.
         """
-        kernel, count = (self._lift(weight, "convolve"), whole(groups, f"{_WHAT}: groups"))
+        kernel, count = (self._lift(weight, "convolve"), whole(groups, f"{_TRANSPOSED}: groups"))
         _check_transposed(self.shape, kernel.shape, count)
         inputs, channels, *sizes = kernel.shape
-        each = windows_of(_WHAT, sizes, stride, dilation, padding)
-        more = per_axis(_WHAT, "output_padding", output_padding, len(sizes), 0)
+        each = windows_of(_TRANSPOSED, sizes, stride, dilation, padding)
+        more = per_axis(_TRANSPOSED, "output_padding", output_padding, len(sizes), 0)
         box = _box(self.shape[2:], each, more)
         steps = [w.dilation if w.stride == 1 else 1 for w in each]
         taps = kernel.reshape(count, inputs // count, channels, *sizes)._phases(each)
@@ -270,13 +270,13 @@ def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, i
     for axis, (size, window, extra) in enumerate(zip(shape, each, more, strict=True), 2):
         if extra and extra >= max(window.stride, window.dilation):
             raise shape_error(
-                f"{_WHAT}: output_padding = {extra} is too large for axis {axis}",
+                f"{_TRANSPOSED}: output_padding = {extra} is too large for axis {axis}",
                 f"it is below the stride, {window.stride}, or the dilation, {window.dilation}",
             )
         length = (size - 1) * window.stride + window.extent + extra
         if length - window.before - window.after < 1 or not size:
             raise shape_error(
-                f"{_WHAT}: nothing of axis {axis} is left",
+                f"{_TRANSPOSED}: nothing of axis {axis} is left",
                 f"it has {max(0, length)} elements, and {window.before + window.after} are cut off",
                 "less padding",
             )

@@ -60,7 +60,7 @@ class Pooling(Base):
         each = self._windows(what, kernel_size, stride, dilation, padding, ceil_mode)
         value = padded_for(self.uop, each, self.dtype.min)
         patches = self._with(windows(value, each))
-        greatest = patches.max(_last(each))
+        greatest = patches.max(_last_axes(each))
         if not flag(return_indices, f"{what}: return_indices"):
             return greatest
         return greatest, patches._places(greatest, each, self.shape[-len(each) :])
@@ -82,7 +82,7 @@ class Pooling(Base):
         each = self._windows("avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode)
         value = self._wide()
         patches = value._with(windows(padded_for(value.uop, each, 0), each))
-        means = patches.sum(_last(each)) / value._counts(each, count_include_pad)
+        means = patches.sum(_last_axes(each)) / value._counts(each, count_include_pad)
         return means.cast(self._fraction())
 
     def _places(self, greatest: Self, each: Sequence[Window], shape: Shape) -> Self:
@@ -95,7 +95,7 @@ class Pooling(Base):
         is_greatest = self.eq(spread)
         if self.dtype.is_float:
             is_greatest = is_greatest | self.isnan()
-        return is_greatest.where(places, count).min(_last(each))
+        return is_greatest.where(places, count).min(_last_axes(each))
 
     def _windows(
         self,
@@ -133,17 +133,17 @@ class Pooling(Base):
         if not any(before or after for before, after in sides):
             return math.prod(w.size for w in each)
         ones = padded(expanded(self.uop.like(1), shape), tuple(sides))
-        return self._with(windows(ones, each)).sum(_last(each))
+        return self._with(windows(ones, each)).sum(_last_axes(each))
 
 
-def _last(each: Sequence[Window]) -> tuple[int, ...]:
+def _last_axes(each: Sequence[Window]) -> tuple[int, ...]:
     return tuple(range(-len(each), 0))
 
 
 # --------------------------------------------------------------------------------------------------
 # Unpooling: values written back to the positions from which pooling took them.
 
-_WHAT = "max_unpool2d"
+_UNPOOL = "max_unpool2d"
 
 
 class Unpooling(Base):
@@ -172,14 +172,14 @@ class Unpooling(Base):
         places = self._lift(indices, "index")
         if places.shape != self.shape or not places.dtype.is_int:
             raise _unlike(self, places)
-        kernel = one_or_many(kernel_size, 2, f"{_WHAT}: kernel_size")
+        kernel = one_or_many(kernel_size, 2, f"{_UNPOOL}: kernel_size")
         if len(kernel) > self.ndim:
             raise shape_error(
-                f"cannot {_WHAT} shape {self.shape} with a kernel of {short(kernel)}",
+                f"cannot {_UNPOOL} shape {self.shape} with a kernel of {short(kernel)}",
                 f"it slides over {len(kernel)} axes, and there are {self.ndim}",
             )
         steps = kernel if stride is None else stride
-        each = windows_of(_WHAT, kernel, steps, dilation, padding)
+        each = windows_of(_UNPOOL, kernel, steps, dilation, padding)
         lead, last = self.shape[: -len(each)], self.shape[-len(each) :]
         if output_size is None:
             shape = tuple(
@@ -190,7 +190,7 @@ class Unpooling(Base):
             shape = _output(output_size, lead, len(each))
         if min(shape) < 1:
             raise shape_error(
-                f"{_WHAT}: shape {last} would become {shape}",
+                f"{_UNPOOL}: shape {last} would become {shape}",
                 "an axis has one element or more",
                 "less padding, or output_size=",
             )
@@ -211,12 +211,12 @@ class Unpooling(Base):
 def _unlike(values: Base, indices: Base) -> Exception:
     if indices.shape != values.shape:
         return shape_error(
-            f"{_WHAT}: indices of shape {indices.shape} do not fit shape {values.shape}",
+            f"{_UNPOOL}: indices of shape {indices.shape} do not fit shape {values.shape}",
             "each element has an index",
             "both results of max_pool2d(.., return_indices=True)",
         )
     return dtype_error(
-        f"{_WHAT}: indices of {indices.dtype}",
+        f"{_UNPOOL}: indices of {indices.dtype}",
         "an index is the number of a place, an integer",
         ".int() first",
     )
@@ -227,12 +227,12 @@ def _output(output_size: Any, lead: Shape, axes: int) -> Shape:
 
     Errors: ShapeError unless it has one for each of them, or for all axes.
     """
-    shape = sizes((output_size,), f"{_WHAT}: output_size")
+    shape = sizes((output_size,), f"{_UNPOOL}: output_size")
     if len(shape) == axes:
         return shape
     if len(shape) == len(lead) + axes and shape[: len(lead)] == lead:
         return shape[len(lead) :]
     raise shape_error(
-        f"{_WHAT}: output_size {shape} does not fit",
+        f"{_UNPOOL}: output_size {shape} does not fit",
         f"it has a size for each of the last {axes} axes, or for all {len(lead) + axes}",
     )

@@ -173,9 +173,9 @@ def _in_blocks(
     those of the smallest blocks, or else read from the elements."""
     lead, _, rest = around(value, axis)
     if len(sizes) == 1:
-        return _before(scan, value, axis, sizes[0], is_with_own=True)
+        return _block_totals(scan, value, axis, sizes[0], is_with_own=True)
     count = sizes[0]
-    before = _before(scan, value if totals is None else totals, axis, count)
+    before = _block_totals(scan, value if totals is None else totals, axis, count)
     if totals is not None:
         totals = _cut_up(totals, axis, count) if len(sizes) > 2 else None
     blocks = _cut_up(value, axis, count)
@@ -185,7 +185,7 @@ def _in_blocks(
     return scan.pair(before, scanned)
 
 
-def _before(scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False) -> UOp:
+def _block_totals(scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False) -> UOp:
     """Return for each of `count` blocks along `axis` the total of those before it (backward: after
     it), with its own total or without."""
     lead, size, rest = around(source, axis)
@@ -308,7 +308,7 @@ def _shares_in_blocks(
     count = sizes[0]
     blocks = shares.blocks(axis, count)
     last = _at(blocks.y, axis + 1, -1)
-    after = _after(shares if totals is None else totals, last, axis, count)
+    after = _shares_after(shares if totals is None else totals, last, axis, count)
     if totals is not None:
         totals = totals.blocks(axis, count) if len(sizes) > 2 else None
     x = _cut_up(x, axis, count)
@@ -320,7 +320,7 @@ def _shares_in_blocks(
     return shared + shares.share(reshaped(x, shared.shape), last, after)
 
 
-def _after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
+def _shares_after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
     """Return for each of `count` blocks along `axis` what `last` of it has of all after it."""
     lead, size, rest = around(shares.y, axis)
     if size > _NESTED:

@@ -43,7 +43,7 @@ LEAST_RATIO = 1.1
 """A guess and an answer that differ by less are the same to a reader."""
 PLAIN = {"kernel": 0, "name": "plain"}
 AUTO = {"kernel": 0, "name": "auto"}
-FIRST = "the first kernel"
+FIRST_KERNEL = "the first kernel"
 """What a question says of the kernel that it asks about."""
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
@@ -148,7 +148,7 @@ def question_of(name: object) -> Question:
     Errors: WorkbenchError where there is none.
     """
     base, place = _parts(name)
-    if base in QUESTIONS and (place == 0 or FIRST in QUESTIONS[base].text):
+    if base in QUESTIONS and (place == 0 or FIRST_KERNEL in QUESTIONS[base].text):
         return _about(QUESTIONS[base], place)
     near = get_close_matches(str(name), QUESTIONS, 1) or list(QUESTIONS)
     because = "there are " + ", ".join(QUESTIONS)
@@ -169,7 +169,7 @@ def _about(question: Question, place: int) -> Question:
     if place == 0:
         return question
     answers = tuple([_of_kernel(step, place) for step in p] for p in question.answers)
-    text = question.text.replace(FIRST, f"kernel {place + 1}")
+    text = question.text.replace(FIRST_KERNEL, f"kernel {place + 1}")
     return replace(question, text=text, answers=answers)
 
 

@@ -40,7 +40,7 @@ from workbench.viz.schema.record import PageRecord
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+)\b)", re.MULTILINE)
-_OTHERS = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+_OTHER_IMPORTS = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _read(path: Path) -> Module:
     imports = [(names, (path.parent / target).resolve()) for names, target in _IMPORT.findall(text)]
     exports = _EXPORT.findall(text)
     body = _EXPORT.sub("", _IMPORT.sub("", text))
-    if rest := _OTHERS.search(body):
+    if rest := _OTHER_IMPORTS.search(body):
         raise ValueError(f"{path.name}: cannot join {rest[0]!r}")
     return Module(path, tuple(imports), tuple(exports), body)
 

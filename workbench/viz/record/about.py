@@ -21,7 +21,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.measure.speeds import Speeds, beaten, quicker, speeds
+from workbench.measure.speeds import Speeds, speeds, with_launch_time, with_peak
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.schema.record import (
     CacheSize,
@@ -202,8 +202,8 @@ class MachineSpeeds:
             if timing.machine:
                 continue
             speed = timing.gflops * 1e9
-            faster = beaten(self.speeds, timing.kind, timing.threads, speed)
-            self._put(quicker(faster, timing.threads, timing.median_s))
+            faster = with_peak(self.speeds, timing.kind, timing.threads, speed)
+            self._put(with_launch_time(faster, timing.threads, timing.median_s))
 
     def put_shares(self) -> None:
         """Set the share of the peak, which may have risen since, that each timing reached."""

@@ -41,7 +41,7 @@ class Changes:
             table = getattr(self._record, name)
             size = len(table.op if isinstance(table, NodeColumns) else table)
             if size > start:
-                setattr(append, name, _after(table, start))
+                setattr(append, name, _rows_from(table, start))
                 self._sizes[name] = size
         updates = [
             (list(path), value) for path, value in self._set.items() if not _is_new(path, begins)
@@ -56,7 +56,7 @@ def _at(value: Any, step: str | int) -> Any:
     return value[step] if is_inside else getattr(value, str(step))
 
 
-def _after(table: Any, start: int) -> Any:
+def _rows_from(table: Any, start: int) -> Any:
     """Return the rows of a table from a place on."""
     if isinstance(table, NodeColumns):
         return NodeColumns(*(getattr(table, name)[start:] for name in _COLUMNS))

@@ -69,7 +69,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PreviousPlan:
     """The plan before the present one: its un-optimised kernels, and the number of its data in the
     worker; `stored` says whether each value was stored."""
 
@@ -109,7 +109,7 @@ class LiveRecord:
         self.checks: dict[tuple[int, str], CheckRow] = {}
         self.elsewhere: dict[tuple[int, str], VariantRow] = {}
         self.watched: int | None = None
-        self.before: Before | None = None
+        self.before: PreviousPlan | None = None
         key = self.record.key
         self.earlier = persistence.load(key) if _is_stored(exploration) else {}
         self.shows_saved = False

@@ -31,7 +31,7 @@ from workbench.viz.still.cards import TriedRow, left_out_part, variants_part
 
 MOST_BYTES = 150_000
 """Most bytes of a record that is saved in a cell; a larger one is reduced."""
-_PLACE = ".jp-OutputArea-child"
+_OUTPUT_CLASS = ".jp-OutputArea-child"
 _STYLE = """<style>
 {place}:has(> .jp-OutputArea-output > [data-still="{key}"]) + {place}:not(:has(.wb)) {{
   display: none;
@@ -67,7 +67,7 @@ class SavedOutput:
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
         page = saved_page.page_frame(self._title, packed, self.view)
         parts = [
-            _STYLE.format(place=_PLACE, key=self.key),
+            _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
             _FOLD.format(page=escape(page)),
             left_out_part(left_out),
             variants_part(_tried(record, speeds, self.view.get("guess") is not None)),

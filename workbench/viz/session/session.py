@@ -180,7 +180,7 @@ class Session(LiveRecord):
             tried = self.edited, self.timings, self.checks
             last = variant_transfer.LastPlan(self.recorder, *tried)
             planned.display.baselines = ex.display.baselines
-            plan = plan_comparison.before(self)
+            plan = plan_comparison.present_plan(self)
             self._open(planned, self.recorder.speeds)
             if device != self.device:  # the reader chose it
                 tuning.device(self, device)

@@ -29,7 +29,7 @@ REUSE = 8
 """An operand is packed if it is read at least this often."""
 FEW_LANES = 8
 """A reduction of fewer steps, such as a window's width, does not become lanes."""
-FAR = 1 << 62
+NOT_AFFINE = 1 << 62
 """The step of a load whose index is not affine."""
 GATHERED_REUSE = 2
 """The same for an operand that would be gathered: a gather takes as many loads as the vector has
@@ -58,9 +58,9 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
         if axis.extent < FEW_LANES:
             continue
         steps = [step(n, axis) for n in loads(reduce.src[0]) if axis in n.ranges]
-        if axis.axis_kind in REDUCE_KINDS and steps and max(steps) < FAR:
+        if axis.axis_kind in REDUCE_KINDS and steps and max(steps) < NOT_AFFINE:
             candidates.append((max(steps), axis))
-    least, best = min(candidates, key=lambda pair: pair[0], default=(FAR, None))
+    least, best = min(candidates, key=lambda pair: pair[0], default=(NOT_AFFINE, None))
     return best, least
 
 
@@ -73,7 +73,7 @@ def vector_axis(kernel: UOp) -> UOp | None:
         return None
     across = max((step(n, axis) for n in loads(kernel) if axis in n.ranges), default=0)
     along = [dot_axis(n)[1] for n in reduces(kernel)]
-    if across > 1 and min(along, default=FAR) < across and not packs(kernel, axis):
+    if across > 1 and min(along, default=NOT_AFFINE) < across and not packs(kernel, axis):
         return None
     return axis
 
@@ -84,7 +84,7 @@ def _has_lanes(reduce: UOp) -> bool:
 
 def step(load: UOp, axis: UOp) -> int:
     """Return the distance of the elements that a load reads along `axis`."""
-    return abs(strides(load).get(axis, FAR))
+    return abs(strides(load).get(axis, NOT_AFFINE))
 
 
 def gathers(value: UOp, axis: UOp) -> bool:
@@ -317,15 +317,15 @@ def borders(kernel: UOp, axis: UOp) -> set[int]:
     """Return where along `axis` the conditions that compare it with a number change."""
     positions: set[int] = set()
     for node in kernel.toposort():
-        if node.op not in _BEYOND or axis not in node.ranges:
+        if node.op not in _BREAK_OFFSET or axis not in node.ranges:
             continue
         (left, low), (right, high) = terms(node.src[0]), terms(node.src[1])
         if left == {axis: 1} and not right:
-            positions.add(high - low + _BEYOND[node.op])
+            positions.add(high - low + _BREAK_OFFSET[node.op])
         elif right == {axis: 1} and not left:
-            positions.add(low - high + 1 - _BEYOND[node.op])
+            positions.add(low - high + 1 - _BREAK_OFFSET[node.op])
     return positions
 
 
-_BEYOND = {Ops.CMPLT: 0, Ops.CMPLE: 1}
+_BREAK_OFFSET = {Ops.CMPLT: 0, Ops.CMPLE: 1}
 """How far behind n `axis < n` changes, and `axis <= n`."""

@@ -20,7 +20,7 @@ from workbench.ir.nest.fragments import core_of
 from workbench.ir.nest.transactions import SECTOR_BYTES
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
-from workbench.ir.opt.heuristic.register_tile import FAR, loads, reduces, strides
+from workbench.ir.opt.heuristic.register_tile import NOT_AFFINE, loads, reduces, strides
 from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
 from workbench.ir.opt.heuristic.work_groups import (
     OptPlan,
@@ -115,7 +115,7 @@ def _beside(kernel: UOp, names: tuple[str, str, str]) -> UOp | None:
         for r in with_columns.ranges - with_rows.ranges - {columns}
         if r.axis_kind is AxisType.GLOBAL
     ]
-    return min(axes, key=lambda r: abs(steps.get(r, FAR)), default=None)
+    return min(axes, key=lambda r: abs(steps.get(r, NOT_AFFINE)), default=None)
 
 
 def _moved(kernel: UOp, names: tuple[str, str, str]) -> tuple[float, float, float]:

@@ -36,13 +36,13 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     Also known as: gpu_threads (Halide); on a CPU an inner tile.
     """
     axes = ranges(kernel)
-    outer = [n for n in kernel.arg.order if axes[n].axis_kind in _OUTSIDE]
+    outer = [n for n in kernel.arg.order if axes[n].axis_kind in _LAUNCH_AXES]
     position = {n: i for i, n in enumerate(kernel.arg.order)}
     last = max([str(opt.axis), *outer], key=lambda n: position[n])
     return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last)
 
 
-_OUTSIDE = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})
+_LAUNCH_AXES = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})
 
 
 LOCAL = OptKind(

@@ -163,7 +163,7 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
         steps = _steps(kernel) if load.dtype.itemsize == 1 else set()
         return sorted(axes, key=lambda r: (r in steps, -abs(moves.get(r, most))))
     position = {name: i for i, name in enumerate(order)}
-    together = _together(kernel)
+    together = _neighbour_axis(kernel)
     of_items = together in [r.axis_name for r in axes]
     return sorted(
         axes,
@@ -246,7 +246,7 @@ def _parts(axes: Sequence[UOp], fill: UOp) -> dict[UOp, UOp]:
     return parts
 
 
-def _together(kernel: UOp) -> str | None:
+def _neighbour_axis(kernel: UOp) -> str | None:
     """Return the axis of the work-items that are neighbours."""
     axes = ranges(kernel)
     items = [n for n in kernel.arg.order if axes[n].axis_kind.is_work_item]
@@ -258,7 +258,7 @@ def _fill_loops(kernel: UOp, load: UOp, last: Mapping[UOp, UOp]) -> list[str]:
     of the memory that they read. `last` has the axis that each fill axis moves along."""
     strides = _moves(load_index(load))
     loops = [fill for fill in last if not fill.axis_kind.is_lane]
-    if _together(kernel) is not None:
+    if _neighbour_axis(kernel) is not None:
         most = load.place.memory.length
         loops.sort(key=lambda fill: -abs(strides.get(last[fill], most)))
     return [fill.axis_name for fill in loops]

@@ -19,7 +19,7 @@ F32 = dtypes.float32
 HALVES = load(param(1, LENGTH, dtypes.float16), r0)
 CHOICE = load(param(2, ROWS, I32), g0)
 """A number from memory, one per row."""
-OTHER = load(param(3, ROWS), g0)
+OTHER_LOAD = load(param(3, ROWS), g0)
 
 
 def picked(mask: UOp, value: UOp) -> UOp:
@@ -45,9 +45,9 @@ EXAMPLES: dict[str, list[tuple[UOp, str]]] = {
         (picked(equals(r0 * -1 + 8, g0), COLUMN), "p1[g0*-1 + 8]"),
     ],
     "sum-counted": [
-        (picked(r0 < g0, OTHER), "where(0 < g0, p3[g0]*float32(g0), 0.0)"),
-        (picked(r0 < 4, OTHER), "p3[g0]*4.0"),
+        (picked(r0 < g0, OTHER_LOAD), "where(0 < g0, p3[g0]*float32(g0), 0.0)"),
+        (picked(r0 < 4, OTHER_LOAD), "p3[g0]*4.0"),
         (reduced(Ops.ADD, (r0 < g0).cast(I32), r0), "int32(g0)"),
-        (picked((r0 >= 2) & (r0 < 20), OTHER), "p3[g0]*7.0"),
+        (picked((r0 >= 2) & (r0 < 20), OTHER_LOAD), "p3[g0]*7.0"),
     ],
 }  # fmt: skip

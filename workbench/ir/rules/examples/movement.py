@@ -32,7 +32,7 @@ transposed = tensor(Ops.PERMUTE, x, (1, 0))
 row = tensor(Ops.RESHAPE, x, (1, 12))
 
 
-def after(left: UOp, right: UOp) -> UOp:
+def joined_rows(left: UOp, right: UOp) -> UOp:
     """Return what `cat` makes of two values of 4 columns."""
     first, second = left.shape[0], right.shape[0]
     inside = tensor(Ops.PAD, filled(True, first, 1, dtype=B), ((0, second), (0, 0)))
@@ -45,7 +45,7 @@ def rows(low: int, high: int, source: UOp = x) -> UOp:
     return tensor(Ops.SHRINK, source, ((low, high), (0, 4)))
 
 
-def again(source: UOp) -> UOp:
+def repeated_rows(source: UOp) -> UOp:
     """Return 3 rows of 4 columns, and the same 3 rows after them."""
     twice = tensor(Ops.RESHAPE, source, (1, 3, 4))
     return tensor(Ops.RESHAPE, tensor(Ops.EXPAND, twice, (2, 3, 4)), (6, 4))
@@ -53,17 +53,17 @@ def again(source: UOp) -> UOp:
 
 def rolled(rows_on: int, source: UOp) -> UOp:
     """Return 3 rows of 4 columns, moved on."""
-    return rows(3 - rows_on, 6 - rows_on, again(source))
+    return rows(3 - rows_on, 6 - rows_on, repeated_rows(source))
 
 
 around = tensor(
     Ops.PERMUTE, tensor(Ops.PAD, x, ((1, 2), (0, 3))), (1, 0)
 )  # and so x is columns 1 to 4
 pairs = tensor(Ops.RESHAPE, x, (6, 2))
-later = tensor(Ops.PAD, tensor(Ops.SHRINK, tensor(Ops.RESHAPE, x, (12,)), ((1, 12),)), ((0, 1),))
+sliced = tensor(Ops.PAD, tensor(Ops.SHRINK, tensor(Ops.RESHAPE, x, (12,)), ((1, 12),)), ((0, 1),))
 even, odd = (
     tensor(Ops.SHRINK, each, ((0, 6), (0, 1)))
-    for each in (pairs, tensor(Ops.RESHAPE, later, (6, 2)))
+    for each in (pairs, tensor(Ops.RESHAPE, sliced, (6, 2)))
 )
 is_even = tensor(Ops.PAD, filled(True, 1, 1, dtype=B), ((0, 0), (0, 1)))
 
@@ -175,17 +175,17 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         (tensor(Ops.SHRINK, joined, ((3, 6), (0, 4))), filled(7, 3, 4)),
     ],
     "pieces-joined": [
-        (after(rows(0, 2), rows(2, 3)), x),
-        (after(rows(0, 1), after(rows(1, 2), rows(2, 3))), x),
-        (after(rows(1, 2), rows(2, 3)), rows(1, 3)),
+        (joined_rows(rows(0, 2), rows(2, 3)), x),
+        (joined_rows(rows(0, 1), joined_rows(rows(1, 2), rows(2, 3))), x),
+        (joined_rows(rows(1, 2), rows(2, 3)), rows(1, 3)),
         (
-            after(tensor(Ops.FLIP, rows(2, 3), (0, 1)), tensor(Ops.FLIP, rows(0, 2), (0, 1))),
+            joined_rows(tensor(Ops.FLIP, rows(2, 3), (0, 1)), tensor(Ops.FLIP, rows(0, 2), (0, 1))),
             tensor(Ops.FLIP, x, (0, 1)),
         ),
     ],
     "pieces-undone": [
         (rolled(1, rolled(2, x)), x),
-        (rows(0, 3, again(x)), x),
+        (rows(0, 3, repeated_rows(x)), x),
         (tensor(Ops.PERMUTE, tensor(Ops.SHRINK, around, ((0, 4), (1, 4))), (1, 0)), x),
         (
             tensor(Ops.EXPAND, is_even, (6, 2)).where(

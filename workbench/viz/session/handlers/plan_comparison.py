@@ -20,7 +20,7 @@ from workbench.measure.side_by_side import Ratio, ratio
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.plan import ComparedPlans
 from workbench.viz.session.handlers import measurement, variants
-from workbench.viz.session.live_record import Before, LiveRecord
+from workbench.viz.session.live_record import LiveRecord, PreviousPlan
 from workbench.worker.client import DATA_BYTES, TaskStopped
 from workbench.worker.rows import Row
 
@@ -34,13 +34,13 @@ AT = ("plan", "compared")
 """The path of the comparison in the record."""
 
 
-def before(session: LiveRecord) -> Before:
+def present_plan(session: LiveRecord) -> PreviousPlan:
     """Return the present plan of a session, for the comparison with the next one."""
     ex = session.recorder.exploration
-    return Before(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
+    return PreviousPlan(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
-def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
+def compare(session: LiveRecord, was: PreviousPlan, target: UOp | None) -> None:
     """Write the comparison to the record: the number of kernels before, and the decisions that
     changed with the one about `target` (None: with a rule). Times come with `measure`.
 
