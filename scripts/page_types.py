@@ -19,29 +19,10 @@ from msgspec import inspect as types
 
 from workbench.viz.page.panel import modules
 from workbench.viz.schema import gpu, messages, plan, record, requests, variant
-from workbench.viz.schema import messages as replies
-from workbench.viz.schema import record as ask
-from workbench.viz.schema import record as glossary
-from workbench.viz.schema import record as page_run
-from workbench.viz.schema import record as reading
-from workbench.viz.schema import record as recipe
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SECTION = "section.d.ts"
-SUBJECTS = (
-    gpu,
-    variant,
-    page_run,
-    plan,
-    ask,
-    reading,
-    recipe,
-    glossary,
-    record,
-    replies,
-    messages,
-    requests,
-)
+SUBJECTS = (gpu, variant, plan, record, messages, requests)
 HEAD = """\
 // The types of what Python and the page tell each other. scripts/page_types.py writes this file
 // from workbench/viz/schema; change it there.

@@ -31,7 +31,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.glossary import glossary_rows
 from workbench.viz.javascript import JavaScript
-from workbench.viz.model.graph import family_rows
+from workbench.viz.model.graph import FAMILIES
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.passes import is_replayable
 from workbench.viz.page.document import joined, variable
@@ -272,7 +272,7 @@ def moves(page: Any) -> list[Move]:
     columns = {
         "nodes": nodes.columns,
         "readings": nodes.readings.listed,
-        "families": family_rows(),
+        "families": FAMILIES,
         "passes": passes.listed,
         "glossary": list(glossary_rows()),
     }

@@ -22,10 +22,10 @@ from tests.viz.support import softmax
 from workbench.base.child_process import ChildProcess
 from workbench.base.errors import WorkbenchError
 from workbench.viz import javascript as engine
+from workbench.viz.formatters import exploration_bundle
 from workbench.viz.javascript import JavaScript, layered
 from workbench.viz.record.record import build
-from workbench.viz.still.picture import picture
-from workbench.viz.still.svg import graph_picture
+from workbench.viz.still import picture
 
 LADDER = [20.0] * 4, [(0, 3), (1, 2)]
 FORKED = """
@@ -185,13 +185,13 @@ def test_an_interrupted_call_leaves_no_answer_behind(monkeypatch: pytest.MonkeyP
 def test_without_the_engine_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    picture.cache_clear()
+    picture._layout.cache_clear()
     monkeypatch.setattr(engine, "_engine", engine._engine.__wrapped__)
     monkeypatch.setitem(sys.modules, "py_mini_racer", None)
     with pytest.raises(WorkbenchError, match="V8 cannot be loaded"):
         layered(*LADDER)
     ex = softmax()
-    html = graph_picture(ex.graph)
+    html = exploration_bundle(ex)["text/html"]
     assert "<img" not in html and "pip install mini-racer" in html
     assert plain(build(ex))["plan"]["nodes"] == []
     assert "pip install mini-racer" in caplog.text

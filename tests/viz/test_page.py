@@ -49,7 +49,7 @@ def record() -> dict[str, Any]:
 
 def test_every_file_is_in_the_page_or_asked_for_by_python() -> None:
     modules = page.modules()
-    all_modules = {m.path for m in (*modules, *modules_of([layout.MODULE]))}
+    all_modules = {m.path for m in (*modules, *modules_of([layout.LAYOUT, layout.STILL]))}
     assert sorted(all_modules) == sorted(page.FOLDER.rglob("*.js"))
     assert len({m.path for m in modules}) == len(modules)
     for sheet in page.FOLDER.rglob("*.css"):

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.viz.model.graph import GraphNode, TensorGraph, folded, size_text
-from workbench.viz.model.words import kernel_number
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.plan import ScheduleItem
+from workbench.viz.model.graph import (
+    arg_text,
+    computing_kernels,
+    folded,
+    graph_nodes,
+    label_of,
+    storing_kernels,
+)
+from workbench.viz.model.lines import UserLines
+from workbench.viz.model.words import kernel_number, shape_text
 from workbench.viz.still.svg import kernel_colour
 
 if TYPE_CHECKING:
@@ -13,55 +24,66 @@ if TYPE_CHECKING:
     import networkx
 
 
-def to_networkx(graph: TensorGraph) -> networkx.DiGraph[int]:
-    """Return every node and edge, with their data as attributes."""
+def to_networkx(
+    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
+) -> networkx.DiGraph[int]:
+    """Return every node and edge under `outputs`, with their data as attributes; `titles` are those
+    of the items that are kernels."""
     import networkx
 
+    inside, stored = computing_kernels(items), storing_kernels(items)
     digraph: networkx.DiGraph[int] = networkx.DiGraph()
-    for node in graph.nodes:
-        first = node.kernels[0] if node.kernels else None
+    numbers = {node: number for number, node in enumerate(graph_nodes(outputs))}
+    for node, number in numbers.items():
+        kernels, line = tuple(inside.get(node, ())), lines.first(node)
+        first = kernels[0] if kernels else None
         digraph.add_node(
-            node.number, op=node.op, dtype=node.dtype, shape=node.shape, label=node.label,
-            arg=node.arg, line=node.line, kernels=node.kernels, kernel=first,
-            title="" if first is None else graph.titles[first], stored_by=node.stored_by,
+            number, op=node.op.name, dtype=str(node.dtype), shape=node.shape,
+            label=label_of(node, lines.on), arg=arg_text(node),
+            line="" if line is None else str(line), kernels=kernels, kernel=first,
+            title="" if first is None else titles[first], stored_by=stored.get(node),
         )  # fmt: skip
-    for edge in graph.edges:
-        # x * x reads x twice: one edge, with both its places
-        places = digraph.edges.get((edge.source, edge.target), {}).get("positions", ())
-        digraph.add_edge(
-            edge.source, edge.target,
-            position=min((edge.position, *places)), positions=(*places, edge.position),
-        )  # fmt: skip
+    for node, number in numbers.items():
+        for position, source in enumerate(node.src):
+            # x * x reads x twice: one edge, with both its places
+            places = digraph.edges.get((numbers[source], number), {}).get("positions", ())
+            digraph.add_edge(
+                numbers[source], number,
+                position=min((position, *places)), positions=(*places, position),
+            )  # fmt: skip
     return digraph
 
 
-def to_graphviz(graph: TensorGraph) -> graphviz.Digraph:
+def to_graphviz(
+    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
+) -> graphviz.Digraph:
     """Return the folded graph as DOT: a cluster per kernel, in its colour and with its title."""
     import graphviz
 
-    folded_graph = folded(graph)
+    inside, stored = computing_kernels(items), storing_kernels(items)
+    labels, edges = folded(outputs, stored, lines)
+    numbers = {node: str(number) for number, node in enumerate(graph_nodes(outputs))}
     dot = graphviz.Digraph("tensors", node_attr={"shape": "box", "fontname": "Helvetica"})
-    for place, title in enumerate(graph.titles):
+
+    def add(part: graphviz.Digraph, node: UOp) -> None:
+        size = f"{shape_text(node.shape)} {node.dtype}"
+        label = graphviz.escape(labels[node]) + r"\n" + graphviz.escape(size)
+        bold = {"penwidth": "2"} if node in stored else {}
+        part.node(numbers[node], label=label, style="filled", fillcolor="white", **bold)
+
+    for place, title in enumerate(titles):
         with dot.subgraph(name=f"cluster_{place}") as cluster:
             cluster.attr(
                 label=graphviz.escape(f"{kernel_number(place)}  {title}"),
                 style="filled,rounded",
                 color=kernel_colour(place), fillcolor=kernel_colour(place) + "40",
             )  # fmt: skip
-            for node in folded_graph.nodes:
-                if node.kernels and node.kernels[0] == place:
-                    _add(cluster, node)
-    for node in folded_graph.nodes:
-        if not node.kernels:
-            _add(dot, node)
-    for edge in folded_graph.edges:
-        dot.edge(str(edge.source), str(edge.target))
+            for node in labels:
+                if inside.get(node, [None])[0] == place:
+                    add(cluster, node)
+    for node in labels:
+        if not inside.get(node):
+            add(dot, node)
+    for source, target in edges:
+        dot.edge(numbers[source], numbers[target])
     return dot
-
-
-def _add(dot: graphviz.Digraph, node: GraphNode) -> None:
-    import graphviz
-
-    label = graphviz.escape(node.label) + r"\n" + graphviz.escape(size_text(node))
-    bold = {"penwidth": "2"} if node.stored_by is not None else {}
-    dot.node(str(node.number), label=label, style="filled", fillcolor="white", **bold)

@@ -18,6 +18,7 @@ from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.viz.decision_text import passes_text
 from workbench.viz.exploration.exploration import MOST_KERNELS, Exploration
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model import passes as rewrites
 from workbench.viz.model.decisions import folded_kernels, printed_decisions
 from workbench.viz.model.loops import kernel_nest
@@ -25,7 +26,9 @@ from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.words import error_text, explained, plural
 from workbench.viz.page.panels.memory.panel import memory_chart
 from workbench.viz.pane import Pane
+from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.record.offers import offer_rows
+from workbench.viz.record.plan import plan_graph, region_rows
 from workbench.viz.record.variants import counts_row, kernel_row, source_row, step_rows, where
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
@@ -62,16 +65,15 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
     deadline = time.perf_counter() + detail_s
     line = None if ex.line is None else LineRow(str(ex.line), ex.line.text)
     expression = f"explore of {plural(len(ex.tensors), 'tensor')}"
-    parts = [
-        cards.headline(expression, line, ex.headline, ex.nothing_to_do),
-        cards.graph_part(ex.graph),
-    ]
+    parts = [cards.headline(expression, line, ex.headline, ex.nothing_to_do), _graph_part(ex)]
     titles = [kernel.title for kernel in ex.kernels]
     random = folded_kernels(ex.kernels)
     others = [number for number in range(len(titles)) if number not in random]
+    colours = [row.colour for row in region_rows(ex.kernels)]
     for number in others[:MOST_KERNELS]:
         decisions = _decisions_of(ex, number)
-        parts.append(_kernel_card(ex.kernels[number], number, decisions, deadline))
+        kernel, colour = ex.kernels[number], colours[number]
+        parts.append(_kernel_card(kernel, number, colour, decisions, deadline))
     rest = others[MOST_KERNELS:]
     more = f"{plural(len(rest), 'more kernel')}, by title"
     parts.append(cards.titles_part(more, titles, rest))
@@ -86,14 +88,14 @@ def pane_bundle(pane: Pane) -> Bundle:
     """Return the picture of one pane of an Exploration: its text, the plan with its graph."""
     text = str(pane)
     is_drawn = pane.name == "plan" and not pane.exploration.waits
-    graph = cards.graph_part(pane.exploration.graph) if is_drawn else ""
+    graph = _graph_part(pane.exploration) if is_drawn else ""
     return {"text/html": page(graph, source(text)), "text/plain": text}
 
 
 def kernel_bundle(kernel: Kernel) -> Bundle:
     """Return the picture of a Kernel: its loops, text, opts and source."""
     deadline = time.perf_counter() + DETAIL_S
-    html = page(_kernel_card(kernel, None, (), deadline))
+    html = page(_kernel_card(kernel, None, "", (), deadline))
     return {"text/html": html, "text/plain": kernel_text(kernel)}
 
 
@@ -145,14 +147,22 @@ def lane_map_bundle(lanes: LaneMap) -> Bundle:
     return {"text/html": lane_map_html(tile), "text/plain": str(lanes)}
 
 
+def _graph_part(ex: ScheduledTensors) -> str:
+    lines = Lines()
+    nodes = Nodes(lines, ex.lines, ex.items)
+    plan = plan_graph(ex, nodes, lines)
+    return cards.graph_part(plan, nodes.columns, nodes.readings.listed, lines.listed)
+
+
 # a kernel's card
 
 
 def _kernel_card(
-    kernel: Kernel, number: int | None, decisions: Sequence[Decision], deadline: float
+    kernel: Kernel, number: int | None, colour: str, decisions: Sequence[Decision], deadline: float
 ) -> str:
     """Return a kernel as a card: its loops, text, decisions, opts and code; `number` is its place
-    in an exploration. What is not begun by the `deadline` says how to ask for it."""
+    in an exploration, which has a `colour` for it. What is not begun by the `deadline` says how to
+    ask for it."""
     applied = [str(opt) for opt in kernel.applied_opts]
     parts = [
         cards.kernel_title(kernel_row(kernel), where(kernel), applied, number),
@@ -168,7 +178,7 @@ def _kernel_card(
         is_in_time = LIVE.value < 1 or time.perf_counter() < deadline
         # a page that is written to be read later has the time, and is the same everywhere
         parts.append(_part(make) if is_in_time else tag("div", code(otherwise)))
-    return cards.card(parts, number)
+    return cards.card(parts, colour)
 
 
 def _part(make: Callable[[], str]) -> str:

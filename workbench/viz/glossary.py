@@ -14,7 +14,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import OPS
 from workbench.ir.opt.opt import OptOps
-from workbench.viz.model.graph import KIND_LOOKS
+from workbench.viz.model.graph import kind_rows
 from workbench.viz.schema.record import TermGroup, TermRow
 
 # --------------------------------------------------------------------------------------------------
@@ -387,7 +387,7 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
     words = Glossary(
         (group.name, {t.word: t.meaning for t in group.terms}) for group in glossary_rows()
     )
-    kinds = {look.letter: f"{look.name}: {look.caption}" for look in KIND_LOOKS.values()}
+    kinds = {row.letter: f"{row.name}: {row.caption}" for row in kind_rows().values()}
     opts = {k.name: f"on a processor: {k.here}; on a GPU: {k.on_a_gpu}" for k in OptOps}
     words["loops"] |= kinds
     words["opts"] |= opts

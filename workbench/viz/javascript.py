@@ -2,12 +2,12 @@
 it.
 
 Sections: Calls of the page's JavaScript from Python, run by V8 in a process of its own; The
-layered layout of a whole graph.
+layout of a whole graph, and its drawing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -82,12 +82,15 @@ def _cannot_load(problem: str) -> WorkbenchError:
 
 
 # --------------------------------------------------------------------------------------------------
-# The layered layout of a whole graph: positions of the nodes of a still picture, and of a plan.
+# The layout of a whole graph, positions of the nodes of a still picture and of a plan, and the
+# drawing of a still plan.
 #
-# It is the page's own: `workbench/viz/page/layout/whole.js`, run by V8 (see `javascript.py`). One
-# engine lays all graphs out; the page does so without Python, and Python without a browser.
+# Both are the page's own: `workbench/viz/page/layout/whole.js` and `panels/plan/still.js`. One
+# engine lays all graphs out, and one painter draws them; the page does so without Python, and
+# Python without a browser.
 
-MODULE = (Path(__file__).parent / "page/layout/whole.js").resolve()
+_PAGE = Path(__file__).resolve().parent / "page"
+LAYOUT, STILL = _PAGE / "layout/whole.js", _PAGE / "panels/plan/still.js"
 
 
 class Layered(NamedTuple):
@@ -126,7 +129,16 @@ def layered(
     return Layered(tuple(x), tuple(layer), routes, whole["width"])
 
 
+def still_plan(record: Mapping[str, Any]) -> str:
+    """Return the drawing of a plan as SVG, without style, of those parts of a record that
+    `stillPlan` needs.
+    Errors: WorkbenchError where the engine is not installed.
+    """
+    return str(_engine().call("stillPlan", record))
+
+
 @cache
 def _engine() -> JavaScript:
-    script = joined(modules_of([MODULE]))
-    return JavaScript(f"{script}const {{layoutWhole}} = {variable(MODULE)};")
+    script = joined(modules_of([LAYOUT, STILL]))
+    names = f"{{...{variable(LAYOUT)}, ...{variable(STILL)}}}"
+    return JavaScript(f"{script}const {{layoutWhole, stillPlan}} = {names};")

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.measure.kernel_time import seconds_text
-from workbench.viz.model.graph import KIND_LOOKS
-from workbench.viz.model.training.activations import Activation
+from workbench.viz.model.graph import KINDS
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
-from workbench.viz.schema.plan import MemoryChart, MemoryStep, PlanRepeat, PlanRun
-from workbench.viz.schema.record import KernelRow
+from workbench.viz.schema.plan import ActivationRow, MemoryChart, MemoryStep, PlanRepeat, PlanRun
+from workbench.viz.schema.record import KernelRow, LineRow
 from workbench.viz.schema.variant import Nest, NestRow, UseRow
 
 # --------------------------------------------------------------------------------------------------
@@ -25,18 +24,19 @@ MOST_LISTED = 40
 """Most values that are printed."""
 
 
-def activations_text(rows: Sequence[Activation]) -> str:
-    """Return a line for each value, below their number and total; "" without any."""
-    return "\n".join(_lines(rows)) if rows else ""
+def activations_text(rows: Sequence[ActivationRow], lines: Sequence[LineRow]) -> str:
+    """Return a line for each value, below their number and total; "" without any. `lines` are
+    the user's, to which the rows refer."""
+    return "\n".join(_lines(rows, lines)) if rows else ""
 
 
-def _lines(rows: Sequence[Activation]) -> Iterator[str]:
+def _lines(rows: Sequence[ActivationRow], lines: Sequence[LineRow]) -> Iterator[str]:
     total = bytes_text(sum(row.bytes for row in rows))
     yield f"Stored for the backward: {plural(len(rows), 'value')}, {total}"
     for row in rows[:MOST_LISTED]:
         readers = ", ".join(str(kernel_number(reader)) for reader in row.readers)
         way = f"kernel {kernel_number(row.kernel)}, read by {readers}"
-        line = "" if row.line is None else str(row.line)
+        line = "" if row.line is None else lines[row.line].where
         cells = [bytes_text(row.bytes), row.name, row.module, line, way]
         yield "  " + "  ".join(filter(None, cells))
     if len(rows) > MOST_LISTED:
@@ -205,7 +205,7 @@ def _axis_text(row: NestRow) -> str:
     if not row.axis:
         return ""
     note = " (vector)" if row.vector else ""
-    letter = KIND_LOOKS[row.axis_kind].letter
+    letter = KINDS[row.axis_kind].badge
     return f"{'  ' * row.depth}{letter} {row.axis} x{row.size}{note}"
 
 

@@ -23,10 +23,12 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, formatters
 from workbench.viz.exploration.exploration import MOST_KERNELS
 from workbench.viz.model.decisions import draws_numbers
-from workbench.viz.model.graph import PATTERNS, folded, ink
+from workbench.viz.model.graph import FAMILIES, PATTERNS, ink
+from workbench.viz.page.document import css
+from workbench.viz.record.record import build
 from workbench.viz.schema.variant import OfferRow
 from workbench.viz.still.cards import offers_part, source
-from workbench.viz.still.svg import DARK, LIGHT, kernel_colour
+from workbench.viz.still.svg import DARK, LIGHT, SANS, kernel_colour
 
 VOID = {"br", "img"}
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -131,11 +133,46 @@ def test_the_picture_stands_alone_and_a_table_says_the_same() -> None:
     )
     assert "var(" not in svg and "currentColor" not in svg, "no page is around it"
     assert "prefers-color-scheme:dark" in svg
-    assert svg.count('class="region"') == 2
+    assert svg.count('class="wb-g-region"') == 2
     words = ["".join(t.itertext()) for t in root.iter(f"{NAMESPACE}text")]
     listed = html.partition("The graph as a table")[2].partition("</table>")[0]
-    for node in folded(softmax().graph).nodes:
+    for node in build(softmax(), "first").plan.nodes:
         assert node.label in words and f"<td>{escape(node.label)}</td>" in listed
+
+
+def test_a_still_has_the_style_of_the_page() -> None:
+    """One painter and one sheet: the page says each colour twice, for a system's choice of a theme
+    and for JupyterLab's, and a still has the values of both themes."""
+    colours: dict[str, list[str]] = {}
+    for name, value in re.findall(r"--wb-g-([A-Za-z]+): ?([^;]+);", css()):
+        colours.setdefault(name, []).append(value)
+    themed = {name: values for name, values in colours.items() if len(values) > 1}
+    assert {*FAMILIES, "edge", "region"} <= themed.keys()
+    assert all(values == values[:2] * 2 for values in themed.values())
+    fonts = re.search(r"--wb-sans: ?([^;]+);", css())
+    assert fonts is not None and re.sub(", ", ",", fonts[1]) == SANS
+    light, _, dark = svg_of(picture(softmax())).partition("@media(prefers-color-scheme:dark)")
+    for name in ("M", "V", "R", "A", "edge", "region"):
+        assert themed[name][0] in light and themed[name][1] in dark.partition("</style>")[0]
+
+
+def test_a_still_is_the_drawing_of_the_page() -> None:
+    """Boxes in the order of the plan with their families, frames round what is stored, the bytes
+    of what is read from memory, and the titles for which there is room."""
+    svg = ElementTree.fromstring(svg_of(picture(softmax())))
+    groups = [(g.get("class", "").split(), g) for g in svg.iter(f"{NAMESPACE}g")]
+    boxes = [classes for classes, _ in groups if "wb-g-node" in classes]
+    record = build(softmax(), "first")
+    plan, readings, reading = record.plan, record.readings, record.nodes.reading
+    families = [f"wb-g-f{readings[reading[node.n]].family}" for node in plan.nodes]
+    assert [next(c for c in box if c.startswith("wb-g-f")) for box in boxes] == families
+    stored = [node.stored_by is not None for node in plan.nodes]
+    assert ["wb-g-stored" in box for box in boxes] == stored
+    texts = {
+        kind: ["".join(g.itertext()) for classes, g in groups if f"wb-g-words-{kind}" in classes]
+        for kind in ("bytes", "title")
+    }
+    assert texts == {"bytes": ["12 KiB"] * 2, "title": ["max+exp", "sum+div"]}
 
 
 def test_kernels_are_numbered_as_in_the_page() -> None:
@@ -146,7 +183,8 @@ def test_kernels_are_numbered_as_in_the_page() -> None:
     badges = re.findall(r'<span class="no">(\d+)</span> ?(?:<b>)?([^<]+)<', html)
     assert badges == [("1", first), ("2", second)] * 2, "the legend, and the cards"
     svg = ElementTree.fromstring(svg_of(html))
-    numbers = [t.text for t in svg.iter(f"{NAMESPACE}text") if t.get("class") == "badge"]
+    discs = [g for g in svg.iter(f"{NAMESPACE}g") if g.get("class") == "wb-g-badge"]
+    numbers = [t.text for disc in discs for t in disc.iter(f"{NAMESPACE}text")]
     assert numbers == ["1", "2"]
     assert f"; kernel 1 {first}; kernel 2 {second}" in html
     cells = re.findall(r"<td>([\d, ]+) \(stored by (\d)\)</td>", html)

@@ -43,8 +43,8 @@ from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.graph import label_of
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
+from workbench.viz.model.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.title import title_of
-from workbench.viz.model.training.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.words import shape_text
 
 # --------------------------------------------------------------------------------------------------

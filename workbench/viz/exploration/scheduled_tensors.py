@@ -25,7 +25,6 @@ from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.planned import Expression
 from workbench.viz.exploration.questions import Checks, bisected, checks_of
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
-from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.passes import why_not
 from workbench.viz.model.words import error_text, plural
@@ -155,13 +154,9 @@ class ScheduledTensors:
         return self.expression.node_of(value) if isinstance(value, Tensor) else value
 
     @property
-    def graph(self) -> TensorGraph:
-        """The tensor graph as plain data, each node with the kernels that compute it; with none
-        while a question about them waits for a guess."""
-        if self.display.hides("kernels"):
-            return tensor_graph(self.outputs, (), (), self.lines)
-        titles = [k.title for k in self.kernels]
-        return tensor_graph(self.outputs, self.items, titles, self.lines)
+    def shown_items(self) -> tuple[ScheduleItem, ...]:
+        """The items of pictures: none while a question about the kernels waits for a guess."""
+        return () if self.display.hides("kernels") else self.items
 
     def to_networkx(self) -> networkx.DiGraph[int]:
         """Return the tensor graph as a networkx.DiGraph.
@@ -170,14 +165,18 @@ class ScheduledTensors:
         of them or None) and title; edges have position: the number of the source among those of its
         target.
         """
-        return export.to_networkx(self.graph)
+        return export.to_networkx(self.outputs, self.shown_items, self._titles, self.lines)
 
     def to_graphviz(self) -> graphviz.Digraph:
         """Return the tensor graph as a graphviz.Digraph, kernels as clusters.
 
         Its `.source` is DOT text; only drawing it needs Graphviz's own `dot`.
         """
-        return export.to_graphviz(self.graph)
+        return export.to_graphviz(self.outputs, self.shown_items, self._titles, self.lines)
+
+    @property
+    def _titles(self) -> list[str]:
+        return [kernel.title for kernel in self.kernels] if self.shown_items else []
 
     @property
     def waits(self) -> str:

@@ -35,7 +35,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import registered_page
 from workbench.viz.files.files import gradient_record, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
-from workbench.viz.model.training.phases import PHASES
+from workbench.viz.model.phases import PHASES
 from workbench.viz.page.panel import pane_of
 from workbench.viz.record.about import machine
 from workbench.viz.record.variants import step_rows

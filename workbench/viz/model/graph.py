@@ -1,145 +1,55 @@
-"""The tensor graph as plain data: every node, which kernels compute it, every edge.
+"""The tensor graph of pictures: which kernels compute a node, its label, and what is folded.
 
-`tensor_graph` has all nodes; `folded` returns the graph of a picture: constants are part of their
-users' labels, a chain of movement is one node, and so is an array with its copy; arrays and values
-have the user's names.
-
-Sections: Families of ops; The tensor graph as plain data; The colour and pattern of each kind of
+Sections: Families of ops; The tensor graph; The colour and pattern of each kind of
 axis, in pictures and on the page.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
 from workbench.backends.native.host_memory import HOST
 from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.viz.model.lines import UserLines
-from workbench.viz.model.words import shape_text
-from workbench.viz.schema.record import FamilyRow, KindRow, Shape
+from workbench.viz.schema.record import FamilyRow, KindRow
 
 # --------------------------------------------------------------------------------------------------
-# Families of ops: the shape and colour of a graph's boxes, in still pictures and on the page, whose
-# graph.css has the same colours.
-
-
-class Family(NamedTuple):
-    """Ops that look alike in a graph: `shape` is a name in the page's `graph/paths.js`, `light` and
-    `dark` are its colours in the two themes."""
-
-    letter: str
-    name: str
-    shape: Shape
-    light: str
-    dark: str
-    ops: frozenset[Ops]
-
+# Families of ops: the shapes of boxes, and the letters of their colours.
 
 # fmt: off
-MEMORY = Family("M", "memory", "cut", "#dcebfb", "#173253", frozenset({
-    Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.INDEX,
-    Ops.LOAD, Ops.STORE, Ops.STAGE, Ops.SET,
-}))
-MOVED = Family("V", "movement", "slant", "#f3e9fb", "#38264a", MOVEMENT)
-REDUCTION = Family("R", "reduction", "six", "#fbe3d3", "#532c12", frozenset({
-    Ops.REDUCE, Ops.REDUCE_AXIS, Ops.ACCUMULATE, Ops.HREDUCE, Ops.WMMA, Ops.EXCHANGE,
-    Ops.WARP_SHUFFLE,
-}))
-ORDER = Family("L", "loops and order", "pill", "#eef0f2", "#2a3036", frozenset({
-    Ops.RANGE, Ops.VAR, Ops.LOOP, Ops.ENDLOOP, Ops.END, Ops.AFTER, Ops.BLOCK, Ops.SINK,
-    Ops.BARRIER,
-}))
-CONSTANT = Family("C", "constant", "box", "#fff", "#111418", frozenset({
-    Ops.CONST, Ops.INVALID, Ops.IOTA, Ops.LANES,
-}))
-ARITHMETIC = Family("A", "arithmetic", "round", "#fdf3d4", "#43370f", frozenset())
+FAMILIES = {
+    "M": FamilyRow("memory", "cut"),
+    "V": FamilyRow("movement", "slant"),
+    "R": FamilyRow("reduction", "six"),
+    "L": FamilyRow("loops and order", "pill"),
+    "C": FamilyRow("constant", "box"),
+    "A": FamilyRow("arithmetic", "round"),
+}
+"""Ops that look alike in a graph, by the letter of their colours in the page's `drawing.css`;
+shapes are names in its `graph/paths.js`."""
+_FAMILY_OF = {op: letter for letter, ops in {
+    "M": {Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH, Ops.PARAM, Ops.DEFINE, Ops.REG,
+          Ops.INDEX, Ops.LOAD, Ops.STORE, Ops.STAGE, Ops.SET},
+    "V": MOVEMENT,
+    "R": {Ops.REDUCE, Ops.REDUCE_AXIS, Ops.ACCUMULATE, Ops.HREDUCE, Ops.WMMA, Ops.EXCHANGE,
+          Ops.WARP_SHUFFLE},
+    "L": {Ops.RANGE, Ops.VAR, Ops.LOOP, Ops.ENDLOOP, Ops.END, Ops.AFTER, Ops.BLOCK, Ops.SINK,
+          Ops.BARRIER},
+    "C": {Ops.CONST, Ops.INVALID, Ops.IOTA, Ops.LANES},
+}.items() for op in ops}
 # fmt: on
-FAMILIES = (MEMORY, MOVED, REDUCTION, ORDER, CONSTANT, ARITHMETIC)
-_FAMILY_OF = {op: family for family in FAMILIES for op in family.ops}
 
 
-def family_of(op: Ops) -> Family:
-    """Return the family of an op; the arithmetic family where no other has it."""
-    return _FAMILY_OF.get(op, ARITHMETIC)
-
-
-def family_rows() -> dict[str, FamilyRow]:
-    """Return a row for every family, by its letter."""
-    return {f.letter: FamilyRow(f.name, f.shape) for f in FAMILIES}
+def family_of(op: Ops) -> str:
+    """Return the letter of an op's family: arithmetic where no other has it."""
+    return _FAMILY_OF.get(op, "A")
 
 
 # --------------------------------------------------------------------------------------------------
-# The tensor graph as plain data.
-
-
-@dataclass(frozen=True, slots=True)
-class GraphNode:
-    """A value. `label` names it in a word or two; `kernels` number the kernels that
-    compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
-    or "value"; `name` is the user's."""
-
-    number: int
-    op: str
-    dtype: str
-    shape: tuple[int, ...]
-    label: str
-    arg: str
-    role: str
-    kernels: tuple[int, ...] = ()
-    stored_by: int | None = None
-    size_bytes: int = 0
-    line: str = ""
-    is_requested: bool = False
-    name: str = ""
-
-    @property
-    def family(self) -> Family:
-        """What its box looks like."""
-        return family_of(Ops[self.op])
-
-
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
-    """`source` is source number `position` of `target`."""
-
-    source: int
-    target: int
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class TensorGraph:
-    """Nodes, sources first; node numbers are keys, not places. `titles` are the kernels'."""
-
-    nodes: tuple[GraphNode, ...]
-    edges: tuple[GraphEdge, ...]
-    titles: tuple[str, ...]
-
-
-def tensor_graph(
-    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
-) -> TensorGraph:
-    """Return the graph under `outputs`; `titles` are those of the items that are kernels."""
-    kernels = [item for item in items if item.kernel is not None]
-    stored = {node: i for i, item in enumerate(kernels) for node in item.nodes}
-    inside = _membership(kernels, {node for item in items for node in item.nodes})
-    numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
-    nodes = [
-        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, lines)
-        for n, i in numbers.items()
-    ]
-    edges = [
-        GraphEdge(numbers[source], i, place)
-        for node, i in numbers.items()
-        for place, source in enumerate(node.src)
-    ]
-    return TensorGraph(tuple(nodes), tuple(edges), tuple(titles))
+# The tensor graph: which kernels compute a node, its label, and what is folded.
 
 
 def graph_nodes(outputs: Sequence[UOp]) -> list[UOp]:
@@ -147,35 +57,24 @@ def graph_nodes(outputs: Sequence[UOp]) -> list[UOp]:
     return [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
 
 
-def is_cut(source: GraphNode, target: GraphNode) -> bool:
-    """Whether `target` reads a value from memory."""
-    return source.stored_by is not None and source.stored_by not in target.kernels
-
-
-def _membership(kernels: Sequence[ScheduleItem], ends: set[UOp]) -> Mapping[UOp, list[int]]:
+def computing_kernels(items: Sequence[ScheduleItem]) -> Mapping[UOp, list[int]]:
     """Return per node the kernels that compute it: from each result down to stored values."""
+    ends = {node for item in items for node in item.nodes}
     inside: defaultdict[UOp, list[int]] = defaultdict(list)
-    for number, item in enumerate(kernels):
+    for number, item in enumerate(_kernels(items)):
         for node in item.computed(ends):
             if node.op is not Ops.BUFFER:
                 inside[node].append(number)
     return inside
 
 
-def _node(
-    node: UOp,
-    number: int,
-    kernels: tuple[int, ...],
-    stored: int | None,
-    output: bool,
-    lines: UserLines,
-) -> GraphNode:
-    line = lines.first(node)
-    return GraphNode(
-        number, node.op.name, str(node.dtype), node.shape, label_of(node, lines.on),
-        _arg_text(node), _role(node), kernels, stored, node.size * node.dtype.itemsize,
-        "" if line is None else str(line), output, lines.name(node),
-    )  # fmt: skip
+def storing_kernels(items: Sequence[ScheduleItem]) -> Mapping[UOp, int]:
+    """Return per stored value the kernel that stores it."""
+    return {node: i for i, item in enumerate(_kernels(items)) for node in item.nodes}
+
+
+def _kernels(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
+    return [item for item in items if item.kernel is not None]
 
 
 def label_of(node: UOp, on: str = "") -> str:
@@ -203,7 +102,15 @@ def number_text(node: UOp) -> str:
     return str(dtype.numpy.type(node.arg)) if dtype.is_float else repr(node.arg)
 
 
-def _role(node: UOp) -> str:
+def arg_text(node: UOp) -> str:
+    """Return the argument of a node of the tensor graph as text; "" where it has none."""
+    if node.op is Ops.CUSTOM:
+        return f"output {node.output}"
+    return "" if node.arg is None else str(node.arg)
+
+
+def role_of(node: UOp) -> str:
+    """Return what a node is in a picture: "input", "constant", "movement" or "value"."""
     if node.is_const:
         return "constant"
     if node.op in (Ops.BUFFER, Ops.COPY):
@@ -211,106 +118,61 @@ def _role(node: UOp) -> str:
     return "movement" if node.op in MOVEMENT else "value"
 
 
-def _arg_text(node: UOp) -> str:
-    if node.op is Ops.CUSTOM:
-        return f"output {node.output}"
-    return "" if node.arg is None else str(node.arg)
-
-
 # folding
 
 
-@lru_cache(maxsize=8)
-def folded(graph: TensorGraph) -> TensorGraph:
-    """Return the graph as a picture shows it; several pictures share one."""
-    return _with_names(_without_chains(_without_copies(_without_constants(graph))))
+def folded(
+    outputs: Sequence[UOp], stored: Collection[UOp], lines: UserLines
+) -> tuple[dict[UOp, str], list[tuple[UOp, UOp]]]:
+    """Return the nodes of a picture with their labels, sources first, and its edges (source,
+    target), those into one node in the order of its operands.
+
+    Constants are words in the labels of their readers; an array that is only copied to a device is
+    one with its copy, and movement, unless it is `stored`, with the movement that alone reads it.
+    """
+    results = set(outputs)
+    nodes = [n for n in graph_nodes(outputs) if not n.is_const or n in results]
+    sources = {n: [s for s in n.src if not s.is_const or s in results] for n in nodes}
+    readers: defaultdict[UOp, list[UOp]] = defaultdict(list)
+    for node in nodes:
+        for source in sources[node]:
+            readers[source].append(node)
+    copied = {n for n in nodes if _is_only_copied(n, readers[n])} - results
+    moving = {n for n in nodes if role_of(n) == "movement"} - {*stored, *results}
+    chained = {n for n in moving if len(readers[n]) == 1 and readers[n][0] in moving}
+    own = {n: "array" if copied.intersection(n.src) else _call_text(n, lines.on) for n in nodes}
+    labels = {}
+    for node in nodes:
+        if node not in copied and node not in chained:
+            words, below = [own[node]], sources[node]
+            while below and below[0] in chained:
+                words.insert(0, own[below[0]])
+                below = sources[below[0]]
+            labels[node] = _named(node, _chain_text(words), lines.name(node))
+    edges = []
+    for node in labels:
+        for source in sources[node]:
+            while source in chained and sources[source]:
+                source = sources[source][0]
+            if source in labels:  # a chain that moves a constant has none
+                edges.append((source, node))
+    return labels, edges
 
 
-def _without_constants(graph: TensorGraph) -> TensorGraph:
-    constants = {n.number: n.label for n in graph.nodes if n.role == "constant"}
-    sources = _sources(graph.edges)
-    nodes = []
-    for node in graph.nodes:
-        below = sources[node.number]
-        if node.number in constants and not node.is_requested:
-            continue
-        words = [constants.get(e.source, "\u00b7") for e in below]
-        if any(e.source in constants for e in below):
-            node = replace(node, label=_call_text(node.label, words))
-        nodes.append(node)
-    numbers = {n.number for n in nodes}
-    edges = [e for e in graph.edges if e.source in numbers and e.target in numbers]
-    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
+def _is_only_copied(node: UOp, readers: Sequence[UOp]) -> bool:
+    is_read = node.op is Ops.BUFFER and bool(readers)
+    return is_read and all(reader.op is Ops.COPY for reader in readers)
 
 
-def _call_text(label: str, words: Sequence[str]) -> str:
+def _call_text(node: UOp, on: str) -> str:
+    """Return the label of a node with its constant operands: "max(\u00b7, 0.0)", "\u00b7 + 1.0"."""
+    label = label_of(node, on)
+    if not any(source.is_const for source in node.src):
+        return label
+    words = [number_text(source) if source.is_const else "\u00b7" for source in node.src]
     if len(words) == 2 and not label.isidentifier():
         return f"{words[0]} {label} {words[1]}"
     return f"{label}({', '.join(words)})"
-
-
-def _without_copies(graph: TensorGraph) -> TensorGraph:
-    """Fold an array that is only copied to a device into the copy."""
-    by_number = {n.number: n for n in graph.nodes}
-    readers, sources = _readers(graph.edges), _sources(graph.edges)
-    folded_numbers: set[int] = set()
-    nodes = []
-    for node in graph.nodes:
-        if node.op == "BUFFER" and not node.is_requested:
-            copies = [by_number[e.target].op == "COPY" for e in readers[node.number]]
-            if copies and all(copies):
-                folded_numbers.add(node.number)
-                continue
-        if node.op == "COPY" and any(e.source in folded_numbers for e in sources[node.number]):
-            node = replace(node, label="array")
-        nodes.append(node)
-    edges = [e for e in graph.edges if e.source not in folded_numbers]
-    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
-
-
-def _without_chains(graph: TensorGraph) -> TensorGraph:
-    """Fold movement into the movement that alone reads it."""
-    by_number = {n.number: n for n in graph.nodes}
-    readers = _readers(graph.edges)
-    sources = _sources(graph.edges)
-    folded_numbers: set[int] = set()
-    feeds: dict[int, int] = {}
-    nodes = []
-    for node in graph.nodes:
-        above = readers[node.number]
-        if _folds(node) and len(above) == 1 and _folds(by_number[above[0].target]):
-            folded_numbers.add(node.number)
-            feeds[above[0].target] = node.number
-            continue
-        words, place = [node.label], node.number
-        while place in feeds:
-            place = feeds[place]
-            words.insert(0, by_number[place].label)
-        is_alone = len(words) == 1
-        nodes.append(node if is_alone else replace(node, label=_chain_text(words)))
-    edges = []
-    for edge in graph.edges:
-        if edge.target in folded_numbers:
-            continue
-        source = edge.source
-        while source in folded_numbers and sources[source]:
-            source = sources[source][0].source
-        if source not in folded_numbers:  # it moves a constant, which is a word in its label
-            moved = source != edge.source
-            edges.append(replace(edge, source=source) if moved else edge)
-    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
-
-
-def _with_names(graph: TensorGraph) -> TensorGraph:
-    """Label arrays and values as the user's code does: "a", "y = max(·, 0.0)"."""
-    nodes = []
-    for node in graph.nodes:
-        if node.name and node.role == "input":
-            node = replace(node, label=node.name)
-        elif node.name and node.role == "value":
-            node = replace(node, label=f"{node.name} = {node.label}")
-        nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
 
 
 def _chain_text(words: Sequence[str]) -> str:
@@ -319,27 +181,12 @@ def _chain_text(words: Sequence[str]) -> str:
     return " \u00b7 ".join(words)
 
 
-def _folds(node: GraphNode) -> bool:
-    return node.role == "movement" and node.stored_by is None and not node.is_requested
-
-
-def _sources(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
-    by_target: defaultdict[int, list[GraphEdge]] = defaultdict(list)
-    for edge in edges:
-        by_target[edge.target].append(edge)
-    return by_target
-
-
-def _readers(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
-    by_source: defaultdict[int, list[GraphEdge]] = defaultdict(list)
-    for edge in edges:
-        by_source[edge.source].append(edge)
-    return by_source
-
-
-def size_text(node: GraphNode) -> str:
-    """Return a node's shape and dtype: "64x48 float32"."""
-    return f"{shape_text(node.shape)} {node.dtype}"
+def _named(node: UOp, label: str, name: str) -> str:
+    """Label arrays and values as the user's code does: "a", "y = max(\u00b7, 0.0)"."""
+    role = role_of(node)
+    if not name or role not in ("input", "value"):
+        return label
+    return name if role == "input" else f"{name} = {label}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -386,36 +233,20 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-class KindLook(NamedTuple):
-    """How text and pictures show a kind of axis: its letter, in `ink` on its colour or pattern,
-    its name, and what it is for."""
-
-    letter: str
-    name: str
-    caption: str
-    colour: str
-    ink: str
-    pattern: str
-
-
-KIND_LOOKS = {
-    k.name: KindLook(k.badge, k.words, k.caption, k.colour, ink(k), pattern(k)) for k in AxisType
-}
-"""The looks by the name of the kind."""
+KINDS: Mapping[str, AxisType] = AxisType.__members__
+"""The kinds by name, as rows of loops have it."""
 
 
 def style_rules() -> str:
     """Return the style of every kind for the page: a letter's colours, and the pattern of bars."""
     rules = [
-        f".wb-k-{name} {{ --kind: {look.colour}; --ink: {look.ink}; }}\n"
-        f".wb-k.wb-k-{name} {{ background: {look.pattern}; }}"
-        for name, look in KIND_LOOKS.items()
+        f".wb-k-{kind.name} {{ --kind: {kind.colour}; --ink: {ink(kind)}; }}\n"
+        f".wb-k.wb-k-{kind.name} {{ background: {pattern(kind)}; }}"
+        for kind in AxisType
     ]
     return "\n".join(rules)
 
 
 def kind_rows() -> dict[str, KindRow]:
     """Return a row for every kind, by name."""
-    return {
-        name: KindRow(look.letter, look.name, look.caption) for name, look in KIND_LOOKS.items()
-    }
+    return {kind.name: KindRow(kind.badge, kind.words, kind.caption) for kind in AxisType}

@@ -31,7 +31,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.tensor.autograd.lines import GradientDerivation
 from workbench.viz.model.ancestry import Ancestry
-from workbench.viz.model.training.phases import in_order, phases_of
+from workbench.viz.model.phases import in_order, phases_of
 from workbench.viz.names import ModulePaths, Names, module_call
 
 

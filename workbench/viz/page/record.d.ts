@@ -496,29 +496,6 @@ export interface VariantRow {
 }
 
 /**
- * A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
- * what the kernel reads, of one that is `written` the right answer, which no element may
- * miss by more than `tolerance`; "" for a slot that the kernel never touches.
- */
-export interface PageBuffer {
-  dtype: string;
-  size: number;
-  written: boolean;
-  data: string;
-  tolerance: number;
-}
-
-/**
- * The buffers of a kernel, and what the right answers are those of (`against`); or the
- * `error` that says why they are not here.
- */
-export interface PageData {
-  buffers: Array<PageBuffer>;
-  error?: ErrorWords | null;
-  against?: string;
-}
-
-/**
  * A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
  * `patch` is the ground behind it, as an SVG path; "" outside of all kernels. `step` is the
  * number of decisions after which it is known in which kernels it is.
@@ -738,6 +715,29 @@ export interface PlanPicture {
 }
 
 /**
+ * A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
+ * what the kernel reads, of one that is `written` the right answer, which no element may
+ * miss by more than `tolerance`; "" for a slot that the kernel never touches.
+ */
+export interface PageBuffer {
+  dtype: string;
+  size: number;
+  written: boolean;
+  data: string;
+  tolerance: number;
+}
+
+/**
+ * The buffers of a kernel, and what the right answers are those of (`against`); or the
+ * `error` that says why they are not here.
+ */
+export interface PageData {
+  buffers: Array<PageBuffer>;
+  error?: ErrorWords | null;
+  against?: string;
+}
+
+/**
  * What stands at a path into the record until the reader guesses: `value`; or of a table the
  * rows that have the fields `only`. A step of a path is a field, or "*" for every row.
  */
@@ -764,6 +764,19 @@ export interface QuestionRow {
   scale: number;
   factor: number;
   choices: Array<string>;
+}
+
+/**
+ * A word, letter or sign, and what it means in a sentence or two, as a list.
+ */
+export type TermRow = [word: string, meaning: string];
+
+/**
+ * Words that are met together.
+ */
+export interface TermGroup {
+  name: string;
+  terms: Array<TermRow>;
 }
 
 /**
@@ -835,19 +848,6 @@ export interface PageRecipes {
 export interface PassRecipe {
   outcome: string;
   match: Array<string>;
-}
-
-/**
- * A word, letter or sign, and what it means in a sentence or two, as a list.
- */
-export type TermRow = [word: string, meaning: string];
-
-/**
- * Words that are met together.
- */
-export interface TermGroup {
-  name: string;
-  terms: Array<TermRow>;
 }
 
 /**

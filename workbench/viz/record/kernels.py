@@ -18,7 +18,7 @@ from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.model.decisions import draws_numbers
-from workbench.viz.model.training.phases import FORWARD
+from workbench.viz.model.phases import FORWARD
 from workbench.viz.model.words import short
 from workbench.viz.record.changes import Changes
 from workbench.viz.record.nodes import bounded

@@ -76,6 +76,11 @@ class Lines:
         return [place for inner in called if (place := self.add(inner)) is not None]
 
 
+def unlisted(node: UOp) -> int:
+    """Return the place of a node in rows that are printed: they refer to no table of nodes."""
+    return -1
+
+
 class Nodes:
     """Every UOp of a record, as columns."""
 
@@ -98,6 +103,10 @@ class Nodes:
     def at(self, place: int) -> UOp:
         """Return the node at a place."""
         return self._order[place]
+
+    def family(self, place: int) -> str:
+        """Return the letter of the family of the node at a place."""
+        return self.readings.listed[self.columns.reading[place]].family
 
     def add(self, root: UOp) -> int:
         """Return the place of `root`; it and the nodes below it are added where they are new."""

@@ -188,7 +188,7 @@ def _reading(node: UOp, label: str, values: ValuesOf) -> Reading:
     name = _name(node)
     is_void = node.dtype is dtypes.void
     return Reading(
-        family=family_of(node.op).letter,
+        family=family_of(node.op),
         parts=[name or label] if node.op in LEAVES else _parts(own.parts),
         binds=own.binds,
         line=own.line,

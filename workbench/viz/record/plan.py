@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
@@ -14,12 +14,12 @@ from workbench.ir.schedule.plan import Decision, ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import decision_row, ranked
-from workbench.viz.model.graph import GraphNode, TensorGraph, folded, graph_nodes, is_cut
+from workbench.viz.model.graph import FAMILIES, computing_kernels, folded, role_of, storing_kernels
 from workbench.viz.model.loops import decision_recipe
-from workbench.viz.model.training.activations import activations, stored_reads
-from workbench.viz.model.training.phases import PHASES, phase_colour
-from workbench.viz.model.words import short
-from workbench.viz.record.nodes import Lines, Nodes, bounded
+from workbench.viz.model.phases import BACKWARD, FORWARD, PHASES, phase_colour
+from workbench.viz.model.title import value_name
+from workbench.viz.model.words import shape_text, short
+from workbench.viz.record.nodes import Lines, Nodes, bounded, unlisted
 from workbench.viz.schema.plan import (
     ActivationRow,
     DecisionRow,
@@ -29,9 +29,8 @@ from workbench.viz.schema.plan import (
     PlanPicture,
     PlanRead,
     PlanRegion,
-    RoutePoint,
 )
-from workbench.viz.still.picture import Box, Point, picture
+from workbench.viz.still.picture import box_size, placed
 from workbench.viz.still.svg import kernel_colour
 
 LOG = logging.getLogger("workbench")
@@ -45,100 +44,78 @@ def empty_plan() -> PlanPicture:
 
 
 def plan_picture(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture | None:
-    """Return the picture of the tensor graph, or None: x and y are a box's left upper corner, an
-    edge's `a` and `b` are places in the list of nodes."""
-    graph = folded(ex.graph)
-    if len(graph.nodes) > MOST_DRAWN:
+    """Return the picture of the tensor graph; None of one that is too large, or has no layout."""
+    plan = plan_graph(ex, nodes, lines)
+    if len(plan.nodes) > MOST_DRAWN:
         return None
-    uops = graph_nodes(ex.outputs)
     try:
-        drawing = picture(graph)
+        return placed(plan)
     except WorkbenchError as error:
         LOG.warning("%s", error)
         return None
-    places = {node.number: i for i, node in enumerate(graph.nodes)}
-    steps = decided_after(graph, uops, ex.decisions)
-    return PlanPicture(
-        width=round(drawing.width),
-        height=round(drawing.height),
-        nodes=[
-            _node(node, uops[node.number], box, patch, steps[node.number], nodes, ex, lines)
-            for node, box, patch in zip(graph.nodes, drawing.boxes, drawing.patches, strict=True)
-        ],
-        edges=[
-            _edge(graph, places[e.source], places[e.target], route, band)
-            for e, route, band in zip(graph.edges, drawing.routes, drawing.bands, strict=True)
-        ],
-        regions=region_rows(ex.kernels),
-        decisions=[],
-        compared=None,
-        repeats=[],
-        reads=[],
-        runs=[],
-        phases=[],
-        activations=[],
-    )
 
 
-def _node(
-    node: GraphNode,
-    uop: UOp,
-    box: Box,
-    patch: str,
-    step: int,
-    nodes: Nodes,
-    ex: ScheduledTensors,
-    lines: Lines,
-) -> PlanNode:
-    line = lines.add(ex.lines.first(uop))
+def plan_graph(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture:
+    """Return the boxes, edges and kernels of the tensor graph, which have no positions."""
+    stored = storing_kernels(ex.shown_items)
+    labels, edges = folded(ex.outputs, stored, ex.lines)
+    inside, steps = computing_kernels(ex.shown_items), decided_after(labels, edges, ex.decisions)
+    plan = empty_plan()
+    plan.regions = region_rows(ex.kernels)
+    for node, label in labels.items():
+        row = _node(node, label, nodes, lines.add(ex.lines.first(node)), node in ex.outputs)
+        row.kernels, row.stored_by = inside.get(node, []), stored.get(node)
+        row.step = steps[node]
+        plan.nodes.append(row)
+    places = {node: place for place, node in enumerate(labels)}
+    for source, target in edges:
+        a, b = places[source], places[target]
+        is_cut = source in stored and stored[source] not in plan.nodes[b].kernels
+        plan.edges.append(PlanEdge(a, b, [], is_cut, _bytes(source), ""))
+    return plan
+
+
+def _node(node: UOp, label: str, nodes: Nodes, line: int | None, is_result: bool) -> PlanNode:
+    """Return the box of a node, which has no position yet."""
+    role, place = role_of(node), nodes.add(node)
+    shape = FAMILIES[nodes.family(place)].shape
+    second = shape_text(node.shape) + (f" {node.dtype}" if role == "input" else "")
+    width, height = box_size(label, second, shape, role == "movement")
     return PlanNode(
-        n=nodes.add(uop),
-        label=short(node.label),
-        x=round(box.x - box.width / 2, 1),
-        y=round(box.y - box.height / 2, 1),
-        w=round(box.width, 1),
-        h=round(box.height, 1),
-        kernels=list(node.kernels),
-        stored_by=node.stored_by,
-        role=node.role,
-        bytes=node.size_bytes,
+        n=place,
+        label=short(label),
+        x=0.0,
+        y=0.0,
+        w=width,
+        h=height,
+        kernels=[],
+        stored_by=None,
+        role=role,
+        bytes=_bytes(node),
         line=-1 if line is None else line,
-        output=node.is_requested,
-        patch=patch,
-        step=step,
+        output=is_result,
+        patch="",
+        step=0,
     )
 
 
 def decided_after(
-    graph: TensorGraph, uops: Sequence[UOp], decisions: Sequence[Decision]
-) -> dict[int, int]:
-    """Return after how many decisions it is known in which kernels each node is, by its number.
+    nodes: Collection[UOp], edges: Sequence[tuple[UOp, UOp]], decisions: Sequence[Decision]
+) -> dict[UOp, int]:
+    """Return after how many decisions it is known in which kernels each node is.
 
     The readers of a value are decided before it is, so its kernels are known with its own decision;
     those of a value without one (it is moved, or is in memory) with the last of its readers.
     """
     own = {decision.node: number for number, decision in enumerate(decisions, 1)}
-    steps = {node.number: own.get(uops[node.number], 0) for node in graph.nodes}
-    readers: defaultdict[int, list[int]] = defaultdict(list)
-    for edge in graph.edges:
-        readers[edge.source].append(edge.target)
-    for node in reversed(graph.nodes):
-        if not steps[node.number]:
-            after = [steps[reader] for reader in readers[node.number]]
-            steps[node.number] = max(after, default=0)
+    steps = {node: own.get(node, 0) for node in nodes}
+    readers: defaultdict[UOp, list[UOp]] = defaultdict(list)
+    for source, target in edges:
+        readers[source].append(target)
+    for node in reversed(steps):
+        if not steps[node]:
+            steps[node] = max((steps[reader] for reader in readers[node]), default=0)
     return steps
-
-
-def _edge(graph: TensorGraph, a: int, b: int, route: tuple[Point, ...], band: str) -> PlanEdge:
-    source, target = graph.nodes[a], graph.nodes[b]
-    return PlanEdge(
-        a,
-        b,
-        route=[RoutePoint(round(x, 1), round(y, 1)) for x, y in route],
-        cut=is_cut(source, target),
-        bytes=source.size_bytes,
-        band=band,
-    )
 
 
 def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
@@ -178,10 +155,31 @@ def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
 
 def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:
     """Return the values that kernels read of each other, a copy to another device as its source."""
+    reads = _stored_reads(items)
     return [
-        PlanRead(read.source, read.reader, nodes.add(read.node), read.bytes)
-        for read in stored_reads(items)
+        PlanRead(source, reader, nodes.add(node), _bytes(node)) for source, reader, node in reads
     ]
+
+
+def _stored_reads(items: Sequence[ScheduleItem]) -> Iterator[tuple[int, int, UOp]]:
+    """Yield the values that kernels read of each other, as the number of the kernel that stores it,
+    that of the reader, and the node; a copy to another device is its source."""
+    stored: dict[UOp, tuple[int, UOp]] = {}
+    number = 0
+    for item in items:
+        sources = [stored[buffer] for buffer in item.inputs if buffer in stored]
+        if item.kernel is None:
+            stored |= dict(zip(item.outputs, sources, strict=False))
+            continue
+        for source, node in dict.fromkeys(sources):
+            yield source, number, node
+        values = [(number, node) for node in item.nodes]
+        stored |= dict(zip(item.outputs, values, strict=True))
+        number += 1
+
+
+def _bytes(node: UOp) -> int:
+    return node.size * node.dtype.itemsize
 
 
 def region_rows(kernels: Sequence[Kernel]) -> list[PlanRegion]:
@@ -199,24 +197,48 @@ def region_rows(kernels: Sequence[Kernel]) -> list[PlanRegion]:
 def phase_rows(kernels: Sequence[Kernel]) -> list[PhaseRow]:
     """Return the phases that kernels belong to, in the order in which they run."""
     present = {phase for kernel in kernels for phase in kernel.phases}
-    return [
-        PhaseRow(phase.name, phase.letter, list(phase.colours))
-        for phase in PHASES
-        if phase.name in present
-    ]
+    return [phase for phase in PHASES if phase.name in present]
 
 
-def activation_rows(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> list[ActivationRow]:
-    """Return the values that the forward stores for the backward."""
-    return [
-        ActivationRow(
-            node=nodes.add(row.node),
-            name=bounded(row.name),
-            module=bounded(row.module),
-            line=lines.add(row.line),
-            kernel=row.kernel,
-            readers=list(row.readers),
-            bytes=row.bytes,
-        )
-        for row in activations(ex)
+def activation_rows(
+    ex: ScheduledTensors, lines: Lines, place: Callable[[UOp], int] = unlisted
+) -> list[ActivationRow]:
+    """Return the values that kernels of the forward store and kernels of the backward alone read,
+    the largest first; a record has the `place` of their nodes."""
+    readers: dict[UOp, list[int]] = {}
+    stored_by: dict[UOp, int] = {}
+    for source, reader, node in _stored_reads(ex.items):
+        phases = ex.kernels[reader].phases
+        is_for_backward = BACKWARD in phases and FORWARD not in phases
+        if FORWARD in ex.kernels[source].phases and is_for_backward:
+            if ex.lines.phase(node) != BACKWARD:
+                readers.setdefault(node, []).append(reader)
+                stored_by[node] = source
+    rows = [
+        _activation(ex, node, stored_by[node], numbers, lines, place)
+        for node, numbers in readers.items()
     ]
+    return sorted(rows, key=lambda row: (-row.bytes, row.kernel))
+
+
+def _activation(
+    ex: ScheduledTensors,
+    node: UOp,
+    number: int,
+    readers: list[int],
+    lines: Lines,
+    place: Callable[[UOp], int],
+) -> ActivationRow:
+    kernel = ex.kernels[number]
+    calls = ex.lines.modules(node) or kernel.modules
+    line = ex.lines.nearest(node) or kernel.line
+    name = ex.lines.name(node) or value_name(node, ex.lines.on)
+    return ActivationRow(
+        node=place(node),
+        name=bounded(f"{name} {shape_text(node.shape)}"),
+        module=bounded(str(calls[0])) if calls else "",
+        line=lines.add(line.inner[-1] if line is not None and line.inner else line),
+        kernel=number,
+        readers=readers,
+        bytes=_bytes(node),
+    )

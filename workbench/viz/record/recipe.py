@@ -18,7 +18,7 @@ from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.glossary import glossary_rows
-from workbench.viz.model.graph import family_rows, kind_rows
+from workbench.viz.model.graph import FAMILIES, kind_rows
 from workbench.viz.model.words import opt_kind_rows, plural
 from workbench.viz.page.panel import sections
 from workbench.viz.record.about import device_rows, expression_key, language_rows, machine
@@ -186,7 +186,7 @@ def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> P
         lines=tables.lines.listed,
         nodes=tables.nodes.columns,
         readings=tables.nodes.readings.listed,
-        families=family_rows(),
+        families=FAMILIES,
         texts=tables.texts.listed,
         rules=tables.rules.listed,
         passes=tables.passes.listed,

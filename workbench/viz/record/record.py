@@ -123,7 +123,7 @@ class Recorder:
         plan.regions = region_rows(ex.kernels)
         plan.phases = phase_rows(ex.kernels)
         plan.hint = random_hint(ex.kernels)
-        plan.activations = activation_rows(ex, self._nodes, self._lines)
+        plan.activations = activation_rows(ex, self._lines, self._nodes.add)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()
         places = {d: i for i, d in enumerate(map(id, ex.decisions))}

@@ -173,7 +173,7 @@ class MemoryChart(Struct, forbid_unknown_fields=True):
     words: str
 
 
-class PhaseRow(Struct, forbid_unknown_fields=True):
+class PhaseRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A phase of training: its letter, and the colours that its kernels have in turn."""
 
     name: str

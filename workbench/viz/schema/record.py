@@ -102,7 +102,7 @@ ValuesOf = Literal["", "lowered", "none"]
 Role = Literal["", "constant", "join", "loop", "axis", "access", "place", "due"]
 
 
-class FamilyRow(Struct, forbid_unknown_fields=True):
+class FamilyRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A family of ops: its name, and the shape of its boxes."""
 
     name: str

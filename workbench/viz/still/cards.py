@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.decision_text import decision_cells, outcome
-from workbench.viz.model.graph import KIND_LOOKS, TensorGraph
+from workbench.viz.model.graph import KINDS, ink, pattern
 from workbench.viz.model.passes import RewriteStep
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
-from workbench.viz.schema.plan import DecisionRow, MemoryChart
-from workbench.viz.schema.record import KernelRow, LineRow, PassRow
+from workbench.viz.schema.plan import DecisionRow, MemoryChart, PlanPicture
+from workbench.viz.schema.record import KernelRow, LineRow, NodeColumns, PassRow, Reading
 from workbench.viz.schema.variant import BufferRow, CodeRow, Nest, NestRow, OfferRow, StepRow
-from workbench.viz.still.svg import STYLE, graph_picture, graph_rows, kernel_colour
+from workbench.viz.still.svg import STYLE, graph_picture, graph_rows
 from workbench.viz.text import memory_text, work_text
 
 # --------------------------------------------------------------------------------------------------
@@ -78,15 +78,15 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[s
 
 def chip(kind: str) -> str:
     """Return the letter of an axis kind on its colour."""
-    look = KIND_LOOKS[kind]
-    paint = f"color:{look.ink};background-color:{look.colour}"
-    return tag("span", look.letter, "chip", style=paint, title=look.name)
+    axis_kind = KINDS[kind]
+    paint = f"color:{ink(axis_kind)};background-color:{axis_kind.colour}"
+    return tag("span", axis_kind.badge, "chip", style=paint, title=axis_kind.words)
 
 
 def bars(around: Sequence[str], step: int = 16) -> str:
     """Return the style of a cell inside loops: a bar per loop, in its colour and pattern."""
     layers = [
-        f"{KIND_LOOKS[kind].pattern} {8 + step * depth}px 0/5px 100% no-repeat"
+        f"{pattern(KINDS[kind])} {8 + step * depth}px 0/5px 100% no-repeat"
         for depth, kind in enumerate(around)
     ]
     paint = f"background:{','.join(layers)};" if layers else ""
@@ -104,9 +104,9 @@ COUNTS = {
 """What counts are called."""
 
 
-def card(parts: Sequence[str], number: int | None = None) -> str:
-    """Return parts as a card; `number` is the place of its kernel in an exploration."""
-    style = {} if number is None else {"style": f"--wb-k:{kernel_colour(number)}"}
+def card(parts: Sequence[str], colour: str = "") -> str:
+    """Return parts as a card in the colour of its kernel; "": it is not one of several."""
+    style = {"style": f"--wb-k:{colour}"} if colour else {}
     return tag("div", "".join(parts), "card", **style)
 
 
@@ -159,7 +159,7 @@ def nest_part(nest: Nest, explains: bool) -> str:
     head = f"<thead>{tag('tr', ''.join(heads))}</thead>"
     grid = tag("div", f"<table>{head}<tbody>{body}</tbody></table>", "scroll")
     used = dict.fromkeys(r.axis_kind for r in nest.rows if r.axis)
-    legend = "".join(tag("span", f"{chip(k)} {escape(KIND_LOOKS[k].name)}") for k in used)
+    legend = "".join(tag("span", f"{chip(k)} {escape(KINDS[k].words)}") for k in used)
     note = (
         "Per buffer: <b>elements moved by one step</b> (1: the neighbour, 0: the same again), "
         "then bytes touched by one whole run of the loop."
@@ -181,7 +181,7 @@ def _loop_row(row: NestRow, names: Sequence[str]) -> str:
         cell = tag("td", statement, "st", colspan=str(2 + 2 * len(names)), style=style)
         return tag("tr", cell)
     note = muted(" vector") if row.vector else ""
-    name = muted(KIND_LOOKS[row.axis_kind].name)
+    name = muted(KINDS[row.axis_kind].words)
     first = f"{chip(row.axis_kind)} {code(row.axis)} {name}{note}"
     cells = [tag("td", first, style=style), tag("td", f"{row.size:,}", "n")]
     for name in names:
@@ -314,13 +314,16 @@ def headline(expression: str, line: LineRow | None, summary: str, nothing: str) 
     return tag("div", " ".join(parts), "head") + nothing_part
 
 
-def graph_part(graph: TensorGraph) -> str:
-    """Return the tensor graph, drawn and as a table; "" for one without nodes."""
-    if not graph.nodes:
+def graph_part(
+    plan: PlanPicture, nodes: NodeColumns, readings: Sequence[Reading], lines: Sequence[LineRow]
+) -> str:
+    """Return the tensor graph, drawn and as a table; "" for one without nodes. `nodes`, their
+    `readings`, and `lines` are what the plan refers to."""
+    if not plan.nodes:
         return ""
     names = [
-        tag("span", f"{badge(i)} {escape(title)}", style=f"--wb-k:{kernel_colour(i)}")
-        for i, title in enumerate(graph.titles)
+        tag("span", f"{badge(row.kernel)} {escape(row.title)}", style=f"--wb-k:{row.colour}")
+        for row in plan.regions
     ]
     legend = tag("div", " ".join(names), "legend") if names else ""
     note = tag(
@@ -329,9 +332,9 @@ def graph_part(graph: TensorGraph) -> str:
         "stores; a heavy line is a value that goes through memory from one kernel to the next.",
         "capt",
     )
-    picture = tag("div", graph_picture(graph), "scroll")
+    picture = tag("div", graph_picture(plan, nodes, readings), "scroll")
     heads = ["value", "size", "computed from", "kernels", "line"]
-    cells = [[escape(cell) for cell in row] for row in graph_rows(graph)]
+    cells = [[escape(cell) for cell in row] for row in graph_rows(plan, nodes, lines)]
     listed = fold("The graph as a table", table(heads, cells, ["", "", "w", "", ""]))
     return fold("Plan: the tensor graph, cut into kernels", legend + picture + note + listed, True)
 

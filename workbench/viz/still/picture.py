@@ -1,19 +1,19 @@
-"""The geometry of the tensor graph's picture: boxes, lines and a region per kernel.
+"""The geometry of the tensor graph's picture: boxes, lines and the grounds of kernels.
 
-Still pictures and the live one are drawn from this. Units: CSS pixels, y downwards; a line
+Still pictures and the live one are drawn from its rows. Units: CSS pixels, y downwards; a line
 goes through its points, leaving and entering each of them vertically.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from workbench.viz.javascript import layered
-from workbench.viz.model.graph import GraphNode, TensorGraph
-from workbench.viz.model.words import shape_text
+from msgspec.structs import replace
+
+from workbench.viz.javascript import Layered, layered
+from workbench.viz.schema.plan import PlanNode, PlanPicture, RoutePoint
 from workbench.viz.schema.record import Shape
 
 # sizes in pixels
@@ -40,91 +40,80 @@ MOST_BENDS = 40
 Point = tuple[float, float]
 
 
-class Box(NamedTuple):
-    """The box of a node: its middle, its width and its height."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-class PictureRow(NamedTuple):
+class Layer(NamedTuple):
     """A layer: its middle and its height."""
 
     y: float
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The geometry of a picture: a box per node and the points of each edge, in the graph's order.
+def box_size(label: str, second: str, shape: Shape, is_small: bool) -> tuple[float, int]:
+    """Return the width and the height of a box with a label, a second line and an outline; a small
+    one has no second line."""
+    sides = SIDES[shape]
+    if is_small:
+        return max(40.0, LETTER * len(label) + sides), SMALL
+    longest = max(LETTER * len(label), SMALL_LETTER * len(second))
+    return max(52.0, longest + sides), NODE
 
-    The coloured ground of a kernel is a closed SVG path: the `patches` behind its nodes and the
-    `bands` along the edges between them ("" where there is none), which all have one direction of
-    rotation, so that they fill as one area. `regions` has it per kernel ("" for one without a
-    node here)."""
 
-    graph: TensorGraph
-    boxes: tuple[Box, ...]
-    routes: tuple[tuple[Point, ...], ...]
-    patches: tuple[str, ...]
-    bands: tuple[str, ...]
-    width: float
-    height: float
+def placed(plan: PlanPicture) -> PlanPicture:
+    """Return a plan whose boxes have a size with the positions of all, the points of its edges, and
+    the coloured grounds of its kernels.
 
-    @property
-    def regions(self) -> tuple[str, ...]:
-        """The ground of each kernel: a node that several compute stands on that of the first."""
-        places = {node.number: i for i, node in enumerate(self.graph.nodes)}
-        parts: list[list[str]] = [[] for _ in self.graph.titles]
-        for node, patch in zip(self.graph.nodes, self.patches, strict=True):
-            if patch:
-                parts[node.kernels[0]].append(patch)
-        for edge, band in zip(self.graph.edges, self.bands, strict=True):
-            if band:
-                source = self.graph.nodes[places[edge.source]]
-                parts[source.kernels[0]].append(band)
-        return tuple(map("".join, parts))
+    The ground of a kernel is a closed SVG path: the patches behind its nodes, where a node of
+    several kernels stands on that of the first, and the bands along the edges between them. All
+    have one direction of rotation, so that they fill as one area.
+    """
+    nodes, ends = plan.nodes, [(edge.a, edge.b) for edge in plan.edges]
+    layout = _layout(tuple(node.w for node in nodes), tuple(ends))
+    layers = _layers(layout.layer, [node.h for node in nodes])
+    last = layers[-1] if layers else Layer(BETWEEN / 2, 0.0)
+    every = -(-len(layers) // MOST_BENDS)
+    middles = [
+        (x + MARGIN, layers[layer].y) for x, layer in zip(layout.x, layout.layer, strict=True)
+    ]
+    routes = [
+        _points(
+            route, middles[a][1] + nodes[a].h / 2, middles[b][1] - nodes[b].h / 2, layers, every
+        )
+        for route, (a, b) in zip(layout.routes, ends, strict=True)
+    ]
+    return replace(
+        plan,
+        width=round(layout.width + 2 * MARGIN),
+        height=round(last.y + last.height / 2 + BETWEEN / 2),
+        nodes=[
+            replace(
+                node,
+                x=round(x - node.w / 2, 1),
+                y=round(y - node.h / 2, 1),
+                w=round(node.w, 1),
+                h=round(node.h, 1),
+                patch=_patch(x, y, node.w, node.h) if node.kernels else "",
+            )
+            for node, (x, y) in zip(nodes, middles, strict=True)
+        ],
+        edges=[
+            replace(
+                edge,
+                route=[RoutePoint(round(x, 1), round(y, 1)) for x, y in route],
+                band=_band(route) if is_inside(nodes[edge.a], nodes[edge.b]) else "",
+            )
+            for edge, route in zip(plan.edges, routes, strict=True)
+        ],
+    )
 
 
 @lru_cache(maxsize=8)
-def picture(graph: TensorGraph) -> Picture:
-    """Return the geometry of a graph, which `folded` simplifies before. A still picture and a live
-    one of the same graph share one layout."""
-    places = {node.number: i for i, node in enumerate(graph.nodes)}
-    widths = [_width(node) for node in graph.nodes]
-    ends = [(places[e.source], places[e.target]) for e in graph.edges]
-    layout = layered(widths, ends, GAP)
-    heights = [_height(node) for node in graph.nodes]
-    rows = _rows(layout.layer, heights)
-    boxes = tuple(
-        Box(x + MARGIN, rows[layer].y, w, height)
-        for x, layer, w, height in zip(layout.x, layout.layer, widths, heights, strict=True)
-    )
-    every = -(-len(rows) // MOST_BENDS)
-    routes = tuple(
-        _points(route, boxes[a], boxes[b], rows, every)
-        for route, (a, b) in zip(layout.routes, ends, strict=True)
-    )
-    last = rows[-1] if rows else PictureRow(BETWEEN / 2, 0.0)
-    height = last.y + last.height / 2 + BETWEEN / 2
-    inside = [node.kernels[0] if node.kernels else None for node in graph.nodes]
-    patches = tuple(
-        "" if kernel is None else _patch(box) for box, kernel in zip(boxes, inside, strict=True)
-    )
-    bands = tuple(
-        "" if inside[a] is None or inside[a] != inside[b] else _band(route)
-        for route, (a, b) in zip(routes, ends, strict=True)
-    )
-    width = layout.width + 2 * MARGIN
-    return Picture(graph, boxes, routes, patches, bands, width, height)
+def _layout(widths: tuple[float, ...], edges: tuple[tuple[int, int], ...]) -> Layered:
+    """Return the layout of a graph: a still picture and a live one of the same graph share it."""
+    return layered(widths, edges, GAP)
 
 
-def second_line(node: GraphNode) -> str:
-    """Return the second line of a node's label: its shape, and the dtype of an input."""
-    shape = shape_text(node.shape)
-    return f"{shape} {node.dtype}" if node.role == "input" else shape
+def is_inside(source: PlanNode, target: PlanNode) -> bool:
+    """Whether an edge has a ground: both its nodes stand on that of one kernel."""
+    return source.kernels[:1] == target.kernels[:1] != []
 
 
 def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> str:
@@ -143,49 +132,33 @@ def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> s
     return "".join(words)
 
 
-def _width(node: GraphNode) -> float:
-    sides = SIDES[node.family.shape]
-    if node.role == "movement":
-        return max(40.0, LETTER * len(node.label) + sides)
-    longest = max(LETTER * len(node.label), SMALL_LETTER * len(second_line(node)))
-    return max(52.0, longest + sides)
-
-
-def _height(node: GraphNode) -> int:
-    return SMALL if node.role == "movement" else NODE
-
-
-def _rows(layers: Sequence[int], heights: Sequence[int]) -> list[PictureRow]:
+def _layers(layers: Sequence[int], heights: Sequence[float]) -> list[Layer]:
     """Return the position of each layer, which is as high as its highest node, so that a layer of
     movement takes little room."""
-    highest: dict[int, int] = {}
+    highest: dict[int, float] = {}
     for layer, height in zip(layers, heights, strict=True):
         highest[layer] = max(height, highest.get(layer, 0))
     rows, top = [], BETWEEN / 2
     for layer in range(max(layers, default=-1) + 1):
         height = highest.get(layer, SMALL)
-        rows.append(PictureRow(top + height / 2, height))
+        rows.append(Layer(top + height / 2, height))
         top += height + BETWEEN
     return rows
 
 
 def _points(
-    route: Sequence[tuple[float, int]],
-    source: Box,
-    target: Box,
-    rows: Sequence[PictureRow],
-    every: int,
-) -> tuple[Point, ...]:
-    """Return the points of an edge: straight down past the nodes of the layers between, of which
-    only each `every`-th counts."""
+    route: Sequence[tuple[float, int]], top: float, bottom: float, rows: Sequence[Layer], every: int
+) -> list[Point]:
+    """Return the points of an edge from `top` to `bottom`: straight down past the nodes of the
+    layers between, of which only each `every`-th counts."""
     (first, layer), (last, _) = route[0], route[-1]
-    points = [(round(first + MARGIN, 1), source.y + source.height / 2)]
+    points = [(round(first + MARGIN, 1), top)]
     for at, passed in route[every - layer % every : -1 : every]:
         x, row = round(at + MARGIN, 1), rows[passed]
         _go_on(points, (x, row.y - row.height / 2))
         _go_on(points, (x, row.y + row.height / 2))
-    _go_on(points, (round(last + MARGIN, 1), target.y - target.height / 2))
-    return tuple(points)
+    _go_on(points, (round(last + MARGIN, 1), bottom))
+    return points
 
 
 def _go_on(points: list[Point], point: Point) -> None:
@@ -202,10 +175,11 @@ def _band(route: Sequence[Point]) -> str:
     return f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
 
 
-def _patch(box: Box) -> str:
-    """Return a rectangle with round corners behind a box, clockwise."""
-    round_, width, height = 11, box.width + 16 - 22, box.height + 14 - 22
-    x, y = box.x - box.width / 2 - 8 + round_, box.y - box.height / 2 - 7
+def _patch(x: float, y: float, width: float, height: float) -> str:
+    """Return a rectangle with round corners behind a box about (x, y), clockwise."""
+    round_ = 11
+    x, y = x - width / 2 - 8 + round_, y - height / 2 - 7
+    width, height = width + 16 - 22, height + 14 - 22
     arc = f"a{round_} {round_} 0 0 1 "
     return (
         f"M{x:.1f} {y:.1f}h{width:.1f}{arc}{round_} {round_}v{height:.1f}"

@@ -10,24 +10,24 @@ scoped by the class `wb-ex`; The tensor graph as a still picture.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import to_builtins
 
 from workbench.base.errors import WorkbenchError
-from workbench.viz.model.graph import (
-    FAMILIES,
-    GraphEdge,
-    GraphNode,
-    TensorGraph,
-    folded,
-    is_cut,
-    size_text,
-)
+from workbench.viz.javascript import still_plan
+from workbench.viz.model.graph import FAMILIES
 from workbench.viz.model.words import kernel_number, plural
-from workbench.viz.schema.record import Shape
-from workbench.viz.still.picture import Box, Picture, Point, curve, picture, second_line
+from workbench.viz.schema.plan import PlanPicture
+from workbench.viz.schema.record import LineRow, NodeColumns, Reading
+from workbench.viz.still.picture import placed
 
 # --------------------------------------------------------------------------------------------------
 # Colours of kernels in pictures: light, different from those of axis kinds, and always with a
@@ -51,25 +51,24 @@ def kernel_colour(number: int) -> str:
 # The class is doubled so that it wins over JupyterLab's own rules for tables and text. Colours are
 # JupyterLab's where it is there; elsewhere the reader's system says light or dark.
 
+SANS = 'system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif'
 LIGHT = {
+    "sans": SANS,
     "fg": "#1f2328",
     "muted": "#57606a",
     "bg": "#ffffff",
     "card": "#f6f8fa",
     "line": "#d0d7de",
     "edge": "#8c959f",
-    "tint": "0.55",
-    "outline": "#7a838d",
 }
 DARK = {
+    "sans": SANS,
     "fg": "#e6edf3",
     "muted": "#a9b4c0",
     "bg": "#111418",
     "card": "#1c2128",
     "line": "#444c56",
     "edge": "#768390",
-    "tint": "0.34",
-    "outline": "#8b949e",
 }
 _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 
@@ -83,7 +82,7 @@ def _tokens(theme: dict[str, str]) -> str:
 
 
 _RULES = """
-{font:13px/1.45 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;
+{font:13px/1.45 var(--wb-sans);
  color:var(--wb-fg);background:var(--wb-bg);padding:8px;text-align:left;max-width:1200px}
  *{box-sizing:border-box}
  code, pre, .m{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;
@@ -167,10 +166,10 @@ MOST_NODES = 150
 """Most nodes of a static picture; a sentence replaces a larger one."""
 
 
-def graph_picture(graph: TensorGraph) -> str:
-    """Return the picture of a graph as an <img>, or a sentence where it is too large for one."""
-    folded_graph = folded(graph)
-    count = len(folded_graph.nodes)
+def graph_picture(plan: PlanPicture, nodes: NodeColumns, readings: Sequence[Reading]) -> str:
+    """Return the picture of a plan, which has no positions yet, as an <img>, or a sentence where it
+    is too large for one."""
+    count = len(plan.nodes)
     if count > MOST_NODES:
         return (
             f"<p>The graph has {plural(count, 'node')}, too many for this picture "
@@ -178,138 +177,102 @@ def graph_picture(graph: TensorGraph) -> str:
             "<code>.to_graphviz()</code> have all of it.</p>"
         )
     try:
-        graph_drawing = picture(folded_graph)
+        plan = placed(plan)
     except WorkbenchError as error:
         return f"<p>{escape(str(error))}</p>"
-    data = b64encode(graph_svg(graph_drawing).encode()).decode()
+    data = b64encode(graph_svg(plan, nodes, readings).encode()).decode()
     return (
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(folded_graph))}" '
-        f'width="{graph_drawing.width:.0f}" height="{graph_drawing.height:.0f}">'
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(plan))}" '
+        f'width="{plan.width:.0f}" height="{plan.height:.0f}">'
     )
 
 
-def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
+def graph_rows(
+    plan: PlanPicture, nodes: NodeColumns, lines: Sequence[LineRow]
+) -> list[tuple[str, str, str, str, str]]:
     """Return the content of the picture as rows, sources first: (value, size, computed from,
     kernels, line)."""
-    folded_graph = folded(graph)
-    labels = {node.number: node.label for node in folded_graph.nodes}
-    read: defaultdict[int, list[GraphEdge]] = defaultdict(list)
-    for edge in sorted(folded_graph.edges, key=lambda edge: edge.position):
-        read[edge.target].append(edge)
+    sources: defaultdict[int, list[str]] = defaultdict(list)
+    for edge in plan.edges:
+        sources[edge.b].append(plan.nodes[edge.a].label)
     rows = []
-    for node in folded_graph.nodes[:MOST_NODES]:
-        sources = ", ".join(labels[edge.source] for edge in read[node.number])
+    for place, node in enumerate(plan.nodes[:MOST_NODES]):
         kernels = ", ".join(str(kernel_number(k)) for k in node.kernels)
         if node.stored_by is not None:
             kernels += f" (stored by {kernel_number(node.stored_by)})"
-        rows.append((node.label, size_text(node), sources, kernels, node.line))
+        line = "" if node.line < 0 else lines[node.line].where
+        size = f"{nodes.shape[node.n] or 'scalar'} {nodes.dtype[node.n]}"
+        rows.append((node.label, size, ", ".join(sources[place]), kernels, line))
     return rows
 
 
-def _alt(graph: TensorGraph) -> str:
-    kernels = [f"kernel {kernel_number(i)} {title}" for i, title in enumerate(graph.titles)]
-    words = [f"The tensor graph, {plural(len(graph.nodes), 'node')}", *kernels]
+def _alt(plan: PlanPicture) -> str:
+    kernels = [f"kernel {kernel_number(row.kernel)} {row.title}" for row in plan.regions]
+    words = [f"The tensor graph, {plural(len(plan.nodes), 'node')}", *kernels]
     return "; ".join(words)
 
 
-def _theme(colours: dict[str, str]) -> str:
-    """Return the style rules of a theme's colours; graph.css has the same for the page."""
-    fg, muted, bg = colours["fg"], colours["muted"], colours["bg"]
-    edge = colours["outline"]
-    return (
-        f".ground{{fill:{bg}}}text{{fill:{fg}}}.small{{fill:{muted}}}.badge{{fill:#111}}"
-        f".edge,.node{{stroke:{edge}}}.cut,.stored,.disc{{stroke:{fg}}}"
-        f".region{{opacity:{colours['tint']}}}"
-        + "".join(f".{f.letter}{{fill:{f.dark if colours is DARK else f.light}}}" for f in FAMILIES)
-    )
+SHEET = (Path(__file__).parents[1] / "page/graph/drawing.css").read_text(encoding="utf-8")
+_THEME = re.compile(r"\.wb \{([^}]*)\}")
+_VALUE = re.compile(r"--wb-([\w-]+): ?([^;]+);")
+_RULE = re.compile(r"^(\.wb-g-[^{]*?) \{ ([^}]*)\}", re.MULTILINE)
+_VAR = re.compile(r"var\(--wb-([\w-]+)\)")
+_CLASS = re.compile(r"wb-g-[\w-]+")
+_OF_POINTERS = re.compile(r"(?:cursor|pointer-events): [^;]+; ?")
 
 
-SVG_STYLE = (
-    'text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;'
-    "font-size:12px;text-anchor:middle}.small{font-size:10px}.moved{font-size:10.5px}"
-    ".badge{font-weight:700;font-size:11px}.edge{fill:none}.edge,.node{stroke-width:1.2}"
-    ".edge.cut{stroke-width:2.4}.stored{stroke-width:2}.disc{stroke-width:1.4}"
-    f"{_theme(LIGHT)}@media(prefers-color-scheme:dark){{{_theme(DARK)}}}"
-)
-"""The picture's own style sheet: the page's does not apply inside an <img>."""
-
-
-def graph_svg(picture: Picture) -> str:
-    """Return the SVG of a picture."""
-    graph, width, height = picture.graph, picture.width, picture.height
-    by_number = {node.number: node for node in graph.nodes}
-    parts = [f"<style>{SVG_STYLE}</style>", '<rect class="ground" width="100%" height="100%"/>']
-    parts += [
-        f'<path class="region" fill="{kernel_colour(kernel)}" d="{path}"/>'
-        for kernel, path in enumerate(picture.regions)
-    ]
-    for edge, route in zip(graph.edges, picture.routes, strict=True):
-        parts.append(_edge(edge, by_number, route))
-    for node, box in zip(graph.nodes, picture.boxes, strict=True):
-        parts.append(_node(node, box))
+def graph_svg(plan: PlanPicture, nodes: NodeColumns, readings: Sequence[Reading]) -> str:
+    """Return the SVG of a plan with positions."""
+    columns = {name: getattr(nodes, name) for name in ("op", "dtype", "shape", "reading")}
+    families = [{"family": reading.family} for reading in readings]
+    rows = {"plan": plan, "nodes": columns, "readings": families, "families": FAMILIES}
+    drawing = still_plan(to_builtins(rows | {"kernels": [], "glossary": []}))
+    width, height = plan.width, plan.height
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">{"".join(parts)}</svg>'
+        f'viewBox="0 0 {width:.0f} {height:.0f}"><style>{_style(drawing)}</style>'
+        f'<rect class="ground" width="100%" height="100%"/>{drawing}</svg>'
     )
 
 
-def _edge(edge: GraphEdge, by_number: dict[int, GraphNode], route: Sequence[Point]) -> str:
-    source, target = by_number[edge.source], by_number[edge.target]
-    kind = "edge cut" if is_cut(source, target) else "edge"
-    return f'<path class="{kind}" d="{curve(route)}"/>'
+def _style(drawing: str) -> str:
+    """Return the page's rules for what stands in a drawing, in both themes: the page's style does
+    not apply inside an <img>, and not all that shows one knows variables."""
+    classes = set(_CLASS.findall(drawing))
+    present = [row for row in _rules() if classes.issuperset(row.classes)]
+    dark = "".join(row.dark for row in present if row.dark != row.light)
+    return f"{''.join(row.light for row in present)}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
-def _node(node: GraphNode, box: Box) -> str:
-    x, y, w, h = box
-    label, family = escape(node.label), node.family
-    kind = f"node {family.letter}" + ("" if node.stored_by is None else " stored")
-    shape = outline(family.shape, w, h)
-    parts = [f'<path class="{kind}" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>']
-    if node.role == "movement":
-        parts.append(f'<text class="moved" x="{x:.1f}" y="{y + 3.6:.1f}">{label}</text>')
-    else:
-        size = escape(second_line(node))
-        parts.append(f'<text x="{x:.1f}" y="{y - 2:.1f}">{label}</text>')
-        parts.append(f'<text class="small" x="{x:.1f}" y="{y + 11:.1f}">{size}</text>')
-    if node.stored_by is not None:
-        parts.append(_badge(node.stored_by, x - w / 2, y - h / 2))
-    return "".join(parts)
+class _Rule(NamedTuple):
+    """A rule for what has all of some classes, with the values of both themes."""
+
+    classes: tuple[str, ...]
+    light: str
+    dark: str
 
 
-def outline(shape: Shape, width: float, height: float) -> str:
-    """Return the outline of a box about the origin, as the page's `graph/paths.js` draws it."""
-    x, y = width / 2, height / 2
-    cut = min(9, y)
-    if shape == "six":
-        side = "H", x - cut, "L", x, 0, "L", x - cut, y
-        return _path("M", -x + cut, -y, *side, "H", -x + cut, "L", -x, 0)
-    if shape == "slant":
-        return _path("M", -x + 5, -y, "H", x, "L", x - 5, y, "H", -x)
-    if shape == "cut":
-        return _path("M", -x, -y, "H", x - cut, "L", x, -y + cut, "V", y, "H", -x)
-    if shape == "box":
-        return _path("M", -x, -y, "H", x, "V", y, "H", -x)
-    r = y if shape == "pill" else 6
-    right, down, left, up = (
-        ("a", r, r, 0, 0, 1, *to) for to in ((r, r), (-r, r), (-r, -r), (r, -r))
-    )
-    return _path(
-        "M", -x + r, -y, "H", x - r, *right, "V", y - r, *down, "H", -x + r, *left, "V", -y + r, *up
-    )  # fmt: skip
+@cache
+def _rules() -> list[_Rule]:
+    light, dark = (dict(_VALUE.findall(block)) for block in _THEME.findall(SHEET)[:2])
+    rules = [(".ground", "fill:var(--wb-bg)")]
+    for selectors, body in _RULE.findall(SHEET):
+        declared = _OF_POINTERS.sub("", body).replace("; ", ";").replace(": ", ":").strip(" ;")
+        rules += [
+            (each, declared) for each in selectors.split(", ") if declared and ":" not in each
+        ]
+    return [
+        _Rule(
+            tuple(_CLASS.findall(selector)),
+            f"{selector}{{{_themed(declared, LIGHT | light)}}}",
+            f"{selector}{{{_themed(declared, DARK | light | dark)}}}",
+        )
+        for selector, declared in rules
+    ]
 
 
-def _path(*parts: str | float) -> str:
-    """Return the path of letters and numbers, closed; numbers are as JavaScript writes them."""
-    text = ""
-    for part in parts:
-        isolated = not text or text[-1].isalpha() or isinstance(part, str)
-        text += ("" if isolated else " ") + (part if isinstance(part, str) else f"{part:g}")
-    return f"{text}Z"
-
-
-def _badge(kernel: int, x: float, y: float) -> str:
-    colour = kernel_colour(kernel)
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5" class="disc" fill="{colour}"/>'
-        f'<text class="badge" x="{x:.1f}" y="{y + 3.5:.1f}">{kernel_number(kernel)}</text>'
-    )
+def _themed(declared: str, values: Mapping[str, str]) -> str:
+    """Return declarations with the values of a theme in the place of its variables."""
+    while "var(" in declared:
+        declared = _VAR.sub(lambda name: values[name[1]], declared)
+    return declared

@@ -74,7 +74,7 @@ function lineState({ nodes }, { a, b, cut }, decided) {
  * @param {number} decided
  * @returns {GraphNode} */
 export function planNode(record, node, i, decided) {
-  const { op, shape } = record.nodes;
+  const { op, shape, dtype } = record.nodes;
   const isKnown = isDecided(node, decided);
   const storedBy = isKnown ? node.stored_by : null;
   const { family } = readingOf(record.nodes, node.n);
@@ -83,7 +83,9 @@ export function planNode(record, node, i, decided) {
     key: i,
     n: node.n,
     label: node.label,
-    sub: small ? "" : shape[node.n] || "scalar",
+    sub: small
+      ? ""
+      : `${shape[node.n] || "scalar"}${node.role === "input" ? ` ${dtype[node.n]}` : ""}`,
     family,
     state: isKnown ? "kept" : "waiting",
     op: op[node.n],

@@ -8,8 +8,9 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.decision_text import decisions_text, explained_text
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import printed_decisions, random_hint
-from workbench.viz.model.training.activations import activations
 from workbench.viz.page.panel import Panel, heading, kernel_table
+from workbench.viz.record.nodes import Lines
+from workbench.viz.record.plan import activation_rows
 from workbench.viz.text import activations_text
 
 
@@ -22,9 +23,10 @@ def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> st
     if len(kernels) > 1:
         headings = [str(kernel_table(ex))]
     rows = printed_decisions(ex.decisions, ex.lines.on)
+    lines = Lines()
     parts = [
         random_hint(ex.kernels),
-        activations_text(activations(ex)),
+        activations_text(activation_rows(ex, lines), lines.listed),
         explained_text(rows, len(ex.kernels)),
         decisions_text(rows, len(ex.decisions)),
     ]

@@ -7,10 +7,11 @@ is written with it and no gradient is asked of it; so is what the same object wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.base.source import Derivation, derivations_below
 from workbench.tensor.autograd.lines import GradientDerivation, GradientStep, backward_passes
+from workbench.viz.schema.plan import PhaseRow
 
 FORWARD = "forward"
 """The value itself is computed."""
@@ -20,18 +21,10 @@ OPTIMISER = "optimiser"
 """What parameters become is computed, of gradients."""
 
 
-class Phase(NamedTuple):
-    """A phase: its letter, and the colours that its kernels have in turn."""
-
-    name: str
-    letter: str
-    colours: tuple[str, str]
-
-
 PHASES = (
-    Phase(FORWARD, "F", ("#77AADD", "#99DDFF")),
-    Phase(BACKWARD, "B", ("#EE8866", "#FFAABB")),
-    Phase(OPTIMISER, "O", ("#BBCC33", "#44BB99")),
+    PhaseRow(FORWARD, "F", ["#77AADD", "#99DDFF"]),
+    PhaseRow(BACKWARD, "B", ["#EE8866", "#FFAABB"]),
+    PhaseRow(OPTIMISER, "O", ["#BBCC33", "#44BB99"]),
 )
 """In the order in which they run. Their colours are among those of kernels (still/svg.py)."""
 _ORDER = {phase.name: place for place, phase in enumerate(PHASES)}

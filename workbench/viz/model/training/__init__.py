@@ -1,1 +1,0 @@
-"""Phases of a training step: forward, backward, optimiser."""
