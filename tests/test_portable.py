@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
 from workbench.backends.memory import Buffer
 from workbench.base.errors import DeviceError, JitError, WorkbenchError
@@ -74,7 +75,7 @@ def test_a_tensor_stays_what_it_is() -> None:
 
 def test_a_deep_graph_is_pickled() -> None:
     t = Tensor(np.ones(3, np.float32))
-    for n in range(20_000):
+    for n in range(count(20_000, 5)):
         t = t + float(n % 3)
     assert pickle.loads(pickle.dumps(t)).shape == (3,)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.check.test_meanings import registered
+from tests.support import by_rows
 from workbench import Tensor, explore, var
 from workbench.check.answer import CheckResult
 from workbench.check.nearness import References, nearness
@@ -84,8 +85,8 @@ CHANGES = [(name, change) for name in EXPRESSIONS for change in (one_in_64, last
 CHANGES.remove(("comparison", last))  # the other of two values is one that a rounding can give
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("name", "change"), CHANGES)
+@by_rows("dtype", DTYPES)
+@by_rows(("name", "change"), CHANGES)
 def test_no_wrong_element_is_an_exception(
     name: str, dtype: str, change: Callable[[Array], None]
 ) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cost.causes import MADE, ROWS
+from tests.support import by_rows
 from workbench import explore
 from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Bottleneck, Cost, cost
@@ -23,8 +22,8 @@ def answer(name: str, machine_name: str) -> tuple[Cost, Bottleneck]:
     return result, bottleneck(result, machine.target)
 
 
-@pytest.mark.parametrize("machine", MADE)
-@pytest.mark.parametrize("name", ROWS)
+@by_rows("machine", MADE)
+@by_rows("name", ROWS)
 def test_a_cause_is_the_one_that_arithmetic_finds(name: str, machine: str) -> None:
     parts = ROWS[name].parts(MADE[machine])
     largest = max(parts.values())

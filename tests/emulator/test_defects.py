@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.emulator.defects import DEFECTS, RIGHT, Defect, kernel_of
+from tests.support import by_rows
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.steps import Trace
 from workbench.ir.nest.accesses import name_of
@@ -14,7 +15,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: d.name)
+@by_rows("defect", DEFECTS, ids=lambda d: d.name)
 def test_it_is_named(defect: Defect) -> None:
     trace = kernel_of(defect.kernel, defect.choices).run()
     listed = [*trace.findings, *trace.inefficiencies]

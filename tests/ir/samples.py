@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support import count
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
@@ -154,4 +155,5 @@ KERNELS = {
     "matmul": matmul(3, 5, 4), "tiled_matmul": tiled_matmul(), "softmax": softmax(3, 7),
     "padded_sum": padded_sum(9),
 }  # fmt: skip
-DEEP = 20_000
+DEEP = count(20_000, 5)
+"""Far deeper than Python's stack."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tools.devices import device_params
 from workbench import Context, GlobalCounters, Tensor, explore
 from workbench.base.errors import AxisError, WorkbenchError
@@ -113,10 +114,10 @@ COPIES: dict[str, Callable[[Tensor], Tensor]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("make", COPIES)
-@pytest.mark.parametrize("write", ["+= 1", ".assign([8])", "[:1] = 8"])
-@pytest.mark.parametrize("again", ["+= 1", ".assign([7, 9])", "[:1] = 3"])
-@pytest.mark.parametrize("read_first", ["c", "x", "both"])
+@by_rows("make", COPIES)
+@by_rows("write", ["+= 1", ".assign([8])", "[:1] = 8"])
+@by_rows("again", ["+= 1", ".assign([7, 9])", "[:1] = 3"])
+@by_rows("read_first", ["c", "x", "both"])
 def test_two_that_stand_for_one_version_are_written(
     make: str, write: str, again: str, read_first: str
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import assert_agrees
 from workbench import Context
 from workbench.base.errors import DeviceError, ShapeError
@@ -127,7 +127,7 @@ def few(rng: random.Random, tensor: Tensor, at: At) -> tuple[Tensor, Any]:
     return actual, np.array(values, np.int64).reshape(tuple(map(len, picks)))
 
 
-@pytest.mark.parametrize("seed", range(count(300)))
+@by_rows("seed", range(count(300)))
 def test_chains_of_movement(seed: int) -> None:
     rng = random.Random(seed)
     with Context(DEV=("LLVM", "PYTHON", "C")[seed % 3]):
@@ -165,7 +165,7 @@ CASES: list[tuple[str, Callable[[], Tensor], Any]] = [
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize(("make", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@by_rows(("make", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_only_what_is_read_is_computed(make: Callable[[], Tensor], want: Any) -> None:
     assert_agrees(make(), want)
 

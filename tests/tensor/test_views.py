@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import product
 from pickle import dumps, loads
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
+from tests.support import LONG, by_rows
 from workbench import Tensor, dtypes
 from workbench.base.errors import ShapeError
 
@@ -80,6 +82,12 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "twice": lambda x: (x.__iadd__(1), x.__setitem__(slice(1, None), 4)),
 }
 
+ALL = [(name, *flags) for name in VIEWS for flags in product((True, False), repeat=2)]
+SOME_VIEWS = ALL if LONG else ALL[::3]
+BOTH = [*product(BITS, (True, False))]
+SOME_BITS = BOTH if LONG else [(name, n % 2 == 0) for n, name in enumerate(BITS)]
+"""In a short run each view is in one of its ways, or two."""
+
 
 def check(tensor: Tensor, view: Tensor, array: Any, want: Any, is_read: bool) -> None:
     """Write to the view and to the whole, and compare both with numpy's."""
@@ -98,9 +106,7 @@ def check(tensor: Tensor, view: Tensor, array: Any, want: Any, is_read: bool) ->
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("is_read", [True, False])
-@pytest.mark.parametrize("is_computed", [True, False])
-@pytest.mark.parametrize("name", VIEWS)
+@by_rows("name, is_computed, is_read", SOME_VIEWS)
 def test_what_is_a_view_in_pytorch_is_one(name: str, is_computed: bool, is_read: bool) -> None:
     array = np.arange(16, dtype=np.int32).reshape(4, 4)
     tensor = Tensor(array.copy()) if is_computed else Tensor(array - 1) + 1
@@ -110,8 +116,7 @@ def test_what_is_a_view_in_pytorch_is_one(name: str, is_computed: bool, is_read:
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("is_read", [True, False])
-@pytest.mark.parametrize("name", BITS)
+@by_rows("name, is_read", SOME_BITS)
 def test_bits_as_another_dtype_are_a_view(name: str, is_read: bool) -> None:
     array = np.arange(-8, 8, dtype=np.int32).reshape(4, 4) * 77_777
     tensor = Tensor(array.copy())

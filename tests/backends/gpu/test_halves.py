@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.backends.gpu.test_dialects import text_of
+from tests.support import by_rows
 from workbench import Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.backends.c_like.dialect import Dialect
 from workbench.backends.c_like.render import render
@@ -125,9 +126,9 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] = 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("dtype", BOTH, ids=str)
-@pytest.mark.parametrize("name", CASES)
+@by_rows("machine", MACHINES)
+@by_rows("dtype", BOTH, ids=str)
+@by_rows("name", CASES)
 def test_each_machine_computes_what_numpy_does(name: str, dtype: DType, machine: str) -> None:
     """In the emulator, at sizes that no vector and no tile divides."""
     ours, theirs = CASES[name]

@@ -27,7 +27,7 @@ from tests.backends.linear import (
     source_of,
     store,
 )
-from tests.support import ROOT
+from tests.support import ROOT, by_rows
 from workbench.backends.device import Device
 from workbench.backends.llvm_ir.instructions import SUPPORTED, constant
 from workbench.backends.native.jit import host
@@ -110,8 +110,8 @@ def check(op: Ops, dtype: DType, lanes: int) -> None:
 _OPS = sorted(SUPPORTED - CASTS - set(_DIVISIONS), key=lambda op: op.name)
 
 
-@pytest.mark.parametrize("lanes", [1, 8, 16])
-@pytest.mark.parametrize("op", _OPS, ids=lambda op: op.name)
+@by_rows("lanes", [1, 8, 16])
+@by_rows("op", _OPS, ids=lambda op: op.name)
 def test_op_means_what_the_table_says(op: Ops, lanes: int) -> None:
     for dtype in domain(op):
         check(op, dtype, lanes)
@@ -183,8 +183,8 @@ def test_bitcast(source: DType, result: DType) -> None:
     assert actual.tobytes() == data.view(result.numpy).tobytes()
 
 
-@pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN], ids=lambda o: o.name)
-@pytest.mark.parametrize("lanes", [2, 3, 5, 8, 12, 24, 32])
+@by_rows("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN], ids=lambda o: o.name)
+@by_rows("lanes", [2, 3, 5, 8, 12, 24, 32])
 def test_lanes_combine(op: Ops, lanes: int) -> None:
     for dtype in (dtypes.float32, dtypes.int32, dtypes.uint8, dtypes.bool):
         data = np.arange(1, lanes + 1).astype(dtype.numpy)

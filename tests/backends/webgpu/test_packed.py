@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.edge_cases import same
+from tests.support import by_rows
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.backends.webgpu.wgsl_integers import PackedMemory, word_count
@@ -75,8 +76,8 @@ def test_arithmetic_wraps(dtype: DType) -> None:
 
 
 @pytest.mark.usefixtures("driver")
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@by_rows("size", SIZES)
+@by_rows("dtype", SMALL, ids=str)
 def test_work_items_share_words(dtype: DType, size: int) -> None:
     """Elements that are each another work-item's, in groups of several, and vectors."""
     values = np.resize(codes(dtype)[1:], size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import by_rows
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
@@ -32,8 +33,8 @@ CALCULATED = {
 # fmt: on
 
 
-@pytest.mark.parametrize("group", CALCULATED)
-@pytest.mark.parametrize("architecture", TARGETS)
+@by_rows("group", CALCULATED)
+@by_rows("architecture", TARGETS)
 def test_what_nvidias_calculator_says(group: tuple[int, int, int], architecture: int) -> None:
     groups, *limits = CALCULATED[group][architecture]
     target = Device[TARGETS[architecture]].target

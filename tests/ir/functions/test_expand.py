@@ -10,6 +10,7 @@ import pytest
 
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer
+from tests.support import by_rows
 from tests.tools.compiler import needs_c
 from workbench import Tensor, explore
 from workbench.base.dtypes import DType, dtypes
@@ -41,8 +42,8 @@ def function(op: Ops, dtype: DType) -> tuple[UOp, dict[UOp, np.ndarray]]:  # typ
     return UOp(op, dtype, tuple(values)), values
 
 
-@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
-@pytest.mark.parametrize("rule", FUNCTION_RULES.rules, ids=repr)
+@by_rows("dtype", [dtypes.float32, dtypes.float64], ids=str)
+@by_rows("rule", FUNCTION_RULES.rules, ids=repr)
 def test_a_formula_is_what_the_op_means(rule: Rule, dtype: DType) -> None:
     """Where numpy has a NaN or an infinity, so has the formula."""
     assert rule.match.ops is not None
@@ -116,7 +117,7 @@ def test_a_function_has_no_place_in_a_kernel() -> None:
 
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
-@pytest.mark.parametrize("rule", FUNCTION_RULES.rules, ids=repr)
+@by_rows("rule", FUNCTION_RULES.rules, ids=repr)
 def test_without_its_rule_a_function_is_refused_in_words(rule: Rule, device: str) -> None:
     """The kernel can be looked at, with the op in it; no device compiles it."""
     assert rule.match.ops is not None

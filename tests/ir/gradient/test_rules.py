@@ -12,7 +12,7 @@ from itertools import count as numbers_from
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import Array
 from workbench.base.dtypes import dtypes
 from workbench.ir.gradient.backward import NoGradient, backward, leading_to
@@ -83,8 +83,8 @@ RANGES = {Ops.ACOSH: (1.2, 2.0), Ops.FMOD: (0.3, 0.9)}
 BY_ELEMENTS = sorted((o for o in GRADIENTS if OPS[o].python is not None), key=str)
 
 
-@pytest.mark.parametrize("op", BY_ELEMENTS, ids=str)
-@pytest.mark.parametrize("shape", [(2, 3), ()], ids=str)
+@by_rows("op", BY_ELEMENTS, ids=str)
+@by_rows("shape", [(2, 3), ()], ids=str)
 def test_by_elements(op: Ops, shape: Shape) -> None:
     sources = [buffer(*shape) for _ in range(OPS[op].arity or 0)]
     if op is Ops.WHERE:
@@ -244,7 +244,7 @@ def chosen(x: UOp, y: UOp, rng: np.random.Generator) -> UOp:
 MOVES: Sequence[Step] = (flipped, padded, reduced, turned, product, chosen)
 
 
-@pytest.mark.parametrize("seed", range(count(300)))
+@by_rows("seed", range(count(300)))
 def test_random_expressions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = [buffer(3, 3), buffer(3, 3)]

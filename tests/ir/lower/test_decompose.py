@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ir.lower.graphs import Array, decomposed, evaluate, variable
+from tests.support import by_rows
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
@@ -30,8 +31,8 @@ def corners(dtype: DType) -> Array:
     return np.concatenate([np.array(near + edges, dtype.numpy), wide, some])
 
 
-@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED, ids=str)
-@pytest.mark.parametrize("op", [Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR])
+@by_rows("dtype", SIGNED + UNSIGNED, ids=str)
+@by_rows("op", [Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR])
 def test_integer_ops_keep_their_meaning(op: Ops, dtype: DType) -> None:
     x, y = variable(dtype), variable(dtype, "y")
     graph = decomposed(x.alu(op, y))

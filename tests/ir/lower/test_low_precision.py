@@ -9,6 +9,7 @@ import pytest
 from tests.agreement.edge_cases import same
 from tests.ir.lower.graphs import evaluate
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
+from tests.support import by_rows
 from workbench.backends.device import Device
 from workbench.backends.llvm.llvm_device import load as load_program
 from workbench.backends.llvm_ir.render import render
@@ -89,9 +90,9 @@ def arrays(graph: UOp) -> list[np.ndarray]:  # type: ignore[type-arg]
     return values
 
 
-@pytest.mark.parametrize("native", [True, False], ids=["native", "software"])
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
-@pytest.mark.parametrize("name", samples(F16))
+@by_rows("native", [True, False], ids=["native", "software"])
+@by_rows("dtype", SMALL, ids=str)
+@by_rows("name", samples(F16))
 def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) -> None:
     graph = samples(dtype)[name]
     target = Device["LLVM"].target if native else SOFTWARE

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from tests.ir.samples import F, buffer
+from tests.support import by_rows
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.interpret import interpret_tensor
 
@@ -30,9 +30,9 @@ def truncated(value: float, dtype: DType) -> int:
     return min(max(math.trunc(value), int(dtype.min)), int(dtype.max))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("source", [F, dtypes.float64], ids=str)
-@pytest.mark.parametrize("widen", [False, True])
+@by_rows("dtype", INTEGERS, ids=str)
+@by_rows("source", [F, dtypes.float64], ids=str)
+@by_rows("widen", [False, True])
 def test_float_to_int_saturates(source: DType, dtype: DType, widen: bool) -> None:
     b = buffer(1, len(CASTS), dtype=source)
     array = np.array(CASTS, source.numpy)

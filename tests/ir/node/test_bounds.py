@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ir.samples import F, axis, load, param
+from tests.support import by_rows
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.exact_range import exact_range
@@ -158,7 +159,7 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("node", EXACT, ids=map(str, range(len(EXACT))))
+@by_rows("node", EXACT, ids=map(str, range(len(EXACT))))
 def test_bounds_are_this_good(node: UOp) -> None:
     assert node.bounds == EXACT[node] and (node.vmin, node.vmax) == node.bounds
 
@@ -167,8 +168,8 @@ BINARY = sorted((op for op, row in OPS.items() if row.python and row.arity == 2)
 NEAR = (0, 1, 7, 8)
 
 
-@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8], ids=str)
-@pytest.mark.parametrize("op", [o for o in BINARY if OPS[o].dtype != "float"], ids=str)
+@by_rows("dtype", [dtypes.int8, dtypes.uint8], ids=str)
+@by_rows("op", [o for o in BINARY if OPS[o].dtype != "float"], ids=str)
 def test_bounds_of_an_op_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
     """On every pair of intervals that begin and end where an answer changes, of the smallest
     types: what the op table says of all numbers in them."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench.backends.c.c_dialect import C
 from workbench.backends.c_like.values import ANY_TYPE, INFIX, PREFIX
 from workbench.backends.llvm_ir import instructions
@@ -71,8 +72,8 @@ def corners(dtype: DType) -> list[int]:
     return sorted(v for v in near if low <= v <= high)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("op", MEANING, ids=lambda op: op.name)
+@by_rows("dtype", INTEGERS, ids=str)
+@by_rows("op", MEANING, ids=lambda op: op.name)
 def test_integers_mean_what_pythons_do(op: Ops, dtype: DType) -> None:
     meaning, want = OPS[op].python, MEANING[op]
     assert meaning is not None
@@ -177,7 +178,7 @@ def test_no_other_table_repeats_a_column() -> None:
     assert tables - {"ir/node/ops.py"} == set(OTHER_TABLES)
 
 
-@pytest.mark.parametrize("op", sorted(ELEMENTWISE, key=str), ids=str)
+@by_rows("op", sorted(ELEMENTWISE, key=str), ids=str)
 def test_an_elementwise_op_is_known_everywhere(op: Ops) -> None:
     """Its row fills the columns; each renderer writes it, or lowering takes it apart."""
     row = OPS[op]

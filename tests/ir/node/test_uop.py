@@ -89,7 +89,7 @@ def test_nodes_that_nobody_holds_die() -> None:
     assert watch() is None and not set(uop._nodes) - before
 
 
-def test_twenty_thousand_deep() -> None:
+def test_a_deep_graph() -> None:
     deep = chain(DEEP)
     g0 = axis("g0", 10)
     assert deep.shape == () and deep.bounds == (DEEP // 2, DEEP // 2 + 9 * (DEEP // 2 + 1))

@@ -30,6 +30,7 @@ import pytest
 
 from tests.ir.opt.support import apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
+from tests.support import by_rows
 from tests.tools.kernels import EXAMPLES, LLVM, PYTHON, Example, interpreted, matmul_bias_relu
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
@@ -218,9 +219,7 @@ def test_every_rule_is_in_the_table() -> None:
     assert all(bool(row.axes) != bool(row.refused) for row in TABLE)
 
 
-@pytest.mark.parametrize(
-    "row", TABLE, ids=[f"{r.rule} {' '.join(map(str, r.opts))}" for r in TABLE]
-)
+@by_rows("row", TABLE, ids=[f"{r.rule} {' '.join(map(str, r.opts))}" for r in TABLE])
 def test_the_rule_holds(row: Row) -> None:
     graph, named = row.example.graph, list[Opt]()
     for each in row.opts[:-1]:

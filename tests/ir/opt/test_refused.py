@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt, sizes
+from tests.support import by_rows
 from tests.tools.kernels import EXAMPLES, LLVM, matmul_bias_relu
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
@@ -118,7 +119,7 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL])
+@by_rows("graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL])
 def test_what_is_illegal_says_why_and_what_would_be_legal(
     graph: UOp, wrong: Any, because: str, hint: str
 ) -> None:
@@ -130,10 +131,8 @@ def test_what_is_illegal_says_why_and_what_would_be_legal(
     assert caught.value.because == refusal.because and caught.value.hint == refusal.hint
 
 
-@pytest.mark.parametrize(
-    "op", ["UPCAST", "UNROLL", "LOCAL", "THREAD", "GROUP", "GROUPTOP", "SPLIT"]
-)
-@pytest.mark.parametrize("amount", [-(2**63), -1, 1, 5, 7, 13, 10**30])
+@by_rows("op", ["UPCAST", "UNROLL", "LOCAL", "THREAD", "GROUP", "GROUPTOP", "SPLIT"])
+@by_rows("amount", [-(2**63), -1, 1, 5, 7, 13, 10**30])
 def test_no_split_is_by_nothing_or_by_what_does_not_divide(op: str, amount: int) -> None:
     name = "r0" if op in ("UNROLL", "GROUP", "GROUPTOP") else "g1"
     refusal = why_not(MATMUL, opt(op, name, amount), LLVM)

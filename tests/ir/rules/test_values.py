@@ -21,7 +21,7 @@ from tests.ir.rules.meaning import (
     same,
     value,
 )
-from tests.support import count
+from tests.support import by_rows, count
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
@@ -35,7 +35,7 @@ x, y = value(F), value(F, 1)
 i = value(INT)
 
 
-@pytest.mark.parametrize("name", [rule.name for rule in VALUE_RULES.rules])
+@by_rows("name", [rule.name for rule in VALUE_RULES.rules])
 def test_one_rule(name: str) -> None:
     for before, expected in EXAMPLES[name]:
         assert name in fired(before, VALUE_RULES)
@@ -136,7 +136,7 @@ def number(pick: random.Random, dtype: DType) -> float:
 LEAVES = Leaves(leaf, number, (*VALUES, dtypes.index))
 
 
-@pytest.mark.parametrize("rule", VALUE_RULES.rules, ids=repr)
+@by_rows("rule", VALUE_RULES.rules, ids=repr)
 def test_both_sides_of_a_rule_agree(rule: Rule) -> None:
     """On every dtype that the pattern takes; a rule that is not reached fails."""
     for before, after in instances(rule, LEAVES, count(2_000)):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
+from tests.support import by_rows
 from workbench import Context, Tensor, dtypes
 from workbench.execution.buffers import memory_of
 from workbench.execution.memory_plan import is_realized, to_numpy
@@ -18,13 +19,13 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.search.realization import tuned
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@by_rows("name", COUNTS)
 def test_kernel_counts(name: str) -> None:
     expected, build = COUNTS[name]
     assert len(kernels(*build())) == expected
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@by_rows("name", COUNTS)
 def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
     for tensor in COUNTS[name][1]():
         buffers = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}

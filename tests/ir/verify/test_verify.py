@@ -22,6 +22,7 @@ from tests.ir.samples import (
 )  # fmt: skip
 from tests.ir.verify.broken_graphs import COPY, KERNEL, LOWERED, TENSOR, Ir, g0, sink, x
 from tests.ir.verify.broken_programs import LINEAR, good, register, vector
+from tests.support import by_rows
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.exact_range import exact_range
@@ -48,8 +49,8 @@ def test_good_graphs_pass(level: Any, ir: Ir) -> None:
     verify(ir, level)
 
 
-BROKEN = [
-    pytest.param(level, rule, make, id=f"{level}-{rule}-{place}")
+BROKEN = {
+    f"{level}-{rule}-{place}": (level, rule, make)
     for level, rules in (
         ("tensor", TENSOR),
         ("kernel", KERNEL),
@@ -58,10 +59,10 @@ BROKEN = [
     )  # fmt: skip
     for rule, makes in rules.items()
     for place, make in enumerate(makes)
-]
+}
 
 
-@pytest.mark.parametrize("level, rule, make", BROKEN)
+@by_rows("level, rule, make", BROKEN.values(), ids=[*BROKEN])
 def test_a_broken_rule_is_named(level: Any, rule: str, make: Callable[[], Ir]) -> None:
     with pytest.raises(VerifyError) as error:
         verify(make(), level)
@@ -71,7 +72,7 @@ def test_a_broken_rule_is_named(level: Any, rule: str, make: Callable[[], Ir]) -
 
 def test_every_rule_has_a_graph_that_breaks_it() -> None:
     rules = {spec.name for table in LEVELS.values() for specs in table.values() for spec in specs}
-    assert (rules | set(_ORDER_RULES)) <= {p.values[1] for p in BROKEN}
+    assert (rules | set(_ORDER_RULES)) <= {rule for _, rule, _ in BROKEN.values()}
 
 
 def test_the_error_shows_node_and_reason() -> None:

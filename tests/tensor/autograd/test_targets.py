@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
-from tests.support import count
+from tests.support import by_rows, count
 from workbench import Tensor, TinyJit
 from workbench.base.errors import GradientError
 from workbench.nn import LayerNorm, Linear
@@ -107,13 +107,13 @@ def assert_apart(a: Tensor, b: Tensor) -> None:
         np.testing.assert_allclose(none.numpy(), np.zeros(b.shape))
 
 
-@pytest.mark.parametrize("name", EQUALS)
+@by_rows("name", EQUALS)
 def test_equal_tensors_are_two_targets(name: str) -> None:
     assert_apart(EQUALS[name](), EQUALS[name]())
 
 
-@pytest.mark.parametrize("copied", COPIES)
-@pytest.mark.parametrize("name", EQUALS)
+@by_rows("copied", COPIES)
+@by_rows("name", EQUALS)
 def test_a_copy_is_another_target(name: str, copied: str) -> None:
     x = EQUALS[name]()
     assert_apart(COPIES[copied](x), x)

@@ -60,7 +60,7 @@ def gradient_comparisons(is_long: bool) -> Iterator[Comparison]:
             continue
         methods.add(row.name)
         for dtype in ("float64", "float32") if is_long else ("float64",):
-            for device in devices(number):
+            for device in devices(number, is_long):
                 yield Comparison(f"{key}-{dtype}-{device}", row, dtype, device)
             number += 1
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.tensor.cases import tables
 from tests.tensor.cases.case import Case
@@ -31,15 +31,25 @@ def cases() -> Iterator[tuple[str, Case]]:
 
 def comparisons(is_long: bool) -> Iterator[Comparison]:
     """Yield what a run compares: on LLVM each row in its first dtype, in the long profile in all of
-    its dtypes; a tenth of that on C and PYTHON too."""
+    its dtypes; a tenth of that on PYTHON and (in the short one a fortieth) on C too."""
     number = 0
     for key, case in cases():
         for dtype in case.dtypes if is_long else case.dtypes[:1]:
-            for device in devices(number):
+            for device in devices(number, is_long):
                 yield Comparison(f"{key}-{dtype}-{device}", case, dtype, device)
             number += 1
 
 
-def devices(number: int) -> tuple[str, ...]:
+def devices(number: int, is_long: bool) -> tuple[str, ...]:
     """Return the devices that comparison `number` is made on."""
-    return ("LLVM", "C", "PYTHON") if number % 10 == 0 else ("LLVM",)
+    if number % (10 if is_long else 40) == 0:
+        return "LLVM", "C", "PYTHON"
+    return ("LLVM", "PYTHON") if number % 10 == 0 else ("LLVM",)
+
+
+def by_table(listed: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return comparisons by the table of their rows, in which their keys begin."""
+    tables: dict[str, list[Any]] = {}
+    for comparison in listed:
+        tables.setdefault(comparison.key.partition("-")[0], []).append(comparison)
+    return tables

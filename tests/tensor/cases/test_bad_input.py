@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench.base.errors import AxisError, DTypeError, ShapeError, WorkbenchError
 from workbench.tensor import Tensor
 
@@ -187,7 +188,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("action", "kind", "words"), ROWS, ids=range(len(ROWS)))
+@by_rows(("action", "kind", "words"), ROWS, ids=range(len(ROWS)))
 def test_a_bad_call_is_refused_in_words(
     action: Callable[[], object], kind: type[WorkbenchError], words: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ShapeError
@@ -39,7 +40,7 @@ LAYOUTS = {
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 
 
-@pytest.mark.parametrize(("data", "dtype"), LISTS, ids=str)
+@by_rows(("data", "dtype"), LISTS, ids=str)
 def test_lists(data: Any, dtype: str) -> None:
     assert_agrees(Tensor(data), np.array(data, dtype))
 
@@ -54,8 +55,8 @@ def test_scalars_are_constants(value: Any, dtype: str) -> None:
     assert_agrees(t, np.array(value, dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@by_rows("dtype", DTYPES)
+@by_rows("layout", LAYOUTS)
 def test_numpy_round_trip(layout: str, dtype: str) -> None:
     x = LAYOUTS[layout](numbers((5, 7), dtype))
     t = Tensor(x)
@@ -78,7 +79,7 @@ def test_read_only_and_later_changes() -> None:
     assert_agrees(t, before)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@by_rows("dtype", DTYPES)
 def test_dtype_given(dtype: str) -> None:
     x = np.array([[0.0, 1.0], [2.0, 3.0]])
     want = x.astype(dtype)
@@ -132,7 +133,7 @@ def test_constant_tensors() -> None:
     assert_agrees(Tensor.ones(4).contiguous() + 1, np.full(4, 2, np.float32))
 
 
-@pytest.mark.parametrize(
+@by_rows(
     "args",
     [(5,), (2, 9), (9, 2, -2), (0, 10, 3), (3, 3), (5, 2), (0.0, 2.0, 0.25), (2.5,), (0,),
      (-3,), (10, 0, -3), (-5, 5, 4), (5.5, 1.0, -1.25), (0, 1, 0.1), (1.0, 0.0, 0.5),
@@ -173,8 +174,8 @@ def test_arange_of_a_dtype() -> None:
     assert_agrees(Tensor.arange(0, 3, 0.5, dtype="int32"), np.int32([0, 0, 1, 1, 2, 2]))
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 3, 7, 100])
-@pytest.mark.parametrize("ends", [(0, 1), (5, -5), (-1.5, 2.5), (3, 3), (1e6, 1e6 + 1)])
+@by_rows("steps", [0, 1, 2, 3, 7, 100])
+@by_rows("ends", [(0, 1), (5, -5), (-1.5, 2.5), (3, 3), (1e6, 1e6 + 1)])
 def test_linspace(ends: tuple[float, float], steps: int) -> None:
     want = np.linspace(*ends, steps)
     actual = Tensor.linspace(*ends, steps).numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.custom.kernels import CASES, Case, add, matmul, numbers, row_sums
 from workbench import Kernel, Tensor
 from workbench.base.context import Context
@@ -37,8 +38,8 @@ def outputs_of(case: Case) -> list[Tensor]:
     return results[: max(1, len(memory))]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", CASES)
+@by_rows("device", DEVICES)
+@by_rows("name", CASES)
 def test_the_values_are_numpys(name: str, device: str) -> None:
     case = CASES[name]
     expected = case.expected(*case.inputs)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers, quiet
 from workbench.tensor import Tensor
 
@@ -59,8 +60,8 @@ LIMITS: list[tuple[str, float, float]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("name", "ours", "numpys", "ulps"), CASES, ids=lambda c: c)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@by_rows(("name", "ours", "numpys", "ulps"), CASES, ids=lambda c: c)
+@by_rows("dtype", ["float32", "float64"])
 def test_activation(name: str, ours: Formula, numpys: Formula, ulps: float, dtype: str) -> None:
     for x in (numbers((45, 7)) * 3, np.array(SPECIAL), np.linspace(-12, 12, 301)):
         x = x.astype(dtype)
@@ -89,15 +90,15 @@ def test_hardsigmoid(dtype: str) -> None:
     assert error < 4 * np.finfo(dtype).eps
 
 
-@pytest.mark.parametrize(("name", "low", "high"), LIMITS)
+@by_rows(("name", "low", "high"), LIMITS)
 def test_at_the_infinities(name: str, low: float, high: float) -> None:
     for dtype in ("float32", "float64"):
         x = np.array([-INF, INF, NAN], dtype)
         assert_agrees(getattr(Tensor(x), name)(), np.array([low, high, NAN], dtype))
 
 
-@pytest.mark.parametrize("name", [row[0] for row in LIMITS])
-@pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 1, 5), (0, 4)], ids=str)
+@by_rows("name", [row[0] for row in LIMITS])
+@by_rows("shape", [(), (1,), (0,), (3, 1, 5), (0, 4)], ids=str)
 def test_shapes_and_integers(name: str, shape: tuple[int, ...]) -> None:
     x = numbers(shape)
     actual = getattr(Tensor(x), name)()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers, quiet
 from workbench.base.dtypes import dtypes
 from workbench.tensor import Tensor
@@ -120,27 +121,27 @@ def by_name(case: Case) -> str:
     return case.name
 
 
-@pytest.mark.parametrize("case", UNARY, ids=by_name)
+@by_rows("case", UNARY, ids=by_name)
 def test_unary_on_special_values(case: Case) -> None:
     x = np.array(SPECIAL, np.float32)
     assert_agrees(case.ours(Tensor(x)), quiet(case.numpys, x), case.ulps)
 
 
-@pytest.mark.parametrize("case", UNARY, ids=by_name)
+@by_rows("case", UNARY, ids=by_name)
 def test_unary_in_double(case: Case) -> None:
     x = np.array([0.25, -0.25, 0.5, 2.0, -3.5, 17.0, 0.0])
     assert_agrees(case.ours(Tensor(x)), quiet(case.numpys, x), 4 * case.ulps)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", ["neg", "exp", "relu", "floor", "t / 3"])
+@by_rows("shape", SHAPES, ids=str)
+@by_rows("name", ["neg", "exp", "relu", "floor", "t / 3"])
 def test_unary_on_shapes(name: str, shape: tuple[int, ...]) -> None:
     case = next(c for c in UNARY if c.name == name)
     x = numbers(shape)
     assert_agrees(case.ours(Tensor(x)), case.numpys(x), case.ulps)
 
 
-@pytest.mark.parametrize("case", BINARY, ids=by_name)
+@by_rows("case", BINARY, ids=by_name)
 def test_binary_on_special_values(case: Case) -> None:
     a = np.array(SPECIAL, np.float32)[:, None]
     b = np.array(SPECIAL, np.float32)[None, :]
@@ -156,16 +157,16 @@ BROADCASTS = [
 # fmt: on
 
 
-@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
-@pytest.mark.parametrize("name", ["add", "div", "<", "where"])
+@by_rows("shapes", BROADCASTS, ids=str)
+@by_rows("name", ["add", "div", "<", "where"])
 def test_broadcasting(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     case = next(c for c in BINARY if c.name == name)
     a, b = numbers(shapes[0], seed=1), numbers(shapes[1], seed=2)
     assert_agrees(case.ours(Tensor(a), Tensor(b)), case.numpys(a, b), case.ulps)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("case", INTEGER, ids=by_name)
+@by_rows("dtype", INTEGERS)
+@by_rows("case", INTEGER, ids=by_name)
 def test_integers(case: Case, dtype: str) -> None:
     info = np.iinfo(dtype)
     edge = np.array([info.min, info.max, 0, 1, info.max // 3], dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees
 from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
@@ -60,8 +61,8 @@ EITHER_SIDE: list[tuple[str, Callable[[Any], Any]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("name", "formula"), EITHER_SIDE, ids=[row[0] for row in EITHER_SIDE])
-@pytest.mark.parametrize("values", [HIGH, WHOLE], ids=["uint32", "int32"])
+@by_rows(("name", "formula"), EITHER_SIDE, ids=[row[0] for row in EITHER_SIDE])
+@by_rows("values", [HIGH, WHOLE], ids=["uint32", "int32"])
 def test_a_number_on_either_side(name: str, formula: Any, values: Any) -> None:
     with np.errstate(over="ignore"):
         assert_agrees(formula(Tensor(values)), formula(values))

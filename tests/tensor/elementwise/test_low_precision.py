@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.support import LONG, count
+from tests.support import LONG, by_rows, count
 from workbench import Device, Kernel, explore
 from workbench.base.dtypes import DType, dtypes, promote
 from workbench.ir.node.ops import Ops
@@ -149,7 +149,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.usefixtures("device")
 @each_dtype
-@pytest.mark.parametrize("name", FUNCTIONS)
+@by_rows("name", FUNCTIONS)
 def test_functions_are_computed_in_float32(name: str, dtype: DType) -> None:
     edges = [0.0, 1.0, np.inf, -np.inf, np.nan]
     x = np.concatenate([rounded(values((500,), dtype) * 3, dtype), edges])

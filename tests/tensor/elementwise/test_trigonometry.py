@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import quiet
 from tests.tools.compiler import needs_c
 from workbench.base.context import Context
@@ -74,8 +74,8 @@ def ulps(actual: Array, want: Array) -> Array:
     return np.abs(actual.astype(np.longdouble) - want) / np.spacing(near)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@by_rows("dtype", ["float32", "float64"])
+@by_rows("case", CASES, ids=lambda case: case.name)
 def test_accuracy(case: Case, dtype: str, device: str) -> None:
     # numpy's own functions stand behind the emulator's sine and exponential.
     limit = max(case.ulps, 6) if device == "PYTHON" else case.ulps
@@ -92,8 +92,8 @@ SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 89.0, -89.
            INF, -INF, NAN]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@by_rows("dtype", ["float32", "float64"])
+@by_rows("case", CASES, ids=lambda case: case.name)
 def test_special_values(case: Case, dtype: str, device: str) -> None:
     x = np.array(SPECIAL).astype(dtype)
     actual = getattr(Tensor(x), case.name)().numpy()

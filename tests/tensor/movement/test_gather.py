@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers
 from workbench import TinyJit, nn
 from workbench.base.errors import AxisError, DTypeError, ShapeError
@@ -46,8 +47,8 @@ GATHERS: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
-@pytest.mark.parametrize(("shape", "index"), INDICES, ids=lambda x: str(x)[:40])
+@by_rows("dtype", ["float32", "int8", "bool"])
+@by_rows(("shape", "index"), INDICES, ids=lambda x: str(x)[:40])
 def test_indexing(shape: tuple[int, ...], index: Any, dtype: str) -> None:
     x = numbers(shape, dtype)
     parts = index if isinstance(index, tuple) else (index,)

@@ -10,7 +10,7 @@ from tests.support import LONG
 from tests.tensor.movement.index_programs import KINDS, run
 from tests.tools.compiler import needs_c
 
-PROGRAMS = {"LLVM": (2_000, 6), "C": (500, 1), "PYTHON": (1_500, 40)}
+PROGRAMS = {"LLVM": (2_000, 6), "C": (500, 1), "PYTHON": (1_500, 15)}
 """Programs of a part on a device: in the long profile, and otherwise."""
 
 

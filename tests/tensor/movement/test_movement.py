@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
@@ -111,13 +112,13 @@ INDICES: list[tuple[tuple[int, ...], Any]] = [
 NAMES = [row[0] for row in MOVES]
 
 
-@pytest.mark.parametrize(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
+@by_rows(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
 def test_movement(name: str, shape: tuple[int, ...], ours: Move, numpys: Move) -> None:
     x = numbers(shape)
     assert_agrees(ours(Tensor(x)), numpys(x))
 
 
-@pytest.mark.parametrize(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
+@by_rows(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
 def test_arithmetic_after_movement(
     name: str, shape: tuple[int, ...], ours: Move, numpys: Move
 ) -> None:
@@ -125,7 +126,7 @@ def test_arithmetic_after_movement(
     assert_agrees(ours(Tensor(x) + 1) * 2 - 1, numpys(x + 1) * 2 - 1)
 
 
-@pytest.mark.parametrize(("shape", "index"), INDICES, ids=str)
+@by_rows(("shape", "index"), INDICES, ids=str)
 def test_indexing(shape: tuple[int, ...], index: Any) -> None:
     x = numbers(shape)
     assert_agrees(Tensor(x)[index], x[index])
@@ -171,8 +172,8 @@ def test_pad_with_special_values(fill: float) -> None:
 STEPS = [1, 2, 3, 7, -1, -2, -3, -7]
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("size", [0, 1, 2, 5, 9])
+@by_rows("step", STEPS)
+@by_rows("size", [0, 1, 2, 5, 9])
 def test_every_slice(size: int, step: int) -> None:
     """All starts and stops of a short axis, with each step: values, and no ticket to nowhere."""
     x = np.arange(size * 2, dtype=np.int32).reshape(size, 2)

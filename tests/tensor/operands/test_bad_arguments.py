@@ -125,10 +125,14 @@ def computed(results: Any) -> None:
 def test_bad_arguments_are_refused_in_words_or_done(name: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     is_static = not inspect.isfunction(inspect.getattr_static(Tensor, name))
+    bases = list(BASES.values())[: 1 if is_static else None]
     count = 0
-    for base in list(BASES.values())[:1] if is_static else BASES.values():
+    for place, base in enumerate(bases):
         method = getattr(base, name)
-        for args, named in calls(method):
+        for number, (args, named) in enumerate(calls(method)):
+            # in a short run a call is one of the first tensor, and one of another
+            if place and not LONG and place != 1 + number % (len(bases) - 1):
+                continue
             try:
                 with Context(DEV="PYTHON"):
                     result = method(*args, **named)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench import Context, nn
 from workbench.base.dtypes import dtypes
 from workbench.tensor import Tensor
@@ -36,7 +37,7 @@ ROWS = [line.split() for line in TABLE.strip().splitlines()]
 PAIRS = list(itertools.product(range(len(ORDER)), repeat=2))
 
 
-@pytest.mark.parametrize(("i", "j"), PAIRS)
+@by_rows(("i", "j"), PAIRS)
 def test_two_tensors(i: int, j: int) -> None:
     a, b = Tensor([0], dtype=ORDER[i]), Tensor([1], dtype=ORDER[j])
     want = SHORT[ROWS[i][j]]

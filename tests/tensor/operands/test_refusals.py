@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench.base.errors import AxisError, DeviceError, DTypeError, ShapeError, WorkbenchError
 from workbench.tensor import Tensor
 
@@ -276,7 +277,7 @@ CASES = [(error, *row) for error, table in TABLES.items() for row in table]
 IDS = [f"{error.__name__}-{number}" for number, (error, *_) in enumerate(CASES)]
 
 
-@pytest.mark.parametrize(("error", "action", "words"), CASES, ids=IDS)
+@by_rows(("error", "action", "words"), CASES, ids=IDS)
 def test_refusal(error: type[WorkbenchError], action: Action, words: str) -> None:
     with pytest.raises(error) as caught:
         action()
@@ -309,9 +310,9 @@ def _takes_an_axis() -> Iterator[tuple[str, str]]:
             yield from ((name, parameter) for parameter in parameters if parameter in AXIS_NAMES)
 
 
-@pytest.mark.parametrize(("name", "parameter"), [*_takes_an_axis()])
-@pytest.mark.parametrize("axis", [7, -8])
-@pytest.mark.parametrize("tensor", [M, S], ids=["matrix", "scalar"])
+@by_rows(("name", "parameter"), [*_takes_an_axis()])
+@by_rows("axis", [7, -8])
+@by_rows("tensor", [M, S], ids=["matrix", "scalar"])
 def test_a_wrong_axis_is_an_index_error_too(
     tensor: Tensor, axis: int, name: str, parameter: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers, quiet
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
@@ -37,9 +38,9 @@ MATMULS = [
 TOLERANCE = {"sum": 64, "mean": 64, "prod": 128, "max": 0, "min": 0}
 
 
-@pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
+@by_rows("keepdim", [False, True])
+@by_rows(("shape", "axis"), AXES, ids=str)
+@by_rows("name", ["sum", "mean", "max", "min"])
 def test_float_reductions(name: str, shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = np.abs(numbers(shape)) + np.float32(0.1)
     actual = getattr(Tensor(x), name)(axis, keepdim=keepdim)
@@ -47,8 +48,8 @@ def test_float_reductions(name: str, shape: tuple[int, ...], axis: Any, keepdim:
     assert_agrees(actual, np.asarray(want, np.float32), TOLERANCE[name])
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "bool"])
-@pytest.mark.parametrize("name", ["max", "min", "any", "all"])
+@by_rows("dtype", ["int8", "int32", "int64", "uint8", "uint32", "bool"])
+@by_rows("name", ["max", "min", "any", "all"])
 def test_integer_extremes(name: str, dtype: str) -> None:
     x = numbers((5, 7), dtype)
     assert_agrees(getattr(Tensor(x), name)(1), getattr(np, name)(x, 1))
@@ -140,8 +141,8 @@ SUMS: dict[str, Any] = {
 # fmt: on
 
 
-@pytest.mark.parametrize("name", SUMS)
-@pytest.mark.parametrize(("source", "asked", "result", "summed"), ACCUMULATORS)
+@by_rows("name", SUMS)
+@by_rows(("source", "asked", "result", "summed"), ACCUMULATORS)
 def test_what_is_summed_in(
     name: str, source: str, asked: str | None, result: str, summed: str
 ) -> None:
@@ -171,10 +172,10 @@ def test_nan_is_the_greatest_and_the_least() -> None:
     assert_agrees(Tensor(x).min(), x.min())
 
 
-@pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("shape", [(5, 7), (1, 3), (4, 1), (2, 3, 4)], ids=str)
-@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@by_rows("keepdim", [False, True])
+@by_rows("axis", [None, 0, 1, -1])
+@by_rows("shape", [(5, 7), (1, 3), (4, 1), (2, 3, 4)], ids=str)
+@by_rows("name", ["argmax", "argmin"])
 def test_positions(name: str, shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = numbers(shape, "int32") // 4  # many ties: the first counts
     for values in (x, x.astype(np.float32)):
@@ -191,7 +192,7 @@ def test_position_of_the_first_nan() -> None:
     assert Tensor([True, False]).argmin().item() == 1
 
 
-@pytest.mark.parametrize(("a", "b"), MATMULS, ids=str)
+@by_rows(("a", "b"), MATMULS, ids=str)
 def test_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = numbers(a, seed=1), numbers(b, seed=2)
     want = np.matmul(x.astype(np.float64), y.astype(np.float64))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import LONG, by_rows
 from workbench import Tensor
 from workbench.tensor.reductions.scans import _block_sizes
 
@@ -72,8 +73,10 @@ def gradient_of(x: Any, w: Any, name: str, axis: int) -> Any:
     return np.moveaxis(result, -1, axis)
 
 
-@pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
+PAIRS = [(*shape, name) for shape in SHAPES for name in SCANS]
+
+
+@by_rows(("shape", "axis", "name"), PAIRS if LONG else PAIRS[::2])
 def test_values_and_gradients(shape: tuple[int, ...], axis: int, name: str) -> None:
     x = numbers(shape, name)
     w = np.random.default_rng(1).normal(size=shape).astype(np.float32)

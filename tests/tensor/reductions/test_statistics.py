@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers, quiet
 from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
@@ -29,9 +30,9 @@ ONE_AXIS: list[tuple[tuple[int, ...], int]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize("correction", [0, 1, 2])
-@pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
+@by_rows("correction", [0, 1, 2])
+@by_rows("keepdim", [False, True])
+@by_rows(("shape", "axis"), AXES, ids=str)
 def test_var_and_std(shape: tuple[int, ...], axis: Any, keepdim: bool, correction: int) -> None:
     x = numbers(shape) * 3 + 1
     with warnings.catch_warnings():
@@ -73,7 +74,7 @@ def _logsumexp(x: Any, axis: Any, keepdim: bool) -> Any:
     return np.asarray(np.logaddexp.reduce(x.astype(np.float64), axis, keepdims=keepdim))
 
 
-@pytest.mark.parametrize(("shape", "axis"), ONE_AXIS, ids=str)
+@by_rows(("shape", "axis"), ONE_AXIS, ids=str)
 def test_softmax(shape: tuple[int, ...], axis: int) -> None:
     x = np.asarray(numbers(shape) * 4)
     flat = x.reshape(1) if x.ndim == 0 else x
@@ -84,8 +85,8 @@ def test_softmax(shape: tuple[int, ...], axis: int) -> None:
     assert Tensor(x).softmax(axis).shape == Tensor(x).log_softmax(axis).shape == shape
 
 
-@pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize(("shape", "axis"), [*AXES, ((45, 65), 0), ((45, 65), 1)], ids=str)
+@by_rows("keepdim", [False, True])
+@by_rows(("shape", "axis"), [*AXES, ((45, 65), 0), ((45, 65), 1)], ids=str)
 def test_logsumexp(shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = np.asarray(numbers(shape) * 10)
     actual = Tensor(x).logsumexp(axis, keepdim=keepdim)
