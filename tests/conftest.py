@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -130,12 +131,27 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture
-def clean_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Give the test a cache folder of its own, and return it. In it are the speeds of this machine
+    that the process has measured: to measure them again takes longer than most tests."""
+    from workbench.base.cache import cache_folder
+    from workbench.measure import speeds
+
+    machine_speeds, cache = speeds.speeds(), tmp_path / "cache"
+    shared, own = cache_folder() / speeds.FOLDER, cache / "workbench" / speeds.FOLDER
+    if shared.exists():  # not where the machine was so busy that they are kept in memory alone
+        shutil.copytree(shared, own)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setitem(speeds._by_place, speeds._place(), machine_speeds)
+    return cache
+
+
+@pytest.fixture
+def clean_registry(nothing_saved: Path) -> Iterator[None]:
     """Leave nothing that a test registers, and no files."""
     from workbench import Device, OptOps, unregister
     from workbench.ir.rewriting.rewrite import added_rules
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield
     for thing in (*OptOps.registered, *(added.rules for added in added_rules())):
         unregister(thing)

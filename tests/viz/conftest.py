@@ -15,9 +15,8 @@ Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
 
 
 @pytest.fixture
-def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
+def spoil(monkeypatch: pytest.MonkeyPatch, nothing_saved: Path) -> Iterator[Spoil]:
     """Make a rule raise, wherever it is tried."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def forget() -> None:
         """Sets that were put together from others have compiled their rules, too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +24,7 @@ a = Tensor(np.ones((8, 8), dtype=np.float32), device="LLVM")
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def shell(monkeypatch: pytest.MonkeyPatch, nothing_saved: Path, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config

@@ -66,18 +66,17 @@ SETTINGS = {
 """All else is as JupyterLab comes."""
 
 
-STARTUP = """def quick():
+FEW_SAMPLES = """exec('''
+def few_samples():
     from workbench.viz.session import prefetch
     from workbench.viz.session.handlers import baselines, measurement, plan_comparison
     for module in (prefetch, baselines, measurement, plan_comparison):
         module.SAMPLES = 5
     prefetch.MOST_OFFERS = prefetch.AT_ONCE
     prefetch.BUDGET_S = 0.05
-quick()
-del quick
-"""
-"""What each Python session does first: few samples of few offers are enough, where no test compares
-times."""
+few_samples()
+''', {})"""
+"""Few samples of few offers are enough, where no test compares times."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,7 @@ def _server(root: Path, runtime: Path) -> Iterator[Lab]:
         "JUPYTER_RUNTIME_DIR": runtime, "JUPYTERLAB_WORKSPACES_DIR": root / "workspaces",
         "JUPYTERLAB_SETTINGS_DIR": root / "settings", "IPYTHONDIR": root / "ipython",
         "XDG_CACHE_HOME": root / "cache",
+        "LIVE": 1,  # what a page measures unasked has a test of its own
     }  # fmt: skip
     _quiet(root)
     command = [
@@ -137,7 +137,6 @@ def _quiet(root: Path) -> None:
     _write(root / "config/labconfig/page_config.json", json.dumps({"disabledExtensions": off}))
     for name, values in SETTINGS.items():
         _write(root / f"settings/{name}.jupyterlab-settings", json.dumps(values))
-    _write(root / "ipython/profile_default/startup/quick.py", STARTUP)
 
 
 def _write(path: Path, text: str) -> None:
@@ -209,6 +208,7 @@ class Notebook:
             self.page.evaluate(f"{KERNEL}.interrupt()")
         self.ready()
         self.python("__import__('ipywidgets').Widget.close_all()")
+        self.python(FEW_SAMPLES)
         self.page.evaluate(
             """() => { const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
               shared.deleteCellRange(0, shared.cells.length);

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
+from tests.support import eventually
 from tests.viz.browser.browser import leave, opened
 from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
@@ -21,17 +22,17 @@ from workbench import Tensor, explore
 a = Tensor(np.ones(({n}, 24), np.float32))
 ex = explore(a.softmax(1))
 ex"""
-TEN = """import numpy as np
+FIVE = """import numpy as np
 from workbench import Tensor, explore
-shown = [explore(Tensor(np.ones((n, 8), np.float32)).sum(1) + n) for n in range(2, 11)]"""
-QUIET = """from workbench import Context
-with Context(LIVE=1): display({})"""  # nothing is measured without being asked for
+shown = [explore(Tensor(np.ones((n, 8), np.float32)).sum(1) + n) for n in range(2, 7)]"""
 
 COUNTS = """[...document.querySelectorAll('.wb')].map(
   (e) => e.querySelectorAll('[role=treeitem]').length).sort()"""
 RECORDS = """[(len(ex.display.session.record.variants), ex.display.session.record.n,
   len(ex.display.session.listeners())) for ex in shown]"""
 """Of each session its variants, its patches and its pages."""
+MODES = """[each.view.get("mode") for each in ex.display.session.listeners()
+  if type(each).__name__ == "Workbench"]"""
 
 
 def ready(notebook: Notebook, source: str) -> Any:
@@ -104,12 +105,12 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
 
 def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     page = notebook.page
-    notebook.cell(TEN)
-    first = ready(notebook, QUIET.format("shown[0]"))
-    for n in range(1, 9):
-        notebook.cell(QUIET.format(f"shown[{n}]"))
+    notebook.cell(FIVE)
+    first = ready(notebook, "shown[0]")
+    for n in range(1, 5):
+        notebook.cell(f"shown[{n}]")
     second = ready(notebook, "shown[0]")
-    expect(page.locator(".wb")).to_have_count(10)
+    expect(page.locator(".wb")).to_have_count(6)
     second.locator("[data-key=paste]").fill('UPCAST("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
     second.locator(".wb-opt-verdict .wb-bad").wait_for()
@@ -118,7 +119,7 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     second.locator("[role=treeitem][aria-selected=true]:has-text('UNROLL r0 2')").wait_for()
     # both pages of one expression, and no other; the last pages may still be drawn
     try:
-        page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,2,2,2,2,3,3'")
+        page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,3,3'")
     except TimeoutError:
         pages = page.locator(".wb").all_inner_texts()
         silent = [at for at, text in enumerate(pages) if "does not answer" in text]
@@ -135,28 +136,33 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     expect(chosen).to_contain_text("plain")
 
 
-def saved_by_default(notebook: Notebook) -> Any:
-    """Show a workbench, save the notebook with the settings of a new JupyterLab, and return it."""
-    ready(notebook, SOURCE.format(n=26).removesuffix("ex") + QUIET.format("ex"))
-    still = notebook.page.locator("[data-still]")
-    expect(still).to_have_count(1)
-    expect(still).to_be_hidden()
-    notebook.settle()
+def saved(notebook: Notebook) -> Any:
+    """Save the notebook, and return it."""
     notebook.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
     path = notebook.page.evaluate("jupyterapp.shell.currentWidget.context.path")
     return nbformat.read(notebook.lab.folder / path, as_version=4)
 
 
-def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(notebook: Notebook) -> None:
-    saved = saved_by_default(notebook)
-    assert "widgets" not in saved.metadata, "these are the default settings"
-    picture, widget = saved.cells[0].outputs
+def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
+    notebook: Notebook, browser: Any, tmp_path: Path
+) -> None:
+    """With the settings of a new JupyterLab. Before, the page saves itself."""
+    page = notebook.page
+    ready(notebook, SOURCE.format(n=26))
+    the_page_saves_itself(page, browser, tmp_path / "page.html")
+    still = page.locator("[data-still]")
+    expect(still).to_have_count(1)
+    expect(still).to_be_hidden()
+    notebook.settle()
+    content = saved(notebook)
+    assert "widgets" not in content.metadata, "these are the default settings"
+    picture, widget = content.cells[0].outputs
     assert set(picture.data) == {"text/html"}
     assert {"text/html", "text/plain"} < set(widget.data)
-    size = len(json.dumps(saved))
+    size = len(json.dumps(content))
     assert size < 500_000, "a cell's page and picture are not too much for a notebook"
     notebook.python("__import__('ipywidgets').Widget.close_all()")  # as after a restart
-    with notebook.beside("tomorrow.ipynb", saved) as other:
+    with notebook.beside("tomorrow.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("[data-still] img").first.wait_for()
         expect(output.get_by_text("model not found")).to_be_hidden()
@@ -166,43 +172,23 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(notebook: No
         inside.locator("[data-key=mode-plan]").click()
         inside.locator(".wb[data-mode=plan]").wait_for()
         expect(inside.locator(".wb")).to_contain_text("1 kernel")
-    saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
-    with notebook.beside("stranger.ipynb", saved) as other:
+    content.cells[0].source += "  # changed: somebody else's notebook is not trusted"
+    with notebook.beside("stranger.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("img").first.wait_for()
         assert other.locator("iframe").count() == 0
         expect(output.get_by_text("model not found")).to_have_count(0)
 
 
-def test_a_cell_that_is_run_again_is_saved_with_one_widget(notebook: Notebook) -> None:
-    page, folder = notebook.page, notebook.lab.folder
-    wb = ready(notebook, SOURCE.format(n=28).removesuffix("ex") + QUIET.format("ex"))
-    wb.locator("[data-key=mode-plan]").click()
-    page.wait_for_timeout(500)  # the view is told a little later
-    for _ in range(3):
-        notebook.run(0)
-        expect(wb).to_have_attribute("data-mode", "plan")
-    expect(page.locator(".wb")).to_have_count(1)
-    with notebook.saving_widgets():
-        page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-    path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
-    (state,) = nbformat.read(folder / path, as_version=4).metadata.widgets.values()
-    models = [model["state"] for model in state["state"].values()]
-    assert sum("record" in model for model in models) == 1
-    assert sum("script" in model for model in models) == 1
-
-
-def test_the_page_in_a_notebook_saves_itself(
-    notebook: Notebook, browser: Any, tmp_path: Path
-) -> None:
-    ready(notebook, SOURCE.format(n=27).removesuffix("ex") + QUIET.format("ex"))
-    notebook.page.click("[data-key=export]")
-    with notebook.page.expect_download() as info:
-        notebook.page.click("[data-key=export-html]")
-    info.value.save_as(tmp_path / "page.html")
-    page = opened(browser, tmp_path / "page.html")
-    expect(page.locator(".wb")).to_contain_text("1 kernel")
-    leave(browser, page)
+def the_page_saves_itself(page: Any, browser: Any, file: Path) -> None:
+    page.click("[data-key=export]")
+    with page.expect_download() as info:
+        page.click("[data-key=export-html]")
+    info.value.save_as(file)
+    exported = opened(browser, file)
+    expect(exported.locator(".wb")).to_contain_text("1 kernel")
+    leave(browser, exported)
+    page.keyboard.press("Escape")
 
 
 TOO_EARLY = "model not found"
@@ -210,10 +196,10 @@ TOO_EARLY = "model not found"
 which it may do where the machine is busy."""
 
 
-def is_drawn_in_time(notebook: Notebook, saved: Any) -> bool:
+def is_drawn_in_time(notebook: Notebook, content: Any) -> bool:
     """Open a notebook, signed and with its widget's state, and look around; return whether JupyterLab
     had the state when it drew the output."""
-    with notebook.beside("own.ipynb", saved) as other_page:
+    with notebook.beside("own.ipynb", content) as other_page:
         silent = other_page.locator(".wb-silent:has-text('does not answer')")
         silent.or_(other_page.get_by_text(TOO_EARLY)).first.wait_for(state="attached")
         if not silent.count():
@@ -222,20 +208,27 @@ def is_drawn_in_time(notebook: Notebook, saved: Any) -> bool:
     return True
 
 
-def test_a_saved_notebook(notebook: Notebook) -> None:
-    page, folder = notebook.page, notebook.lab.folder
-    ready(notebook, SOURCE.format(n=26).removesuffix("ex") + QUIET.format("ex"))
+def test_a_notebook_saved_with_its_widgets(notebook: Notebook) -> None:
+    """A cell that was run again has one, in the mode that was left."""
+    page = notebook.page
+    wb = ready(notebook, SOURCE.format(n=28))
+    wb.locator("[data-key=mode-plan]").click()
+    eventually(lambda: notebook.python(MODES) == "['plan']")  # a page tells it a little later
+    for _ in range(3):
+        notebook.run(0)
+        expect(wb).to_have_attribute("data-mode", "plan")
+    expect(page.locator(".wb")).to_have_count(1)
     notebook.settle()
     with notebook.saving_widgets():
-        page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-    path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
-    saved = nbformat.read(folder / path, as_version=4)
-    assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)
-    (widget_state,) = saved.metadata.widgets.values()
-    assert sum("record" in m["state"] for m in widget_state["state"].values()) == 1
-    assert any(is_drawn_in_time(notebook, saved) for _ in range(3)), TOO_EARLY
-    saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
-    with notebook.beside("foreign.ipynb", saved) as other_page:
+        content = saved(notebook)
+    (widget_state,) = content.metadata.widgets.values()
+    models = [model["state"] for model in widget_state["state"].values()]
+    assert sum("record" in model for model in models) == 1
+    assert sum("script" in model for model in models) == 1
+    assert {"text/html", "text/plain"} < set(content.cells[0].outputs[-1].data)
+    assert any(is_drawn_in_time(notebook, content) for _ in range(3)), TOO_EARLY
+    content.cells[0].source += "  # changed: somebody else's notebook is not trusted"
+    with notebook.beside("foreign.ipynb", content) as other_page:
         output = other_page.locator(".jp-OutputArea-output")
         output.locator("img").first.wait_for()
         expect(output.first).to_contain_text("1 kernel")

@@ -12,19 +12,19 @@ from tests.viz.browser.lab import GIVEN_UP_MODEL, LAB, Notebook
 pytestmark = LAB
 
 HOSTILE = """import numpy as np
-from workbench import Tensor, explore
+from workbench import Context, Tensor, explore
 name = "</script><img src=x onerror=\\"document.title='run'\\">\\u202e'`\\n" + "x" * 10_000
 x = Tensor(np.random.rand(8, 8).astype(np.float32)); y = x + 1 # </script><img src=x onerror="document.title='run'"> \u202e " '
 ex = explore(y.exp()).baseline(name, lambda: 1 / 0)
-ex"""
+with Context(LIVE=2): display(ex)"""
 KERNEL = """import numpy as np
 from workbench import Tensor, explore
 ex = explore((Tensor(np.random.rand({n}, 16).astype(np.float32)) * 2).exp())
 ex"""
 PRODUCT = """import numpy as np
-from workbench import Context, Tensor, explore
+from workbench import Tensor, explore
 a = Tensor(np.random.rand(144, 144).astype(np.float32))
-with Context(LIVE=1): display(explore(a @ a))"""
+explore(a @ a)"""
 ENDLESS = """from workbench.viz.session.handlers import measurement
 ordinary = measurement.BUDGET_S, measurement.SAMPLES
 measurement.BUDGET_S, measurement.SAMPLES = 3600.0, 10**9
@@ -67,7 +67,6 @@ WRONG = {
     "compile": ("define void @nonsense(", "wb-error"),
     "answer": ("", "wb-bad"),
     "crash": ("store volatile i32 1, ptr null", "wb-error"),
-    "endless": ("br label %for_ever\nfor_ever:\n  br label %for_ever\nnever:", "wb-error"),
 }
 
 

@@ -12,16 +12,15 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import LONG
-from tests.tools.compiler import needs_c
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
 
 SOURCE = """import numpy as np
-from workbench import Tensor, explore
+from workbench import Context, Tensor, explore
 a, b = (Tensor(np.random.rand({n}, {n}).astype(np.float32)) for _ in range(2))
 y = (a @ b).relu()
-explore(y.softmax(1))"""
+with Context(LIVE={live}): display(explore(y.softmax(1)))"""
 INSIDE = "document.activeElement.closest('.wb') !== null"
 FOCUSED = "(selector) => document.activeElement.matches(selector)"
 IS_BEFORE = """(selector) => {
@@ -33,7 +32,7 @@ LOOKS = [(width, dark) for width in (1400, 800) for dark in (False, True)]
 
 @pytest.mark.parametrize(("width", "dark"), LOOKS if LONG else LOOKS[:1])
 def test_by_mouse(notebook: Notebook, width: int, dark: bool) -> None:
-    wb = shown(notebook, width, dark, 64)
+    wb = shown(notebook, width, dark, 64, live=2)
     expect(wb.locator("[data-key^=kernel-]")).to_have_count(2)
     scheduling_by_mouse(wb)
     opts_by_mouse(wb)
@@ -51,41 +50,13 @@ def test_by_keys(notebook: Notebook, width: int, dark: bool) -> None:
     assert not wb.page.evaluate(INSIDE), "there is a way out"
 
 
-def shown(notebook: Notebook, width: int, dark: bool, n: int) -> Any:
+def shown(notebook: Notebook, width: int, dark: bool, n: int, live: int = 1) -> Any:
     """Run the cell with matrices of a size of their own: what is tried is kept by expression."""
     notebook.looks(width, dark)
     n += 8 * (width < 1000) + 16 * dark
-    wb = notebook.cell(SOURCE.format(n=n)).locator(".wb")
+    wb = notebook.cell(SOURCE.format(n=n, live=live)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
     return wb
-
-
-@needs_c
-def test_passes_are_listed_once(notebook: Notebook) -> None:
-    """After three opts, other devices and machine code, a variant has its own passes, and `plain`
-    none that an opt made."""
-    wb = shown(notebook, 1400, False, 176)
-    wb.locator("[data-key=mode-tune]").click()
-    for opt in ('UPCAST("g1", ', 'UPCAST("g0", ', 'UNROLL("r0", '):
-        wb.locator(f"[data-key='op-{opt[:6]}']").click()
-        wb.locator(f"[data-key^='apply-{opt}']").first.click()
-        chosen(wb, opt.replace('("', " ").partition('"')[0])
-    lists = {}
-    for device in ("C", "PYTHON", "LLVM", "C", "LLVM"):
-        wb.locator("select[aria-label=device]").select_option(device)
-        wb.locator("select[aria-label=device]:enabled").wait_for()
-        language = "IR" if device == "PYTHON" else "asm"
-        wb.locator(f"[data-key=code-{language}]").click()
-        wb.locator(".wb-code-body [data-line]").first.wait_for()
-        notebook.settle()
-        lists[device] = listed_passes(wb)
-    assert lists["LLVM"].count("opt-upcast") == 2
-    for names in lists.values():
-        assert len([n for n in names if n == "statement-tree"]) == 1, names
-    wb.locator("[role=treeitem]:has-text('plain')").click()
-    notebook.settle()
-    plain = listed_passes(wb)
-    assert plain.count("statement-tree") == 1 and not [n for n in plain if n.startswith("opt-")]
 
 
 def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
@@ -129,17 +100,6 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
             assert where.last.is_hidden()
             wb.locator(".wb-plan .wb-where[aria-expanded=false]").click()
             expect(where.last).to_be_visible()
-
-
-def listed_passes(wb: Any) -> list[str]:
-    """The blocks of PASSES, once those of the lowering are among them: they are asked for
-    when a variant is selected, and arrive after its opts."""
-    blocks = wb.locator(".wb-strip [role=option]")
-    names: list[str] = []
-    while "statement-tree" not in names:  # read at once: the list may be drawn anew meanwhile
-        blocks.filter(has_text="statement-tree").first.wait_for()
-        names = [name.strip() for name in blocks.all_inner_texts()]
-    return names
 
 
 # by mouse

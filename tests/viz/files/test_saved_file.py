@@ -113,9 +113,8 @@ def test_the_record_and_every_pane_come_back(name: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "workbench" / "variants"
+def variants_folder(nothing_saved: Path) -> Path:
+    return nothing_saved / "workbench" / "variants"
 
 
 def tried(session: Session) -> None:
@@ -138,14 +137,14 @@ def _c_of(session: Session, variant: int) -> str:
 
 
 @needs_c
-def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
+def test_what_was_tried_comes_back(variants_folder: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
         ex.display.session = session
         tried(session)
         path, before = saved(ex, tmp_path), plain(session.record)
         results = str(ex.results)
-    stored = sorted(p.read_text() for p in nothing_saved.glob("*.json"))
+    stored = sorted(p.read_text() for p in variants_folder.glob("*.json"))
     other = load(path)
     loaded: Session = other.display.session
     page = Page(loaded)
@@ -172,7 +171,7 @@ def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
     refusal = ask(loaded, "check", variant=0)["error"]
     assert "not here" in refusal["because"]
     assert "saved.json" in loaded.record.origin and "random" in loaded.record.origin
-    assert stored == sorted(p.read_text() for p in nothing_saved.glob("*.json"))
+    assert stored == sorted(p.read_text() for p in variants_folder.glob("*.json"))
     assert page.record == plain(loaded.record) and broken(page.record) == []
     html = other.to_html(tmp_path / "page.html").read_text()
     assert "workbench" in html
@@ -180,7 +179,7 @@ def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
 
 @needs_c
 def test_edited_source_of_a_stranger_is_shown_and_never_run(
-    nothing_saved: Path, tmp_path: Path
+    variants_folder: Path, tmp_path: Path
 ) -> None:
     ex = matmul()
     with session_of(ex) as session:
@@ -207,7 +206,7 @@ def test_edited_source_of_a_stranger_is_shown_and_never_run(
 
 
 @needs_c
-def test_times_of_another_machine_stand_apart(nothing_saved: Path, tmp_path: Path) -> None:
+def test_times_of_another_machine_stand_apart(variants_folder: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
         ex.display.session = session
@@ -412,7 +411,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 
 @needs_c
-def test_a_variant_that_cannot_be_here_is_left_out(nothing_saved: Path, tmp_path: Path) -> None:
+def test_a_variant_that_cannot_be_here_is_left_out(variants_folder: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
         ex.display.session = session

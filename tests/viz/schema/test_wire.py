@@ -134,10 +134,7 @@ def spoiled_bytes(text: str, draw: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_every_request_is_answered_and_the_session_lives(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_every_request_is_answered_and_the_session_lives(nothing_saved: Path) -> None:
     draw = random.Random(SEED + "requests")
     with session_of(matmul()) as session:
         page = Page(session)
@@ -180,12 +177,9 @@ def said() -> list[tuple[str, Any]]:
     return [*(("", message) for message in page.messages), *results]
 
 
-def test_what_a_session_says_is_of_its_type_and_nothing_else_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_a_session_says_is_of_its_type_and_nothing_else_is(nothing_saved: Path) -> None:
     """Every message, patch and reply decodes as what the schema says; a spoiled one is refused,
     unless it says something else that is right."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     draw, refusals = random.Random(SEED + "said"), 0
     whole = said()
     for do, data in whole:

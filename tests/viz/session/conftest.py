@@ -1,10 +1,10 @@
-"""What the tests of live sessions start with: a session, and nothing saved on disk."""
+"""What the tests of live sessions start with: a session, and quiet in the background."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +12,6 @@ from tests.viz.record.support import broken
 from tests.viz.session.support import Page, session_of
 from tests.viz.support import matmul
 from workbench.viz.session.session import Session
-
-
-@pytest.fixture
-def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -34,7 +29,7 @@ def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture
-def session(nothing_saved: None) -> Iterator[Session]:
+def session(nothing_saved: Path) -> Iterator[Session]:
     with session_of(matmul()) as matmul_session:
         page = Page(matmul_session)
         yield matmul_session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from workbench.viz.session.requests import jobs
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def apart(nothing_saved: Path, no_timer: None) -> Iterator[None]:
     SESSIONS.clear()
     with Context(LIVE=1):
         yield

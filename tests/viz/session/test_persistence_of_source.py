@@ -14,10 +14,7 @@ from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 
-
-@pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
 def done(session: Session, do: str, **fields: Any) -> Any:

@@ -26,8 +26,7 @@ from workbench.viz.session.requests import jobs
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def apart(nothing_saved: Path, no_timer: None) -> Iterator[None]:
     SESSIONS.clear()
     with Context(LIVE=1):
         yield

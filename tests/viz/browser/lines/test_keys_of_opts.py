@@ -20,9 +20,8 @@ MOST_STEPS = 200
 
 
 @pytest.fixture
-def live(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LivePage]:
+def live(browser: Any, tmp_path: Path, nothing_saved: Path) -> Iterator[LivePage]:
     """A page of a session that has measured nothing, and knows of no earlier one."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     a, b = array(64, 48), array(48, 32)
     with session_of(explore(a @ b)) as session, LivePage(browser, tmp_path, session) as page:
         page.answer("ping")

@@ -6,12 +6,10 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.tools.compiler import needs_c
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, keys, selected, send_reply, texts
-from tests.viz.session.support import session_of
+from tests.viz.session.support import done, finish_jobs, session_of
 from tests.viz.support import array, matmul
 from workbench import explore
 
@@ -199,9 +197,8 @@ def test_the_passes_of_the_compiler_say_what_they_changed(session: Any, record: 
 
 @needs_c
 def test_a_kernel_can_be_read_as_other_devices_would_get_it(
-    browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    browser: Any, nothing_saved: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with session_of(matmul()) as two, LivePage(browser, tmp_path, two, width=1400) as live:
         page, choice = live.page, "[data-key='other languages']"
         others = texts(page, f"{choice} option")
@@ -216,10 +213,9 @@ def test_a_kernel_can_be_read_as_other_devices_would_get_it(
 
 @needs_c
 def test_machine_code_of_two_devices_stands_side_by_side(
-    browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    browser: Any, nothing_saved: Path, tmp_path: Path
 ) -> None:
     """What one statement became has its colour on both sides, and lights up on both."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with session_of(matmul()) as two, LivePage(browser, tmp_path, two, width=953) as live:
         page = live.page
         page.click("[data-key=mode-side_by_side]")
@@ -242,6 +238,36 @@ def test_machine_code_of_two_devices_stands_side_by_side(
         assert selected(page, "language on the right") == []
         page.click("[data-key=right-IR]")
         assert right.locator(".wb-line").count() and page.faults == []
+
+
+@needs_c
+def test_passes_are_listed_once(browser: Any, nothing_saved: Path, tmp_path: Path) -> None:
+    """After three opts, other devices and machine code, a variant has its own passes, and `plain`
+    none that an opt made."""
+    opts = 'UPCAST("g1", 2), UPCAST("g0", 2), UNROLL("r0", 4)'
+    with session_of(matmul()) as session, LivePage(browser, tmp_path, session) as live:
+
+        def listed(variant: int) -> list[str]:
+            live.page.click(f"[data-key=variant-{variant}]")
+            live.answer()
+            finish_jobs(session.jobs)
+            live.answer()
+            return [name.strip() for name in texts(live.page, ".wb-strip [role=option]")]
+
+        opted = done(session, "paste", variant=0, text=opts)["variant"]
+        live.answer()
+        for device in ("C", "PYTHON", "LLVM"):
+            live.page.select_option("select[aria-label=device]", device)
+            live.answer("device")
+            names = listed(opted)
+            live.page.click(f"[data-key=code-{'IR' if device == 'PYTHON' else 'asm'}]")
+            live.answer()
+            assert names.count("statement-tree") == 1, names
+            assert names.count("opt-upcast") == 2 and names.count("opt-unroll") == 1, names
+            assert listed(opted) == names
+            plain_names = listed(0)
+            assert plain_names.count("statement-tree") == 1
+            assert not [name for name in plain_names if name.startswith("opt-")]
 
 
 def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(

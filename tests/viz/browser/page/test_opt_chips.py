@@ -23,8 +23,7 @@ VARIANT = "[aria-label=variants] [role=treeitem]"
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Session]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def session(nothing_saved: Path) -> Iterator[Session]:
     with session_of(matmul()) as matmul_session:
         done(matmul_session, "paste", variant=0, text=LIST)
         yield matmul_session

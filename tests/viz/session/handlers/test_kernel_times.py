@@ -14,10 +14,7 @@ from workbench.viz import explore
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.session import Session
 
-
-@pytest.fixture(autouse=True)
-def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
 @pytest.fixture

@@ -15,10 +15,7 @@ from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import measurement, plan_comparison
 from workbench.viz.session.session import Session
 
-
-@pytest.fixture(autouse=True)
-def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
 def product(n: int = 96) -> Exploration:
