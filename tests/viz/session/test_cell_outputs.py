@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -82,7 +83,7 @@ class Notebook:
 
 @pytest.fixture
 def notebook(
-    monkeypatch: pytest.MonkeyPatch, nothing_saved: None, no_timer: None
+    monkeypatch: pytest.MonkeyPatch, nothing_saved: Path, no_timer: None
 ) -> Iterator[Notebook]:
     notebook = Notebook()
     ipywidgets.Widget.close_all()

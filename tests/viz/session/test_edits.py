@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -173,7 +175,7 @@ def test_a_compiler_that_does_not_say_its_passes(session: Session) -> None:
     assert refusal["because"] == "the compiler of C does not say them"
 
 
-def test_what_a_simulator_finds_in_edited_source(nothing_saved: None) -> None:
+def test_what_a_simulator_finds_in_edited_source(nothing_saved: Path) -> None:
     """It is an error of the variant, at its line."""
     need_simulator()
     values = np.ones((16, 16), np.float32)

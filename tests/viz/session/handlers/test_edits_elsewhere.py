@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def exploration(device: str) -> Any:
 
 
 @pytest.fixture
-def there(nothing_saved: None) -> Iterator[Session]:
+def there(nothing_saved: Path) -> Iterator[Session]:
     with session_of(exploration(PROCESSOR)) as session:
         page = Page(session)
         yield session
@@ -132,7 +133,7 @@ def test_it_comes_back_with_its_machine(there: Session) -> None:
 
 
 @needs_c
-def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
+def test_a_language_of_a_device_that_is_not_here(nothing_saved: Path) -> None:
     """It is compiled for the first machine of the device, or the compiler is named."""
     with session_of(matmul()) as session:
         edit = {"variant": 0, "language": "CUDA", "text": text_in(session, "CUDA")}
@@ -160,7 +161,7 @@ def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
     ],
 )
 def test_text_for_a_gpu_becomes_its_machine_code(
-    device: str, language: str, note: str, nothing_saved: None
+    device: str, language: str, note: str, nothing_saved: Path
 ) -> None:
     with session_of(exploration(device)) as session:
         text = text_in(session, language)
@@ -182,8 +183,8 @@ def test_text_for_a_gpu_becomes_its_machine_code(
 @pytest.mark.parametrize(
     ("device", "language", "module", "hint"),
     [
-        ("HIP:MI300X", "HIP", "hip.compile", install_command("c")),
-        ("OPENCL:Iris Xe", "OpenCL C", "opencl.spirv", install_command("c")),
+        ("HIP:MI300X", "HIP", "hip.hiprtc", install_command("c")),
+        ("OPENCL:Iris Xe", "OpenCL C", "opencl.opencl_code", install_command("c")),
         ("METAL:M3", "Metal", "", Device["METAL"].how_to_get),
     ],
 )
@@ -192,7 +193,7 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
     language: str,
     module: str,
     hint: str,
-    nothing_saved: None,
+    nothing_saved: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The sessions' worker is another process: it is asked what it would call."""

@@ -22,7 +22,7 @@ PROCESSOR = "LLVM:Graviton4"
 
 
 @pytest.fixture(params=[GPU, PROCESSOR])
-def there(nothing_saved: None, request: pytest.FixtureRequest) -> Iterator[Session]:
+def there(nothing_saved: Path, request: pytest.FixtureRequest) -> Iterator[Session]:
     """A session about a small matmul for a machine that is not here."""
     a, b = array(16, 8), array(8, 12)
     with session_of(explore((a @ b).relu(), device=request.param)) as session:
@@ -149,7 +149,7 @@ def test_what_is_too_large_is_refused_before_memory_is_made(
     ["LLVM", "C", "PYTHON", "OPENCL", "WASM", GPU, PROCESSOR]
     + ["HIP:MI300X", "METAL:M3", "WEBGPU:BROWSER", "OPENCL:Iris Xe"],
 )
-def test_a_page_knows_which_devices_have_machine_code(name: str, nothing_saved: None) -> None:
+def test_a_page_knows_which_devices_have_machine_code(name: str, nothing_saved: Path) -> None:
     """It offers to show it there alone."""
     device = Device[name]
     if not (device.is_available or device.is_elsewhere):
@@ -160,7 +160,7 @@ def test_a_page_knows_which_devices_have_machine_code(name: str, nothing_saved: 
         assert reply["ok"] == row.machine_code
 
 
-def test_an_offer_has_the_caption_of_its_device(nothing_saved: None) -> None:
+def test_an_offer_has_the_caption_of_its_device(nothing_saved: Path) -> None:
     """What LOCAL does on a GPU, and what on a processor."""
     product = array(16, 8) @ array(8, 12)
     for name, caption in ("LLVM", OptOps.LOCAL.here), (GPU, OptOps.LOCAL.on_a_gpu):
@@ -169,7 +169,7 @@ def test_an_offer_has_the_caption_of_its_device(nothing_saved: None) -> None:
         assert local and {offer.why for offer in local} == {caption}
 
 
-def test_default_opts_are_those_of_a_device(nothing_saved: None) -> None:
+def test_default_opts_are_those_of_a_device(nothing_saved: Path) -> None:
     """Also what came from them; a page folds those of other devices."""
     a, b = array(16, 8), array(8, 12)
     with session_of(explore((a @ b).relu())) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def tiled(session: Session) -> int:
 
 
 @pytest.fixture
-def product(nothing_saved: None) -> Any:
+def product(nothing_saved: Path) -> Any:
     with session_of(explore(array(32, 32) @ array(32, 32))) as session:
         yield session
 
@@ -133,7 +134,7 @@ def halves(seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal((32, 32)).astype(np.float16)
 
 
-def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: None) -> None:
+def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: Path) -> None:
     """Put together by the places of the record, they are the tiles of the operands, and the result
     is their product."""
     a, b = halves(0), halves(1)
