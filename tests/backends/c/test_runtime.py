@@ -187,7 +187,7 @@ def test_nothing_is_compiled_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_a_compiler_the_source_can_be_read() -> None:
     script = (
         "from workbench import Device, Tensor, explore\n"
-        "from workbench.backends.c import compiler\n"
+        "from workbench.backends.c import c_device as compiler\n"
         "compiler.zig_command = lambda: ()\n"
         "kernel = explore(Tensor([1.0, 2.0]) * 3).kernels[0]\n"
         "assert not Device.available('C')\n"

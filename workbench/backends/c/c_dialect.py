@@ -7,12 +7,11 @@ vector a mask: an integer as wide as what it was computed from, all ones where i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from workbench.backends.c.helpers import VectorHelpers, math_name
 from workbench.backends.c.vectors import VectorMemory, VectorValues
-from workbench.backends.c_like.dialect import ArrayPart, Dialect, Parameter
+from workbench.backends.c_like.dialect import C_WORDS, ArrayPart, Dialect, Parameter
 from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.text import ATOM, UNARY, Expression, Language, call, paren
 from workbench.base.dtypes import DType
@@ -41,11 +40,8 @@ class C(Dialect):
     with a sum by itself (-ffp-contract=off), which are the runtime's flags."""
 
     language = C_LANGUAGE
-    reserved = frozenset(
-        "args lo hi thread scratch main auto break case char const continue default do double else"
-        " enum extern float for goto if inline int long register restrict return short signed"
-        " sizeof static struct switch typedef union unsigned void volatile while asm typeof linux"
-        " unix i386 arm".split()
+    reserved = C_WORDS | set(
+        "args lo hi thread scratch restrict asm typeof linux unix i386 arm".split()
     )
     types = {
         "float32": "float", "float64": "double", "bool": "_Bool", "int8": "int8_t",
@@ -54,7 +50,12 @@ class C(Dialect):
     }  # fmt: skip
     functions = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.FMOD: "fmod"}
     truths = ("0", "1")
+    not_finite = {
+        32: ('__builtin_nanf("")', "__builtin_inff()"),
+        64: ('__builtin_nan("")', "__builtin_inf()"),
+    }
     has_extremes = False
+    aligns_vectors = False
     wraps = True
     wide = True
     runs_alone = True
@@ -99,13 +100,6 @@ class C(Dialect):
         return f"typedef {kind} {name} __attribute__(({about}));  // {dtype.count} lanes"
 
     # values
-
-    def special_float(self, value: float, dtype: DType) -> str:
-        single = dtype.bits <= 32
-        if math.isnan(value):
-            return '__builtin_nanf("")' if single else '__builtin_nan("")'
-        sign = "-" if value < 0 else ""
-        return sign + ("__builtin_inff()" if single else "__builtin_inf()")
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         if dtype.count == 1:
@@ -168,18 +162,6 @@ class C(Dialect):
     def store_element(self, name: str, index: str, dtype: DType, value: Expression) -> str:
         return f"{self.element(name, index)} = {value[0]};"
 
-    def load_vector(
-        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
-    ) -> str | None:
-        """Read through a pointer of the vector's type, which may alias and point anywhere."""
-        kind = f"{'const ' if constant else ''}{self.vector(dtype)}"
-        return f"*({kind} *)&{name}[{index}]"
-
-    def store_vector(
-        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
-    ) -> str | None:
-        return f"*({self.vector(dtype)} *)&{name}[{index}] = {value};"
-
     def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
         aligned = f"__attribute__((aligned({self.alignment_bytes})))"
         value = " = {0}" if zeros else ""
@@ -201,9 +183,7 @@ class C(Dialect):
         return _PARTS.get(role) or super().bounds(role, extent)
 
     def arguments(self, parameters: Sequence[Parameter]) -> list[str]:
-        kinds = [f"{'' if p.is_written else 'const '}{self.in_memory(p.dtype)}" for p in parameters]
-        named = zip(kinds, parameters, strict=True)
-        return [f"{kind} *{p.name} = args[{p.slot}];" for kind, p in named]
+        return [f"{self.pointer(p)} = args[{p.slot}];" for p in parameters]
 
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         thread = ", long thread" if launch.threads > 1 else ""

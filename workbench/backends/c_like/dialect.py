@@ -35,6 +35,12 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
 
 COMPONENTS = "xyzw"
+C_WORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if int"
+    " inline long register return short signed sizeof static struct switch typedef union unsigned"
+    " void volatile while main".split()
+)
+"""Names that an axis, a value or a kernel does not get, in all these languages but WGSL."""
 _SHORT_DIGITS = 9
 
 
@@ -133,6 +139,12 @@ class Dialect(ABC):
             raise LanguageError(self.language.name, dtype.scalar.name)
         return name
 
+    spaces: ClassVar[Mapping[str, str]] = {"global": "", "shared": "", "private": ""}
+    """The words before the type of a pointer, by the memory."""
+    aligns_vectors = True
+    """Whether a pointer to a vector is a multiple of the vector's size."""
+    not_finite: ClassVar[Mapping[int, tuple[str, str]]] = {}
+    """NaN and infinity, by the bits of a float."""
     rounds_stores = False
     """Whether registers hold float16 as float32, which a store rounds."""
 
@@ -190,9 +202,15 @@ class Dialect(ABC):
             text = mantissa.rstrip("0").rstrip(".") + "p" + exponent
         return text + ("f" if single else "")
 
-    @abstractmethod
     def special_float(self, value: float, dtype: DType) -> str:
-        """Return an infinity or NaN."""
+        """Return an infinity or NaN. Errors: LanguageError for a type that the language lacks."""
+        words = self.not_finite.get(max(dtype.bits, 32))
+        if words is None:
+            raise LanguageError(self.language.name, dtype.scalar.name)
+        nan, infinity = words
+        if math.isnan(value):
+            return nan
+        return f"-{infinity}" if value < 0 else infinity
 
     # expressions
 
@@ -347,19 +365,30 @@ class Dialect(ABC):
             value = self.cast(value, dtypes.bool, dtypes.uint8)
         return f"{self.element(name, index)} = {value[0]};"
 
+    def vector_place(
+        self, name: str, index: str, dtype: DType, space: str, constant: bool = False
+    ) -> str:
+        """Return the place of a vector: `*(float4 *)&p1[g0*4]`."""
+        kind = f"{self.spaces[space]}{'const ' if constant else ''}{self.vector(dtype)}"
+        return f"*({kind} *)&{name}[{index}]"
+
     def load_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
         """Return the expression that loads `dtype` from there on, None where each lane is loaded
         by itself. `space` is "global", "shared" or "private"; `aligned` says that the address is a
         multiple of the vector's size."""
-        return None
+        if not aligned and self.aligns_vectors:
+            return None
+        return self.vector_place(name, index, dtype, space, constant)
 
     def store_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
     ) -> str | None:
         """Return the statement that stores a vector, None where each lane is stored by itself."""
-        return None
+        if not aligned and self.aligns_vectors:
+            return None
+        return f"{self.vector_place(name, index, dtype, space)} = {value};"
 
     def copy(self, copy: CopyText) -> str | None:
         """Return the statement of a copy at addresses that are multiples of its bytes; None where
@@ -421,6 +450,13 @@ class Dialect(ABC):
         """Return the number of this work-group or work-item along a dimension."""
         raise LanguageError(self.language.name, "work-groups")
 
+    def pointer(self, parameter: Parameter) -> str:
+        """Return the declaration of an argument: `const float *p1`."""
+        constant = "" if parameter.is_written else "const "
+        return (
+            f"{self.spaces['global']}{constant}{self.in_memory(parameter.dtype)} *{parameter.name}"
+        )
+
     def arguments(self, parameters: Sequence[Parameter]) -> list[str]:
         """Return the lines that give the arguments their names, where `head` does not."""
         return []
@@ -430,5 +466,5 @@ class Dialect(ABC):
         """Return the lines that begin a kernel, the last with its brace."""
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        """Return the lines that a text begins with; `uses` has the scalar types in it."""
+        """Return the lines before the declarations; `uses` has the scalar types in the text."""
         return []

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from workbench.backends.c_like.dialect import ArrayPart, Dialect, Parameter
 from workbench.backends.c_like.helpers import Helpers
@@ -35,7 +36,7 @@ from workbench.backends.program.text import (
     CodeWriter,
     Follower,
     Source,
-    StatementWriter,
+    deserves_comment,
     identifier,
     signature,
 )
@@ -96,7 +97,11 @@ def _about(info: KernelInfo, plan: ProgramAnalysis, block: UOp) -> list[str]:
     ]
 
 
-class _Writer(StatementWriter):
+_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
+_SHORT_VALUE = 72
+
+
+class _Writer:
     """Writes one node after another."""
 
     def __init__(
@@ -108,8 +113,12 @@ class _Writer(StatementWriter):
         linear: Sequence[UOp],
         target: Target,
     ):
-        text = CodeWriter({*dialect.reserved, name})
-        super().__init__(text, plan_inlining(linear), follower)
+        self.text, self.follower = CodeWriter({*dialect.reserved, name}), follower
+        self.inlining = plan_inlining(linear)
+        self._inline: dict[UOp, tuple[int, ...]] = {}
+        """Values that stand where they are used, with the positions of their nodes."""
+        self._statement_at = 0
+        """The line where the statement of the tree begins that is being written."""
         self.dialect, self.plan = dialect, plan
         helpers, values, memory = dialect.parts or (Helpers, Values, WorkItemMemory)
         self.helpers: Helpers = helpers(dialect)
@@ -195,7 +204,7 @@ class _Writer(StatementWriter):
         if op is Ops.SPECIAL:
             assert node.role is not None
             number = self.dialect.number(node.role, node.dimension)
-            self._axis(node.axis, number)
+            self.text.put(self.dialect.define(*self._axis(node.axis), number))
         elif op is Ops.LOOP:
             self._loop(node)
         elif op is Ops.IF:
@@ -246,7 +255,7 @@ class _Writer(StatementWriter):
         transposed = is_transposed(before, after)
         place = self.memory.place(node.src[0].place)
         words = self.helpers.exchange(matrices, transposed, place)[0]
-        name = self.text.numbered(self._stem(node.src[0], self.memory.names))
+        name = self.text.numbered(self._stem(node.src[0]))
         kind = self.values.type(dtypes.uint32.vec(matrices))
         self.text.put(self.dialect.define(kind, name, words))
         self.values.wholes[node] = name, ATOM
@@ -274,10 +283,7 @@ class _Writer(StatementWriter):
 
     def _define(self, node: UOp) -> None:
         """Give a value a name."""
-        name, words = (
-            self.text.numbered(self._stem(node, self.memory.names)),
-            self.values.wholes[node][0],
-        )
+        name, words = self.text.numbered(self._stem(node)), self.values.wholes[node][0]
         self.text.put(self.dialect.define(self.values.type_of(node), name, words))
         self.values.wholes[node] = name, ATOM
 
@@ -287,7 +293,7 @@ class _Writer(StatementWriter):
             self._inline[node] = self.text.at
             return
         self._inline.pop(node, None)
-        kind, stem = (self.values.type(node.dtype.scalar), self._stem(node, self.memory.names))
+        kind, stem = (self.values.type(node.dtype.scalar), self._stem(node))
         if self.values.is_split(node.dtype):
             names = [self.text.numbered(stem) for _ in lanes]
             for name, (words, _) in zip(names, lanes, strict=True):
@@ -299,23 +305,62 @@ class _Writer(StatementWriter):
         del self.values.parts[node]
         self.values.wholes[node] = name, ATOM
 
-    # loops
+    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
+        """Return the positions of a node and of all nodes inlined in its expression."""
+        inside = [self._inline[s] for s in node.src if s in self._inline]
+        return tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
 
-    def _axis(self, axis: UOp, number: str) -> None:
+    def _is_short(self, position: int, words: str) -> bool:
+        """Whether the value at a position may, and should, stand where it is used."""
+        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
+            return True
+        return position in self.inlining.once and len(words) <= _SHORT_VALUE
+
+    def _stem(self, node: UOp) -> str:
+        """Return the first part of a value's name, by its op."""
+        if node.op is Ops.LOAD:
+            return f"{self.memory.names[node.place.param]}_v"
+        if node.dtype is dtypes.index:
+            return "at"
+        return "is" if node.dtype.is_bool else "v"
+
+    # statements
+
+    def _open(self) -> None:
+        """What follows is inside of the line that was written last."""
+        self.text.depth += 1
+        self._statement_at = len(self.text.lines)
+
+    def _close(self) -> None:
+        """Write the end of the innermost loop or IF."""
+        self.text.depth -= 1
+        self.text.put("}")
+        self.follower.close()
+        self._statement_at = len(self.text.lines)
+
+    def _finish_statement(self, node: UOp) -> None:
+        """Write a comment above the lines of a statement of the tree, if this SET or STORE
+        completes it and it took several lines, or a vector."""
+        leaf = self.follower.write(node)
+        if leaf is None:
+            return
+        at, self._statement_at = self._statement_at, len(self.text.lines)
+        if deserves_comment(leaf, len(self.text.lines) - at):
+            self.text.comment(self.follower.comment(leaf), at)
+            self._statement_at = len(self.text.lines)
+
+    def _axis(self, axis: UOp) -> tuple[str, str]:
+        """Return the type and the name of an axis."""
         if axis not in self.axes:
             self.axes[axis] = self.text.unique(axis.axis_name)
-        name, kind = self.axes[axis], self.values.type(dtypes.index)
-        self.text.put(self.dialect.define(kind, name, number))
-        self.values.wholes[axis] = name, ATOM
+        self.values.wholes[axis] = self.axes[axis], ATOM
+        return self.values.type(dtypes.index), self.axes[axis]
 
     def _loop(self, node: UOp) -> None:
         axis = node.axis
-        if axis not in self.axes:
-            self.axes[axis] = self.text.unique(axis.axis_name)
-        name, kind = self.axes[axis], self.values.type(dtypes.index)
+        kind, name = self._axis(axis)
         head = self.dialect.loop(kind, name, *self.dialect.bounds(node.role, axis.extent))
         self.text.put(f"{head}  // {axis.axis_kind.words}")
-        self.values.wholes[axis] = name, ATOM
         self.loops.append(axis)
         self._open()
         self.follower.open(axis)

@@ -157,7 +157,8 @@ def run_compiler(
 def _stage(function: Callable[..., object]) -> str:
     """Return the compiler's name: that of its module, or of a device's folder."""
     *_, folder, module = f".{function.__module__}".split(".")
-    return folder if module == "compile" else module
+    is_of_folder = module == "compile" or module.startswith(f"{folder}_")
+    return folder if is_of_folder else module
 
 
 def _no_start(end: FunctionProcessEnded) -> DeviceError:

@@ -33,11 +33,6 @@ class CudaCpp(GpuCpp):
     language = CUDA_CPP
     types = {**GpuCpp.types, "float16": "__half", "bfloat16": "__nv_bfloat16"}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._operators: dict[tuple[str, str, bool, bool], str] = {}
-        self._vectors: dict[str, str] = {}
-
     # floats of 16 bits
 
     def has_vector(self, dtype: DType) -> bool:
@@ -52,7 +47,7 @@ class CudaCpp(GpuCpp):
         name = f"{dtype.scalar.name}_x{count}"
         parts = "x, y, z, w" if count == 4 else f"s[{count}]"
         align = f"__align__({dtype.itemsize})"
-        self._vectors[name] = f"struct {align} {name} {{ {kind} {parts}; }};"
+        self.declarations[name] = f"struct {align} {name} {{ {kind} {parts}; }};"
         return name
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
@@ -81,9 +76,8 @@ class CudaCpp(GpuCpp):
     # operators of vectors
 
     def operator(self, sign: str, dtype: DType, left: bool, right: bool) -> None:
-        key = sign, self.vector(dtype), left, right
-        if key not in self._operators:
-            self._operators[key] = self._operator(sign, dtype, left, right)
+        text = self._operator(sign, dtype, left, right)
+        self.declarations[text] = text
 
     def _operator(self, sign: str, dtype: DType, left: bool, right: bool) -> str:
         vector, scalar = self.vector(dtype), self.scalar(dtype)
@@ -161,13 +155,7 @@ class CudaCpp(GpuCpp):
         return f"{COMMIT} {WAIT % batches} {self.barrier}"
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        headers = [f"#include <{h}>" for name, h in _HEADERS.items() if name in uses]
-        return [
-            *headers,
-            *self._vectors.values(),
-            *self._operators.values(),
-            *self._multiply_adds.values(),
-        ]
+        return [f"#include <{header}>" for name, header in _HEADERS.items() if name in uses]
 
 
 def _word(dtype: DType) -> DType:

@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from workbench.backends.c_like.dialect import COMPONENTS, Dialect, Parameter
+from workbench.backends.c_like.dialect import C_WORDS, COMPONENTS, Dialect, Parameter
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import Const, DType, dtypes
@@ -27,12 +27,10 @@ WORD = (
     r"|__half2?|__nv_bfloat16|__nv_bfloat162|_Float16|__bf16|extern|__global__|__shared__|__device__|__syncthreads)\b"
 )
 HEAD = '^extern "C" '
-CPP_WORDS = frozenset(
-    "alignas alignof and asm auto bool break case catch char class const constexpr continue default"
-    " delete do double else enum explicit export extern false float for friend goto if inline int"
-    " long mutable namespace new not nullptr operator or private protected public register return"
-    " short signed sizeof static struct switch template this throw true try typedef typename union"
-    " unsigned using virtual void volatile while xor half main".split()
+CPP_WORDS = C_WORDS | frozenset(
+    "alignas alignof and asm bool catch class constexpr delete explicit export false friend mutable"
+    " namespace new not nullptr operator or private protected public template this throw true try"
+    " typename using virtual xor half".split()
 )
 _VECTORS = {
     "signed char": "char", "unsigned char": "uchar", "unsigned short": "ushort",
@@ -43,14 +41,7 @@ _VECTORS = {
 class GpuCpp(Dialect):
     """A dialect with CUDA's words."""
 
-    reserved = CPP_WORDS | {
-        "shared_memory",
-        "blockIdx",
-        "threadIdx",
-        "gridDim",
-        "blockDim",
-        "warpSize",
-    }
+    reserved = CPP_WORDS | set("shared_memory blockIdx threadIdx gridDim blockDim warpSize".split())
     types = {
         "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
         "uint16": "unsigned short", "int32": "int", "uint32": "unsigned int",
@@ -60,10 +51,6 @@ class GpuCpp(Dialect):
     barrier = "__syncthreads();"
     long_suffix = "ll"
     inline = "__device__ inline "
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._multiply_adds: dict[str, str] = {}
 
     def vector(self, dtype: DType) -> str:
         kind = self.scalar(dtype)
@@ -96,7 +83,7 @@ class GpuCpp(Dialect):
             lanes.append(self.multiply_add(dtype.scalar, scalars, (False,) * 3))
         listed = ", ".join(f"{k} {n}" for k, n in zip(kinds, "abc", strict=True))
         head = f"{self.inline}{vector} fma({listed})"
-        self._multiply_adds[head] = f"{head} {{ return {self.build(dtype, lanes)[0]}; }}"
+        self.declarations[head] = f"{head} {{ return {self.build(dtype, lanes)[0]}; }}"
 
     def special_float(self, value: float, dtype: DType) -> str:
         if math.isnan(value):
@@ -122,18 +109,6 @@ class GpuCpp(Dialect):
         words = call(f"__{names[source.name]}_as_{names[dtype.name]}", value[0])
         return self.cast(words, source, dtype) if dtype.name == "uint64" else words
 
-    def load_vector(
-        self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
-    ) -> str | None:
-        kind = f"{'const ' if constant else ''}{self.vector(dtype)}"
-        return f"*({kind} *)&{name}[{index}]" if aligned else None
-
-    def store_vector(
-        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
-    ) -> str | None:
-        where = f"*({self.vector(dtype)} *)&{name}[{index}]"
-        return f"{where} = {value};" if aligned else None
-
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         return f"__shared__ __align__(16) {self.in_memory(dtype)} {name}[{size}];"
 
@@ -145,17 +120,11 @@ class GpuCpp(Dialect):
         return f"{'block' if role == 'grid' else 'thread'}Idx.{COMPONENTS[dimension]}"
 
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
-        listed = [
-            f"{'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
-            for p in parameters
-        ]
+        listed = ", ".join(map(self.pointer, parameters))
         items = f"{math.prod(group_size(launch))}"
         if self.unit_groups:  # a compiler need not spare registers for more
             items += f", {self.unit_groups}"
-        return [
-            f'extern "C" __global__ void __launch_bounds__({items})',
-            f"{name}({', '.join(listed)}) {{",
-        ]
+        return [f'extern "C" __global__ void __launch_bounds__({items})', f"{name}({listed}) {{"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -196,19 +165,16 @@ static inline float half_of_bits(ushort a) {
 }
 """float16 in registers, where it is a float: rounded to it, its bits, and one of bits."""
 _ALIGNED = "__attribute__((aligned(16)))"
-_SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
 
 
 class OpenCLC(Dialect):
     """The dialect."""
 
     language = OPENCL_C
-    reserved = frozenset(
-        "auto break case char const continue default do double else enum extern float for goto if"
-        " inline int long register restrict return short signed sizeof static struct switch typedef"
-        " union unsigned void volatile while bool half uchar ushort uint ulong kernel global local"
-        " private constant read_only write_only image2d_t sampler_t event_t pipe complex imaginary"
-        " true false main linux unix".split()
+    reserved = C_WORDS | set(
+        "restrict bool half uchar ushort uint ulong kernel global local private constant read_only"
+        " write_only image2d_t sampler_t event_t pipe complex imaginary true false linux"
+        " unix".split()
     )
     types = {
         "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
@@ -216,13 +182,14 @@ class OpenCLC(Dialect):
         "float32": "float", "float64": "double", "float16": "float",
     }  # fmt: skip
     barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+    spaces = {"global": "__global ", "shared": "__local ", "private": ""}
+    not_finite = {32: ("NAN", "INFINITY"), 64: ("nan(0ul)", "HUGE_VAL")}
     rounds_stores = True
 
     def __init__(self) -> None:
         super().__init__()
         self._sub_group = 0
         """The work-items of a sub-group, where a kernel depends on it."""
-        self._functions: dict[str, str] = {}
 
     # float16: every implementation has it in memory, and few in registers
 
@@ -245,7 +212,7 @@ class OpenCLC(Dialect):
         return value if source.scalar is dtypes.float16 else None
 
     def _called(self, name: str, value: Expression) -> Expression:
-        self._functions[name] = _HALF_FUNCTIONS[name]
+        self.declarations[name] = _HALF_FUNCTIONS[name]
         return call(name, value[0])
 
     def load_element(self, name: str, index: str, dtype: DType) -> Expression:
@@ -300,18 +267,12 @@ class OpenCLC(Dialect):
         rows, columns = "ab"
         if bits is dtypes.float16:  # compilers undo the load's conversion by this one
             rows, columns = f"convert_half{core.a.per_lane}(a)", "convert_half16(b)"
-            self._functions["half"] = _HALF_TYPE
+            self.declarations["half"] = _HALF_TYPE
         rows = f"as_{'int8' if core.lanes == 8 else 'short8'}({rows})"
         return (
             f"static inline {total} {name}({a} a, {b} b, {total} c) {{\n"
             f"  return {core.instruction}({rows}, as_int8({columns}), c);\n}}"
         )
-
-    def special_float(self, value: float, dtype: DType) -> str:
-        if math.isnan(value):
-            return "NAN" if dtype.bits <= 32 else "nan(0ul)"
-        sign = "-" if value < 0 else ""
-        return sign + ("INFINITY" if dtype.bits <= 32 else "HUGE_VAL")
 
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         if source is dtypes.float16:
@@ -326,10 +287,8 @@ class OpenCLC(Dialect):
         if dtype.scalar is dtypes.float16:
             word = "vloada" if aligned else "vload"
             return f"{word}_half{dtype.count}(0, &{name}[{index}])"
-        if not aligned:
-            return f"vload{dtype.count}(0, &{name}[{index}])"
-        kind = f"{_SPACES[space]}{'const ' if constant else ''}{self.vector(dtype)}"
-        return f"*({kind} *)&{name}[{index}]"
+        whole = super().load_vector(name, index, dtype, space, aligned, constant)
+        return whole or f"vload{dtype.count}(0, &{name}[{index}])"
 
     def store_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
@@ -337,9 +296,8 @@ class OpenCLC(Dialect):
         if dtype.scalar is dtypes.float16:
             word = "vstorea" if aligned else "vstore"
             return f"{word}_half{dtype.count}_rte({value}, 0, &{name}[{index}]);"
-        if not aligned:
-            return f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
-        return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
+        whole = super().store_vector(name, index, dtype, space, aligned, value)
+        return whole or f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
 
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         return self._array("__local ", dtype, name, size, "")
@@ -359,18 +317,15 @@ class OpenCLC(Dialect):
         return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"
 
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
-        listed = [
-            f"__global {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
-            for p in parameters
-        ]
+        listed = ", ".join(map(self.pointer, parameters))
         size = ", ".join(map(str, group_size(launch)))
         lines = [f"__kernel __attribute__((reqd_work_group_size({size})))"]
         if self._sub_group:
             lines += [f"__attribute__((intel_reqd_sub_group_size({self._sub_group})))"]
-        return [*lines, f"void {name}({', '.join(listed)}) {{"]
+        return [*lines, f"void {name}({listed}) {{"]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         lines = [_NO_CONTRACTION]
         if "float64" in uses:
             lines += [_ENABLE.format("cl_khr_fp64")]
-        return [*lines, *self._functions.values()]
+        return lines

@@ -168,10 +168,6 @@ class HipCpp(GpuCpp):
     language = HIP_CPP
     types = {**GpuCpp.types, "float16": "_Float16", "bfloat16": "__bf16"}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._vectors: dict[str, str] = {}
-
     def has_vector(self, dtype: DType) -> bool:
         return True
 
@@ -180,7 +176,7 @@ class HipCpp(GpuCpp):
             return super().vector(dtype)
         kind = self.scalar(dtype)
         name = f"{dtype.scalar.name}_x{dtype.count}"
-        self._vectors[name] = _typedef(kind, dtype.count, name)
+        self.declarations[name] = _typedef(kind, dtype.count, name)
         return name
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
@@ -228,9 +224,6 @@ class HipCpp(GpuCpp):
                 "}",
             ]
         )
-
-    def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._vectors.values(), *self._multiply_adds.values()]
 
 
 def _is_of_hip(dtype: DType) -> bool:

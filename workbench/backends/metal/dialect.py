@@ -21,7 +21,6 @@ METAL = Language(
     r"|threadgroup|using|namespace)\b",
     head="^kernel ",
 )
-_SPACES = {"global": "device ", "shared": "threadgroup ", "private": "thread "}
 
 
 class Metal(Dialect):
@@ -38,12 +37,8 @@ class Metal(Dialect):
         "float32": "float", "float16": "half", "bfloat16": "bfloat",
     }  # fmt: skip
     barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-    inline = "static inline "
-
-    def special_float(self, value: float, dtype: DType) -> str:
-        if math.isnan(value):
-            return "NAN"
-        return "-INFINITY" if value < 0 else "INFINITY"
+    spaces = {"global": "device ", "shared": "threadgroup ", "private": "thread "}
+    not_finite = {32: ("NAN", "INFINITY")}
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         return call(self.vector(dtype), *[words for words, _ in lanes])
@@ -57,22 +52,22 @@ class Metal(Dialect):
     def load_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
-        space_words = f"{_SPACES[space]}{'const ' if constant else ''}"
-        if aligned:
-            return f"*({space_words}{self.vector(dtype)} *)&{name}[{index}]"
-        if dtype.scalar.bits == 64:
-            return None
-        packed = f"*({space_words}packed_{self.vector(dtype)} *)&{name}[{index}]"
-        return f"{self.vector(dtype)}({packed})"
+        if aligned or dtype.scalar.bits == 64:
+            return super().load_vector(name, index, dtype, space, aligned, constant)
+        return f"{self.vector(dtype)}({self._packed(name, index, dtype, space, constant)})"
 
     def store_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
     ) -> str | None:
-        if dtype.scalar.bits == 64 and not aligned:
-            return None
-        packed = "" if aligned else "packed_"
-        where = f"*({_SPACES[space]}{packed}{self.vector(dtype)} *)&{name}[{index}]"
-        return f"{where} = {value};"
+        if aligned or dtype.scalar.bits == 64:
+            return super().store_vector(name, index, dtype, space, aligned, value)
+        return f"{self._packed(name, index, dtype, space)} = {value};"
+
+    def _packed(
+        self, name: str, index: str, dtype: DType, space: str, constant: bool = False
+    ) -> str:
+        kind = f"{self.spaces[space]}{'const ' if constant else ''}packed_{self.vector(dtype)}"
+        return f"*({kind} *)&{name}[{index}]"
 
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         return f"threadgroup alignas(16) {self.in_memory(dtype)} {name}[{size}];"
@@ -85,11 +80,7 @@ class Metal(Dialect):
         return f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"
 
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
-        listed = [
-            f"device {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
-            f" [[buffer({place})]]"
-            for place, p in enumerate(parameters)
-        ]
+        listed = [f"{self.pointer(p)} [[buffer({place})]]" for place, p in enumerate(parameters)]
         listed += [
             "uint3 group [[threadgroup_position_in_grid]]",
             "uint3 item [[thread_position_in_threadgroup]]",

@@ -153,7 +153,6 @@ class Wgsl(Dialect):
 
     def __init__(self) -> None:
         super().__init__()
-        self._declarations: dict[str, None] = {}
         self._calls: set[str] = set()
         """Functions of two words."""
         self._packed = PackedMemory()
@@ -250,7 +249,8 @@ class Wgsl(Dialect):
 
     def special_float(self, value: float, dtype: DType) -> str:
         """A constant expression that is infinite is an error: its bits are a variable."""
-        self._declarations[NAN if math.isnan(value) else INFINITY] = None
+        bits = NAN if math.isnan(value) else INFINITY
+        self.declarations[bits] = bits
         sign = "-" if value < 0 else ""
         name = "nan_bits" if math.isnan(value) else "infinity_bits"
         return f"{sign}bitcast<f32>({name})"
@@ -299,7 +299,7 @@ class Wgsl(Dialect):
     def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
         if op in FUNCTIONS:
             name, declarations = FUNCTIONS[op]
-            self._declarations |= dict.fromkeys(declarations)
+            self.declarations |= {text: text for text in declarations}
             return call(name, *[words for words, _ in arguments])
         return super().apply(op, dtype, arguments)
 
@@ -364,4 +364,4 @@ class Wgsl(Dialect):
         return "atomic<u32>" if is_atomic else self.in_memory(parameter.dtype)
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._declarations, *long_integers.functions(self._calls)]
+        return long_integers.functions(self._calls)
