@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { withReadings } from "../../../workbench/viz/page/record/states.js";
-import { wordLines } from "../../../workbench/viz/page/record/node_text.js";
+import { stateLines } from "../../../workbench/viz/page/record/node_text.js";
 
 const DECLARED = /^(kernel |order |no work-groups|\w+ = (PARAM|RANGE|DEFINE|BUFFER) )/;
 
@@ -11,6 +11,6 @@ const { nodes, states } = withReadings(JSON.parse(Deno.readTextFileSync(Deno.arg
 for (const [root, text] of states) {
   const lines = text.split("\n");
   while (lines.length && DECLARED.test(lines[0])) lines.shift();
-  assert.deepEqual(wordLines(nodes, root), lines);
+  assert.deepEqual(stateLines(nodes, root), lines);
 }
 console.log(`${states.length} states agree`);

@@ -20,7 +20,7 @@ Deno.test("a reply is that to its request; until it comes the request is pending
   const reply = app.ask({ do: "check", variant: 1 });
   const { id } = sent.find((message) => message.do === "check");
   assert.ok(app.pending("check", { variant: 1 }) && !app.pending("check", { variant: 0 }));
-  await channel.hear({ id, ok: true, error: null, result: { variant: 1 } });
+  await channel.receive({ id, ok: true, error: null, result: { variant: 1 } });
   channel.stopWatching();
   assert.deepEqual((await reply).result, { variant: 1 });
   assert.ok(!app.pending("check") && app.live === "live");
@@ -33,17 +33,17 @@ Deno.test("an error rejects the request", async () => {
   const { id } = sent.find((message) => message.do === "stop");
   await Promise.all([
     assert.rejects(reply, (problem) => problem === error),
-    channel.hear({ id, ok: false, error, result: null }),
+    channel.receive({ id, ok: false, error, result: null }),
   ]);
   channel.stopWatching();
 });
 
 Deno.test("a patch is applied once, and where one is missing the record is asked for", async () => {
   const { app, channel, sent } = live();
-  await channel.hear({ patch: patchOf(2) });
-  await channel.hear({ patch: patchOf(2) });
+  await channel.receive({ patch: patchOf(2) });
+  await channel.receive({ patch: patchOf(2) });
   assert.deepEqual([app.record.n, app.record.headline, sent], [2, "2", []]);
-  await channel.hear({ patch: patchOf(4) });
+  await channel.receive({ patch: patchOf(4) });
   channel.stopWatching();
   assert.deepEqual([app.record.n, sent.map(({ do: task, have }) => [task, have])], [2, [[
     "ping",

@@ -121,7 +121,7 @@ function compiling() {
       ? { what: "cannot compile", because: `<stdin>:${line}:1: error: no "!"`, try: "", line }
       : null;
     const code = line ? [] : [{ language, lines: text.split("\n"), links: [] }];
-    return app.channel.hear({ id, ok: true, error: null, result: { code, error }, patch: null });
+    return app.channel.receive({ id, ok: true, error: null, result: { code, error }, patch: null });
   };
   const texts = () => sent.filter((message) => message.do === "compile").map(({ text }) => text);
   return { app, answer, texts };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { stateOrder, Timeline, withReadings } from "../../../workbench/viz/page/record/states.js";
 import {
+  changeTexts,
   inline,
   outline,
-  wordChange,
-  wordLines,
+  stateLines,
 } from "../../../workbench/viz/page/record/node_text.js";
 
 const leaf = (name) => ({ name, parts: [name], binds: 9, line: "never", is_leaf: true });
@@ -72,7 +72,7 @@ Deno.test("words are in brackets only where they must be", () => {
   assert.equal(inline(nodes, 4), "x * 1 + y");
   const product = nodesOf([[leaf("a")], [leaf("b")], [sum, [0, 1]], [infix("*", 7), [2, 0]]]);
   assert.equal(inline(product, 3), "(a + b) * a");
-  assert.deepEqual(wordLines(product, 3), ["(a + b) * a"]);
+  assert.deepEqual(stateLines(product, 3), ["(a + b) * a"]);
   assert.equal(inline(product, 3, 6), "(a + …");
   assert.equal(inline(product, 3, 60, 1), "… * a");
 });
@@ -81,7 +81,7 @@ Deno.test("a sum with what is negated is a difference", () => {
   const rows = [[leaf("a")], [leaf("b")], [minus, [1]], [sum, [0, 2]], [sum, [3, 2]]];
   const difference = nodesOf(rows);
   assert.equal(inline(difference, 3), "a - b");
-  assert.deepEqual(wordLines(difference, 4), ["v2 = -b", "a + v2 + v2"]);
+  assert.deepEqual(stateLines(difference, 4), ["v2 = -b", "a + v2 + v2"]);
 });
 
 Deno.test("what is drawn has a name or a dot in the words of its reader", () => {
@@ -90,6 +90,6 @@ Deno.test("what is drawn has a name or a dot in the words of its reader", () => 
 });
 
 Deno.test("only what differs is spelled out", () => {
-  const { before, after } = wordChange(nodes, 2, 0);
+  const { before, after } = changeTexts(nodes, 2, 0);
   assert.deepEqual([before, after], [["x * 1"], ["x"]]);
 });

@@ -15,7 +15,7 @@ import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
 import { lightAll, listenPointer, listenTheme } from "./app/links.js";
 import { modePane, paneOf } from "./app/modes.js";
-import { hearLate, seekParts } from "./app/startup.js";
+import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 import { listenLink } from "./export/link.js";
@@ -41,13 +41,13 @@ function start(app, el, panels) {
   const middle = modePane(app, modes);
   const panes = shellOf(app, root, middle, modes, panels);
   app.root = root;
-  app.room.wide = new Set(modes.filter((mode) => mode.needsRoom).map(({ name }) => name));
+  app.sizes.wide = new Set(modes.filter((mode) => mode.needsWidth).map(({ name }) => name));
   el.append(root);
   const show = (/** @type {Changes} */ changes) => {
     root.dataset.only = app.view.only || "";
     root.dataset.alone = placeOf(panels, app.view.only);
     root.dataset.mode = app.view.mode;
-    app.room.place(root);
+    app.sizes.apply(root);
     panes.forEach((pane) => guarded(() => pane.update(changes)));
     lightAll(app, root);
     recoverFocus(root);
@@ -56,10 +56,15 @@ function start(app, el, panels) {
   const off = app.on(show);
   listenKeys(app, root, middle, modes);
   listenHeadings(app, root);
-  const letGo = [listenPointer(app, root), listenTheme(app), listenLink(app), explain(app, root)];
+  const removers = [
+    listenPointer(app, root),
+    listenTheme(app),
+    listenLink(app),
+    explain(app, root),
+  ];
   return () => {
     off();
-    letGo.forEach((end) => end());
+    removers.forEach((end) => end());
     app.channel.stopWatching();
     root.remove();
   };
@@ -173,13 +178,13 @@ async function render(panels, { model, el }) {
     keep,
     file: fileOf(model),
   });
-  if (live) hearLate(model, app.view);
+  if (live) connectLate(model, app.view);
   const { channel } = app;
-  let heardBefore = Promise.resolve();
+  let received = Promise.resolve();
   /** @type {Record<string, (message: Message) => unknown>} */
-  const heard = {
+  const handlers = {
     "msg:custom": (message) =>
-      heardBefore = heardBefore.then(() => channel.hear(message)).catch(reportError),
+      received = received.then(() => channel.receive(message)).catch(reportError),
     "change:view": () => app.select(model.get("view") || {}), // Python may set the view
     "comm:close": () => channel.closed(),
     "comm_live_update": () => { // the Python session was restarted
@@ -187,7 +192,7 @@ async function render(panels, { model, el }) {
       channel.ping();
     },
   };
-  for (const [name, act] of Object.entries(heard)) model.on(name, act);
+  for (const [name, act] of Object.entries(handlers)) model.on(name, act);
   const end = start(app, el, panels);
   app.root?.append(hidingStill(model.get("still") ?? ""));
   channel.ping();
@@ -195,7 +200,7 @@ async function render(panels, { model, el }) {
   return () => {
     isOpen = false;
     seekNoMore();
-    for (const [name, act] of Object.entries(heard)) model.off(name, act);
+    for (const [name, act] of Object.entries(handlers)) model.off(name, act);
     end();
   };
 }

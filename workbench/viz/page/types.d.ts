@@ -99,19 +99,19 @@ export type PanelRow =
     | ModeRow
   );
 
-/** A mode: `needsRoom`, where the columns beside it are folded at first; `aside`, what the part of it
+/** A mode: `needsWidth`, where the columns beside it are folded at first; `aside`, what the part of it
  * that can be folded is called, and has; `opens`, of which records it is what one sees first. */
 export interface ModeRow {
   place: "middle";
   title: string;
   make: Make<ModePane>;
-  needsRoom?: boolean;
+  needsWidth?: boolean;
   aside?: { title: string; has: string };
   opens?: (record: PageRecord) => boolean;
 }
 
 /** Whether a pane is shown, and its share in percent of what it stands in; 0 or nothing: as at first. */
-export interface PaneRoom {
+export interface PaneSize {
   isOpen?: boolean;
   share?: number;
 }
@@ -133,8 +133,8 @@ export interface Model {
   set(name: "view", value: View | null): void;
   save_changes(): void;
   send(message: AnyRequest): void;
-  on(name: string, heard: (message: Message) => unknown): void;
-  off(name: string, heard: (message: Message) => unknown): void;
+  on(name: string, listener: (message: Message) => unknown): void;
+  off(name: string, listener: (message: Message) => unknown): void;
 }
 
 /** The middle, of which one mode is shown. */

@@ -1,7 +1,7 @@
 // A model that anywidget has given up: ipywidgets' own way from Python is taken again.
 
 import assert from "node:assert/strict";
-import { hearLate } from "../../../../workbench/viz/page/app/startup.js";
+import { connectLate } from "../../../../workbench/viz/page/app/startup.js";
 
 class OfIpywidgets {
   heard = [];
@@ -35,7 +35,7 @@ Deno.test("it hears Python, with a new view and with the one that it has", () =>
   for (const view of [{}, { mode: "plan" }]) {
     const widget = new GivenUp();
     const model = modelOf(widget, view);
-    hearLate(model, { mode: "plan" });
+    connectLate(model, { mode: "plan" });
     widget.deliver("a patch");
     assert.deepEqual([widget.heard, model.view], [["a patch"], { mode: "plan" }]);
   }

@@ -53,14 +53,14 @@ Deno.test("whatever is looked at, its link opens exactly that", () => {
       const field = pick(Object.keys(VALUES));
       app.select({ [field]: pick(VALUES[field]) });
     }
-    if (pick([true, false])) app.room.toggle(pick(["left", "right", "aside"]));
-    if (pick([true, false])) app.room.resize("left", pick([20, 40.5]));
+    if (pick([true, false])) app.sizes.toggle(pick(["left", "right", "aside"]));
+    if (pick([true, false])) app.sizes.resize("left", pick([20, 40.5]));
     const folds = pick([[], ["estimate", "counts"]]);
-    const link = linkOf(app, { folds, room: app.room.here });
+    const link = linkOf(app, { folds, room: app.sizes.current });
     other.select({ ...START, ...viewOf(link) });
-    other.room.here = looksOf(link).room;
+    other.sizes.current = looksOf(link).room;
     assert.deepEqual(other.view, app.view, link);
-    assert.deepEqual(other.room.here, app.room.here, link);
+    assert.deepEqual(other.sizes.current, app.sizes.current, link);
     assert.deepEqual(looksOf(link).folds, folds);
   }
 });
@@ -71,8 +71,8 @@ Deno.test("how a page looks is left out where it is nonsense", () => {
     assert.deepEqual(looks(named), { folds: [], room: {} });
   }
   const app = new App(recordOf());
-  app.room.here = { left: { isOpen: "no", share: "x" }, other: { isOpen: false } };
-  assert.deepEqual(app.room.here, {});
+  app.sizes.current = { left: { isOpen: "no", share: "x" }, other: { isOpen: false } };
+  assert.deepEqual(app.sizes.current, {});
 });
 
 Deno.test("a sheet that is open is not in a link", () => {

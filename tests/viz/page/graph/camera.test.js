@@ -23,8 +23,8 @@ Deno.test("all of a drawing is in sight when it is fitted, also in another size"
 });
 
 Deno.test("a title above the boxes is in sight when all of a drawing is", () => {
-  const words = [{ x: 0, y: -60, w: 80, h: 20 }];
-  assert.ok(graphBounds({ nodes, words }).top <= -70);
+  const labels = [{ x: 0, y: -60, w: 80, h: 20 }];
+  assert.ok(graphBounds({ nodes, labels }).top <= -70);
 });
 
 Deno.test("what does not fit gives way to what counts", () => {

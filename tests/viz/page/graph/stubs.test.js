@@ -1,7 +1,7 @@
 // An edge that is too long to draw leaves a stub with words; those of one reader stand once.
 
 import assert from "node:assert/strict";
-import { stubWords } from "../../../../workbench/viz/page/graph/paths.js";
+import { stubNames } from "../../../../workbench/viz/page/graph/paths.js";
 
 const node = (label) => ({ key: 0, n: 0, x: 0, y: 0, w: 100, h: 30, label, shape: "round" });
 
@@ -18,19 +18,19 @@ const drawing = (labels, slots) => ({
 
 Deno.test("the last stub of a reader has the names of all, each once", () => {
   const two = drawing(["copy", "copy", "load of a long name"], [[2, 2], [0, 0], [1, 1]]);
-  const texts = two.edges.map((edge) => stubWords(two, edge).text);
+  const texts = two.edges.map((edge) => stubNames(two, edge).text);
   assert.deepEqual(texts, ["copy, load of a lon…", "", ""]);
 });
 
 Deno.test("of many names the first three stand there", () => {
   const many = drawing(["a", "b", "c", "d"], [[0, 0], [1, 1], [2, 2], [3, 3]]);
-  assert.deepEqual(stubWords(many, many.edges[3]).text, "a, b, c, …");
+  assert.deepEqual(stubNames(many, many.edges[3]).text, "a, b, c, …");
 });
 
 Deno.test("words that do not shrink with the picture are cut before those of the next box", () => {
   const edge = (b, slot) => ({ a: 0, b, slot, slots: 1, points: null });
   const nodes = [node("accumulator"), node("one"), { ...node("other"), x: 120 }];
   const two = { nodes, edges: [edge(1, 0), edge(2, 0)] };
-  assert.equal(stubWords(two, two.edges[0]).text, "accumulator");
-  assert.equal(stubWords(two, two.edges[0], 20).text, "accumula…");
+  assert.equal(stubNames(two, two.edges[0]).text, "accumulator");
+  assert.equal(stubNames(two, two.edges[0], 20).text, "accumula…");
 });

@@ -36,11 +36,11 @@ const { divider } = await import("../../../../workbench/viz/page/app/dividers.js
 /** A line beside a pane of 200 px in 1,000, what it asked for, and a way to press its keys. */
 function lineBeside(side, outer = { display: "flex" }) {
   const asked = [];
-  const room = {
+  const sizes = {
     resize: (pane, share) => asked.push([pane, share]),
     store: () => asked.push("stored"),
   };
-  const el = divider({ room }, "left", "kernels", side);
+  const el = divider({ sizes }, "left", "kernels", side);
   const pane = new Plain([200, 400]);
   Object.assign(
     el,

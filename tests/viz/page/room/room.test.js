@@ -1,7 +1,7 @@
-// The room of panes: what is folded and how large, by mode, remembered for other pages.
+// The sizes of panes: what is folded and how large, by mode, remembered for other pages.
 
 import assert from "node:assert/strict";
-import { Room } from "../../../../workbench/viz/page/app/pane_sizes.js";
+import { PaneSizes } from "../../../../workbench/viz/page/app/pane_sizes.js";
 
 /** @type {(value: object) => void} */
 const remember = (value) =>
@@ -31,19 +31,19 @@ function rootOf() {
   };
 }
 
-/** An app in a mode, and its room. */
-function roomIn(mode, root = rootOf()) {
+/** An app in a mode, and its sizes. */
+function sizesIn(mode, root = rootOf()) {
   const news = [];
   const app = { view: { mode }, root, changed: (what) => news.push(what) };
-  const room = new Room(app);
-  room.wide = new Set(["plan", "rewrites"]);
-  return { app, room, root, news };
+  const sizes = new PaneSizes(app);
+  sizes.wide = new Set(["plan", "rewrites"]);
+  return { app, sizes, root, news };
 }
 
 Deno.test("where the picture is the main thing, the columns beside it are folded at first", () => {
   storage();
-  const { app, room } = roomIn("plan");
-  const open = () => ["left", "right", "aside"].map((pane) => room.isOpen(pane));
+  const { app, sizes } = sizesIn("plan");
+  const open = () => ["left", "right", "aside"].map((pane) => sizes.isOpen(pane));
   assert.deepEqual(open(), [false, false, true]);
   app.view.mode = "tune";
   assert.deepEqual(open(), [true, true, true]);
@@ -51,16 +51,16 @@ Deno.test("where the picture is the main thing, the columns beside it are folded
 
 Deno.test("what is folded is so in its mode alone, and in the next page", () => {
   storage();
-  const { app, room, root, news } = roomIn("plan");
-  room.toggle("left");
-  room.toggle("aside");
-  room.place(root);
+  const { app, sizes, root, news } = sizesIn("plan");
+  sizes.toggle("left");
+  sizes.toggle("aside");
+  sizes.apply(root);
   assert.deepEqual([...root.attributes].sort(), ["data-no-aside", "data-no-right"]);
-  assert.deepEqual(news, ["room", "room"]);
+  assert.deepEqual(news, ["sizes", "sizes"]);
   app.view.mode = "rewrites";
-  room.place(root);
+  sizes.apply(root);
   assert.deepEqual([...root.attributes].sort(), ["data-no-left", "data-no-right"]);
-  assert.deepEqual(["left", "aside"].map((pane) => roomIn("plan").room.isOpen(pane)), [
+  assert.deepEqual(["left", "aside"].map((pane) => sizesIn("plan").sizes.isOpen(pane)), [
     true,
     false,
   ]);
@@ -68,21 +68,21 @@ Deno.test("what is folded is so in its mode alone, and in the next page", () => 
 
 Deno.test("a size is a share within limits, and is given up again", () => {
   const stored = storage();
-  const { room, root } = roomIn("tune");
-  room.resize("left", 30);
-  room.resize("nest", 300);
-  room.resize("details", -5);
+  const { sizes, root } = sizesIn("tune");
+  sizes.resize("left", 30);
+  sizes.resize("nest", 300);
+  sizes.resize("details", -5);
   assert.deepEqual([...root.sizes], [
     ["--wb-left", "30.0cqi"],
     ["--wb-nest", "85.0%"],
     ["--wb-details", "8.0%"],
   ]);
   assert.equal(stored.size, 0, "a drag is not over yet");
-  room.store();
-  const next = roomIn("tune");
-  next.room.place(next.root);
+  sizes.store();
+  const next = sizesIn("tune");
+  next.sizes.apply(next.root);
   assert.deepEqual([...next.root.sizes], [...root.sizes]);
-  room.resize("left", null);
+  sizes.resize("left", null);
   assert.equal(root.sizes.has("--wb-left"), false);
 });
 
@@ -91,23 +91,23 @@ Deno.test("a browser that keeps nothing, or something broken, is as at first", (
     throw new Error("not allowed");
   };
   remember({ getItem: refused, setItem: refused });
-  const { room } = roomIn("plan");
-  room.toggle("left");
-  assert.equal(room.isOpen("left"), true, "it lasts as long as the page");
+  const { sizes } = sizesIn("plan");
+  sizes.toggle("left");
+  assert.equal(sizes.isOpen("left"), true, "it lasts as long as the page");
   const stored = storage();
   stored.set("workbench-room", "{broken");
-  assert.equal(roomIn("plan").room.isOpen("left"), false);
+  assert.equal(sizesIn("plan").sizes.isOpen("left"), false);
 });
 
-Deno.test("what a link says of the room is not remembered with what the reader changes", () => {
+Deno.test("what a link says of the sizes is not remembered with what the reader changes", () => {
   storage();
-  const mine = roomIn("tune");
-  mine.room.resize("left", 30);
-  mine.room.store();
-  const linked = roomIn("tune");
-  linked.room.here = { aside: { isOpen: false } };
-  assert.deepEqual(linked.room.here, { aside: { isOpen: false } });
-  linked.room.toggle("right");
-  const next = roomIn("tune");
-  assert.deepEqual(next.room.here, { left: { share: 30 }, right: { isOpen: false } });
+  const mine = sizesIn("tune");
+  mine.sizes.resize("left", 30);
+  mine.sizes.store();
+  const linked = sizesIn("tune");
+  linked.sizes.current = { aside: { isOpen: false } };
+  assert.deepEqual(linked.sizes.current, { aside: { isOpen: false } });
+  linked.sizes.toggle("right");
+  const next = sizesIn("tune");
+  assert.deepEqual(next.sizes.current, { left: { share: 30 }, right: { isOpen: false } });
 });

@@ -29,7 +29,7 @@ export async function act(app, where, request) {
     if (app.record.variants[place] && app.view.variant === variant) goTo(app, place);
     return reply;
   } catch (error) {
-    if (error === OFFLINE) say(app, NEEDS_PYTHON);
+    if (error === OFFLINE) notify(app, NEEDS_PYTHON);
     else failAt(app, where, /** @type {ErrorWords} */ (error));
     return null;
   }
@@ -67,13 +67,13 @@ export function undo(app) {
 
 /** @param {App} app */
 export function redo(app) {
-  const here = app.view.variant;
+  const current = app.view.variant;
   const { variants } = app.record;
   const children = app.variantsOf(app.view.kernel)
     .filter((i) =>
-      variants[i].parent !== null && notDeleted(app.record, variants[i].parent) === here
+      variants[i].parent !== null && notDeleted(app.record, variants[i].parent) === current
     );
-  const known = app.redo.get(here ?? -1); // another plan may lack it
+  const known = app.redo.get(current ?? -1); // another plan may lack it
   const next = children.find((i) => i === known) ?? children.at(-1);
   if (next !== undefined) goTo(app, next);
 }
@@ -120,7 +120,7 @@ async function report(app, variant, request, outcome) {
   if (!(await act(app, "results", request))) return;
   const row = rowAt(app.record.variants, variant);
   const text = row && outcome(row);
-  if (text) say(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
+  if (text) notify(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
 }
 
 /** Delete a variant, unless it is the reference of the others.
@@ -129,7 +129,7 @@ async function report(app, variant, request, outcome) {
 export async function deleteVariant(app, variant) {
   const { name } = app.record.variants[variant];
   if (!(await act(app, "results", { do: "delete", variants: [variant], back: false }))) return;
-  say(app, `deleted ${name.slice(0, 40)}`);
+  notify(app, `deleted ${name.slice(0, 40)}`);
 }
 
 /** Search for faster opts from the selected variant.
@@ -179,9 +179,9 @@ export const toggleExport = (app) => app.select({ exporting: !app.view.exporting
 export async function copy(app, text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    say(app, `copied ${what}`);
+    notify(app, `copied ${what}`);
   } catch {
-    say(app, copiedByHand(text) ? `copied ${what}` : "the browser does not let the page copy");
+    notify(app, copiedByHand(text) ? `copied ${what}` : "the browser does not let the page copy");
   }
 }
 
@@ -211,7 +211,7 @@ export function copyPython(app) {
  * @param {VariantRow} variant */
 export function copyVariant(app, { name, python }) {
   if (python) copy(app, python, `${name.slice(0, 40)} as Python`);
-  else say(app, `${name.slice(0, 40)} has no Python yet: select it first`);
+  else notify(app, `${name.slice(0, 40)} has no Python yet: select it first`);
 }
 
 /** Show one pane of the page alone, or all of them again.
@@ -220,7 +220,7 @@ export function toggleFull(app) {
   if (document.fullscreenElement) document.exitFullscreen();
   else {
     app.root?.requestFullscreen?.()
-      .catch(() => say(app, "the browser does not allow full screen here"));
+      .catch(() => notify(app, "the browser does not allow full screen here"));
   }
 }
 
@@ -228,7 +228,7 @@ export function toggleFull(app) {
  * @param {App} app
  * @param {string} text
  * @param {number} [forMs] */
-export function say(app, text, forMs = 2500) {
+export function notify(app, text, forMs = 2500) {
   app.notice = text;
   app.changed("notice");
   clearTimeout(app.noticeTimer);

@@ -15,7 +15,7 @@ export const OFFLINE = {
   because: "the page was opened without one",
   try: "run the cell again",
 };
-const UNSAID = { what: "Python raised an error", because: "", try: "" };
+const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
 
 /** Return the record from the text that Python sends: base64 of zlib-compressed JSON.
  * @param {string} packed
@@ -76,7 +76,7 @@ export class Channel {
   }
 
   /** @param {Message} message */
-  async hear(message) {
+  async receive(message) {
     const { app } = this;
     // progress that is sent while a cell runs answers no ping
     const isAnswer = "id" in message;
@@ -97,7 +97,7 @@ export class Channel {
     if (!isAnswer || !entry) return;
     app.changed("pending");
     if (message.ok) entry.settle(message);
-    else entry.fail(message.error || UNSAID);
+    else entry.fail(message.error || UNKNOWN_ERROR);
   }
 
   /**
@@ -128,7 +128,7 @@ export class Channel {
     this.app.changed("pending");
   }
 
-  /** Ping Python. The reply comes after all earlier patches: if one was missed, `hear` requests the
+  /** Ping Python. The reply comes after all earlier patches: if one was missed, `receive` requests the
    * whole record.
    * @param {number | null} [have] */
   ping(have = null) {

@@ -1,14 +1,14 @@
 // A decision of the scheduler: its reason, its numbers (the readers of the value, the cost of each
 // way to compute it), and the alternative to try.
 
-import { h, words } from "../base/elements.js";
+import { h, recordText } from "../base/elements.js";
 import { planFigure } from "../base/text.js";
 import { readersOf } from "../record/film.js";
 import { lostVariant } from "../record/variants.js";
-import { act, canAsk, NEEDS_PYTHON, say } from "./actions.js";
+import { act, canAsk, NEEDS_PYTHON, notify } from "./actions.js";
 import { linked } from "./links.js";
 import { button } from "./pieces.js";
-import { nodeLink, NOTHING, rowAt } from "./store.js";
+import { NO_SELECTION, nodeLink, rowAt } from "./store.js";
 
 /** @import { DecisionRow, RecordedPass } from "../record.d.ts" */
 /** @import { App } from "./store.js" */
@@ -23,9 +23,9 @@ async function replan(app, node, store) {
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;
   const lost = lostVariant(was, app.record, variant);
-  if (lost) say(app, lost, 6000);
+  if (lost) notify(app, lost, 6000);
   const place = plan.compared?.change;
-  if (place === null) return app.select(NOTHING); // the new plan has no decision about it
+  if (place === null) return app.select(NO_SELECTION); // the new plan has no decision about it
   const now = rowAt(plan.decisions, place)?.node;
   if (now === undefined) return;
   if (mode === "plan") return app.select({ node: now });
@@ -46,7 +46,7 @@ export function decisionParts(app, decision) {
     h(
       "p",
       { class: "wb-reason", "data-term": decision.stored ? "stored" : "fused" },
-      words(decision.reason, "", 600),
+      recordText(decision.reason, "", 600),
       decision.forced && h("b", {}, " (forced by you)"),
     ),
     h("div", { class: "wb-try" }, ...planButtons(app, decision)),
@@ -112,7 +112,7 @@ export function readersLine(app, n) {
           "data-key": `reader-${reader.n}`,
           title: "a value that reads it",
           onclick: () => app.select({ node: reader.n }),
-        }, words(`${reader.label} ${nodes.shape[reader.n]}`, "", 40)),
+        }, recordText(`${reader.label} ${nodes.shape[reader.n]}`, "", 40)),
         nodeLink(reader.n),
       )
     ),

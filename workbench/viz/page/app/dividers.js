@@ -29,26 +29,26 @@ export function divider(app, pane, label, side) {
     title: `size of ${label}: drag, or arrow keys; as at first: double click, or Home`,
   });
   const resize = (/** @type {number | null} */ share) => {
-    app.room.resize(pane, share);
-    say();
+    app.sizes.resize(pane, share);
+    showValue();
   };
-  const say = () => {
+  const showValue = () => {
     const { isUpright, share } = measured(el, side);
     el.setAttribute("aria-orientation", isUpright ? "vertical" : "horizontal");
     el.setAttribute("aria-valuenow", share.toFixed());
   };
-  el.addEventListener("focus", say);
-  new ResizeObserver(say).observe(el); // a slider, whose value is known once it has a position
-  el.addEventListener("dblclick", () => (resize(null), app.room.store()));
+  el.addEventListener("focus", showValue);
+  new ResizeObserver(showValue).observe(el); // a slider, whose value is known once it has a position
+  el.addEventListener("dblclick", () => (resize(null), app.sizes.store()));
   el.addEventListener("keydown", (event) => {
     const by = ARROWS[event.key];
     if (!by && event.key !== "Home") return;
     resize(by ? measured(el, side).share + by * STEP * SIGNS[side] : null);
-    app.room.store();
+    app.sizes.store();
     event.preventDefault();
     event.stopPropagation(); // or the mode would step
   });
-  listenDrags(el, side, resize, () => app.room.store());
+  listenDrags(el, side, resize, () => app.sizes.store());
   return el;
 }
 
@@ -109,11 +109,11 @@ function outerBox(el) {
  * @param {string} key
  * @param {string} hint */
 export function foldButton(app, pane, title, key, hint) {
-  const el = button(app, title, () => app.room.toggle(pane), {
+  const el = button(app, title, () => app.sizes.toggle(pane), {
     key,
-    title: `${app.room.isOpen(pane) ? "fold" : "show"} ${hint}`,
+    title: `${app.sizes.isOpen(pane) ? "fold" : "show"} ${hint}`,
     name: `fold-${pane}`,
   });
-  el.setAttribute("aria-expanded", String(app.room.isOpen(pane)));
+  el.setAttribute("aria-expanded", String(app.sizes.isOpen(pane)));
   return el;
 }

@@ -45,8 +45,8 @@ export const optCaptions = ({ devices, device }, here, onGpu) =>
 export function optMeaning(record, op) {
   const kind = record.opt_kinds[op];
   if (!kind) return "";
-  const [[, here], [where, there]] = optCaptions(record, kind.here, kind.on_gpu);
-  return `${here}\n${where}: ${there}`;
+  const [[, here], [where, otherEffect]] = optCaptions(record, kind.here, kind.on_gpu);
+  return `${here}\n${where}: ${otherEffect}`;
 }
 
 /** The op of a graph's node, with its meaning, and its family.

@@ -1,11 +1,20 @@
 // The header: the explored expression and its time, the device, the modes; and the notices below
 // the page: progress, a copied text.
 
-import { h, keepingFocus, refill, setChildren, steady, words } from "../base/elements.js";
+import { h, keepingFocus, recordText, refill, setChildren, steady } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural, secondsText } from "../base/text.js";
 import { isOfOtherDevice } from "../record/variants.js";
-import { act, canAsk, goTo, NEEDS_PYTHON, say, stop, toggleExport, toggleFull } from "./actions.js";
+import {
+  act,
+  canAsk,
+  goTo,
+  NEEDS_PYTHON,
+  notify,
+  stop,
+  toggleExport,
+  toggleFull,
+} from "./actions.js";
 import { foldButton } from "./dividers.js";
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab } from "./pieces.js";
@@ -33,13 +42,13 @@ export function header(app, modes) {
       h(
         "div",
         { class: "wb-title" },
-        words(expr.text, "wb-expr"),
+        recordText(expr.text, "wb-expr"),
         expr.line !== null && lineButton(app, expr.line),
         h("bdi", { class: "wb-words wb-quiet", "data-term": "kernels" }, app.record.headline),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
       modeTabs(app, modes),
-      app.room.isOpen("left") ? speedLine(app) : choices.el,
+      app.sizes.isOpen("left") ? speedLine(app) : choices.el,
       foldButtons(app, modes.find(({ name }) => name === app.view.mode)),
       h(
         "div",
@@ -77,7 +86,7 @@ const HEADER_CHANGES = [
   "live",
   "help",
   "line",
-  "room",
+  "sizes",
 ];
 
 /** The selected kernel and variant, as selectors, while their column is folded.
@@ -164,7 +173,7 @@ function deviceSelect(app, device, devices, machine, off) {
           const { language } = app.view;
           const isFirst = language === firstLanguage(app.record);
           if (await act(app, "results", { do: "device", name: target.value })) {
-            say(app, `on ${app.record.device}`); // the notice was about the previous variant
+            notify(app, `on ${app.record.device}`); // the notice was about the previous variant
             if (isFirst && app.view.language === language) app.select({ language: "" });
             if (isOfOtherDevice(app.record, app.variant())) app.select({ variant: null });
           }
@@ -237,7 +246,7 @@ function speed(name, timing) {
   return h(
     "span",
     {},
-    words(name, "wb-quiet", 24),
+    recordText(name, "wb-quiet", 24),
     " ",
     h("b", {}, secondsText(timing.median_s)),
     h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
@@ -268,7 +277,7 @@ function modeTabs(app, modes) {
 
 // Notices: progress, and a copied text.
 
-const CHANGES = ["status", "notice", "failure", "room", "mode"];
+const CHANGES = ["status", "notice", "failure", "sizes", "mode"];
 
 /** Notices, beside the passes: they cover nothing.
  * @param {App} app */
@@ -281,7 +290,7 @@ export function notices(app) {
       app.status && progress(app, app.status),
       app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
       // an error must be seen even if its pane is folded
-      ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
+      ...app.sizes.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
     );
   };
   return { el, update };
@@ -294,10 +303,10 @@ function progress(app, { task, done, total, text }) {
   return h(
     "div",
     { class: "wb-notice", "data-term": "progress" },
-    h("b", {}, words(task ?? "")),
+    h("b", {}, recordText(task ?? "")),
     // it stands before elements that change its width, so that it stays in place
     button(app, "Stop", () => stop(app), { python: true }),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
-    words(text || (total ? `${done} of ${total}` : "")),
+    recordText(text || (total ? `${done} of ${total}` : "")),
   );
 }

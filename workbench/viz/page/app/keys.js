@@ -8,16 +8,16 @@ import {
   check,
   copyPython,
   measure,
+  notify,
   pin,
   redo,
-  say,
   toggleDiff,
   toggleExport,
   toggleFull,
   undo,
 } from "./actions.js";
 import { shownRule } from "./rule.js";
-import { NOTHING } from "./store.js";
+import { NO_SELECTION } from "./store.js";
 
 /** @import { Middle, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
@@ -51,9 +51,9 @@ export const KEYS = [
   ["b", "Rewrites: one graph, before beside after, or their texts", null],
   ["r", "Rules: all of them, at that of the rewrite that is shown", showRules],
   ["n N", "Rewrites, Rules: the next use of a rule, the previous one", null],
-  ["[", "fold or show kernels, results and lines", (app) => app.room.toggle("left")],
-  ["]", "fold or show the code", (app) => app.room.toggle("right")],
-  ["\\", "fold or show what stands beside a graph", (app) => app.room.toggle("aside")],
+  ["[", "fold or show kernels, results and lines", (app) => app.sizes.toggle("left")],
+  ["]", "fold or show the code", (app) => app.sizes.toggle("right")],
+  ["\\", "fold or show what stands beside a graph", (app) => app.sizes.toggle("aside")],
   ["F", "full screen", toggleFull],
   ["Ctrl+S", "save the notebook, without leaving the workbench", null],
   ["Esc", "let go of what is selected, out of full screen, then out of the workbench", null],
@@ -111,7 +111,7 @@ function applyHere(app, target) {
   const row = target.closest("[data-opt]");
   const opt = row?.dataset.opt ?? app.view.opt;
   if (opt) applyOpt(app, opt);
-  else say(app, "no opt is marked: press / to search, Enter, and then a");
+  else notify(app, "no opt is marked: press / to search, Enter, and then a");
 }
 
 /** Run the action of a key; return whether it has one.
@@ -159,8 +159,9 @@ function escapeKey(app, root, target) {
   const isInHelp = target.closest(".wb-words-sheet");
   if (target.closest("input, textarea, select") && !isInHelp) root.focus();
   else if (app.view.help || app.view.exporting) app.select({ help: false, exporting: false });
-  else if (app.view.picked || app.view.code || app.view.opt) app.select({ ...NOTHING, opt: null });
-  else if (document.fullscreenElement === root) document.exitFullscreen();
+  else if (app.view.picked || app.view.code || app.view.opt) {
+    app.select({ ...NO_SELECTION, opt: null });
+  } else if (document.fullscreenElement === root) document.exitFullscreen();
   else if (target !== root) root.focus();
   else root.blur();
   return true;

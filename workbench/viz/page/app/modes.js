@@ -39,7 +39,8 @@ export function modePane(app, modes) {
 
 // Panels that need a section of the record, which Python builds after the opening record.
 
-const COMES = "Python builds this after the loops and the code of all kernels: it comes by itself.";
+const WAITING =
+  "Python builds this after the loops and the code of all kernels: it comes by itself.";
 const MISSING =
   "This file was written before Python had built this: exported again, the page has it.";
 
@@ -74,7 +75,7 @@ export function paneOf(app, { name, place, make }) {
     if (!hasData) {
       return refill(
         notice,
-        section ? errorBox(section.error) : app.live === "offline" ? missing(app) : COMES,
+        section ? errorBox(section.error) : app.live === "offline" ? missing(app) : WAITING,
       );
     }
     const all = missed;

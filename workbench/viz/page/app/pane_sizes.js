@@ -1,7 +1,7 @@
 // The sizes of panes in each mode, and the folded ones. The browser stores them for all pages. A
 // size is a share of the pane's container, so that it fits a page of another width.
 
-/** @import { PaneRoom } from "../types.d.ts" */
+/** @import { PaneSize } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 /** Panes that can be folded or made larger: the columns beside a mode, and parts of modes. */
@@ -11,15 +11,15 @@ const SHARES = { least: 8, most: 85 }; // percent
 const STORED = "workbench-room";
 
 /** The sizes of the panes. */
-export class Room {
+export class PaneSizes {
   /** The modes in which the columns beside them are folded at first.
    * @type {Set<string>} */
   wide = new Set();
   /** By mode and pane.
-   * @type {Record<string, PaneRoom>} */
-  #rooms = storedRooms();
+   * @type {Record<string, PaneSize>} */
+  #sizes = storedSizes();
   /** The sizes of a link, in force until the reader changes one.
-   * @type {Record<string, PaneRoom>} */
+   * @type {Record<string, PaneSize>} */
   #linked = {};
 
   /** @param {App} app */
@@ -31,7 +31,7 @@ export class Room {
    * @param {string} pane */
   isOpen(pane) {
     const isSide = SIDES.includes(pane);
-    return this.#room(pane).isOpen ?? !(isSide && this.wide.has(this.app.view.mode));
+    return this.#sizeOf(pane).isOpen ?? !(isSide && this.wide.has(this.app.view.mode));
   }
 
   /** Fold a pane, or show it again.
@@ -39,7 +39,7 @@ export class Room {
   toggle(pane) {
     this.#set(pane, { isOpen: !this.isOpen(pane) });
     this.store();
-    this.app.changed("room");
+    this.app.changed("sizes");
   }
 
   /** Give a pane a share, in percent, of its container; null: the default.
@@ -48,43 +48,43 @@ export class Room {
   resize(pane, share) {
     const { least, most } = SHARES;
     this.#set(pane, { share: share === null ? 0 : Math.max(least, Math.min(most, share)) });
-    if (this.app.root) this.place(this.app.root);
+    if (this.app.root) this.apply(this.app.root);
   }
 
   /** The sizes of this mode that are not the default, by pane.
-   * @returns {Record<string, PaneRoom>} */
-  get here() {
-    const rows = PANES.map((pane) => /** @type {const} */ ([pane, this.#room(pane)]));
-    return Object.fromEntries(rows.filter(([, room]) => Object.keys(room).length));
+   * @returns {Record<string, PaneSize>} */
+  get current() {
+    const rows = PANES.map((pane) => /** @type {const} */ ([pane, this.#sizeOf(pane)]));
+    return Object.fromEntries(rows.filter(([, size]) => Object.keys(size).length));
   }
 
   /** Set sizes for the panes of this mode without storing them.
-   * @param {Record<string, PaneRoom>} rooms */
-  set here(rooms) {
+   * @param {Record<string, PaneSize>} sizes */
+  set current(sizes) {
     for (const pane of PANES) {
-      const { isOpen, share } = rooms[pane] ?? {};
+      const { isOpen, share } = sizes[pane] ?? {};
       const isKnown = typeof isOpen === "boolean";
       this.#linked[this.#key(pane)] = {
         ...(isKnown && { isOpen }),
         ...(Number.isFinite(share) && { share }),
       };
     }
-    this.app.changed("room");
+    this.app.changed("sizes");
   }
 
   /** Store the sizes; if the browser refuses, they last as long as the page. */
   store() {
     try {
-      localStorage.setItem(STORED, JSON.stringify(this.#rooms));
+      localStorage.setItem(STORED, JSON.stringify(this.#sizes));
     } catch { /* not allowed here */ }
   }
 
   /** Set them for the style sheet: an attribute for each folded pane, a variable for each size.
    * @param {HTMLElement} root */
-  place(root) {
+  apply(root) {
     for (const pane of PANES) {
       root.toggleAttribute(`data-no-${pane}`, !this.isOpen(pane));
-      const share = Number(this.#room(pane).share);
+      const share = Number(this.#sizeOf(pane).share);
       const unit = SIDES.includes(pane) ? "cqi" : "%"; // columns follow their panes
       if (share > 0) root.style.setProperty(`--wb-${pane}`, share.toFixed(1) + unit);
       else root.style.removeProperty(`--wb-${pane}`);
@@ -97,21 +97,21 @@ export class Room {
   }
 
   /** @param {string} pane */
-  #room(pane) {
+  #sizeOf(pane) {
     const key = this.#key(pane);
-    return this.#linked[key] ?? this.#rooms[key] ?? {};
+    return this.#linked[key] ?? this.#sizes[key] ?? {};
   }
 
-  /** @type {(pane: string, change: PaneRoom) => void} */
+  /** @type {(pane: string, change: PaneSize) => void} */
   #set(pane, change) {
     const key = this.#key(pane);
-    this.#rooms[key] = { ...this.#room(pane), ...change };
+    this.#sizes[key] = { ...this.#sizeOf(pane), ...change };
     delete this.#linked[key];
   }
 }
 
-/** @returns {Record<string, PaneRoom>} */
-function storedRooms() {
+/** @returns {Record<string, PaneSize>} */
+function storedSizes() {
   try {
     return { ...JSON.parse(localStorage.getItem(STORED) ?? "{}") };
   } catch {

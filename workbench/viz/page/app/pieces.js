@@ -1,9 +1,9 @@
 // Elements that several panes share: buttons, errors, headings, tabs, choices, a notebook line, an
 // argument of a kernel.
 
-import { h, words } from "../base/elements.js";
+import { h, recordText } from "../base/elements.js";
 import { phaseLetters } from "../record/kernels.js";
-import { canAsk, failAt, NEEDS_PYTHON, say } from "./actions.js";
+import { canAsk, failAt, NEEDS_PYTHON, notify } from "./actions.js";
 import { linked } from "./links.js";
 import { lineLink, rowAt } from "./store.js";
 
@@ -39,7 +39,7 @@ export function button(
       title: hint,
       "aria-pressed": pressedAs,
       "data-key": name || text,
-      onclick: () => (off ? say(app, NEEDS_PYTHON) : actOn()),
+      onclick: () => (off ? notify(app, NEEDS_PYTHON) : actOn()),
     },
     text,
   );
@@ -53,15 +53,15 @@ export function errorBox(error, close = null) {
   return h(
     "div",
     { class: "wb-error", role: "alert", "data-term": "error" },
-    h("b", {}, words(error.what || "it failed", "", 1000)),
+    h("b", {}, recordText(error.what || "it failed", "", 1000)),
     error.because &&
       h(
         "div",
         {},
         h("i", {}, "because "),
-        words(error.because, hasCarets(error.because) ? "wb-as-told" : "", 3000),
+        recordText(error.because, hasCarets(error.because) ? "wb-as-told" : "", 3000),
       ),
-    error.try && h("div", {}, h("i", {}, "try "), words(error.try, "", 1000)),
+    error.try && h("div", {}, h("i", {}, "try "), recordText(error.try, "", 1000)),
     close &&
       h(
         "button",
@@ -156,7 +156,7 @@ export function lineButton(app, line) {
         "aria-pressed": String(pinnedNow),
         onclick: () => app.select({ line: app.view.line === line ? null : line }),
       },
-      words(where),
+      recordText(where),
     ),
     lineLink([line]),
   );

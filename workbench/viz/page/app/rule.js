@@ -2,12 +2,12 @@
 // the banner of a variant without it.
 
 import { countDiffering } from "../base/diff.js";
-import { h, words } from "../base/elements.js";
+import { h, recordText } from "../base/elements.js";
 import { plural, secondsText } from "../base/text.js";
 import { countUses, usesByRule } from "../record/rule_uses.js";
 import { act, canAsk, goTo } from "./actions.js";
 import { button } from "./pieces.js";
-import { NOTHING, rowAt } from "./store.js";
+import { NO_SELECTION, rowAt } from "./store.js";
 import { inOneRun, spreadText } from "./timing.js";
 
 /** @import { RuleRow, TimingRow, VariantRow } from "../record.d.ts" */
@@ -21,7 +21,7 @@ export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
   h(
     "div",
     { class: "wb-rule-head" },
-    h("b", { "data-term": "rule" }, words(name)),
+    h("b", { "data-term": "rule" }, recordText(name)),
     set &&
       h("span", { class: "wb-quiet", title: "the table that the rule stands in" }, ` of ${set}`),
     file &&
@@ -57,7 +57,12 @@ function ruleOffButton(app, name) {
       title,
     }),
     !canAsk(app) && !isOff &&
-      h("span", { class: "wb-quiet" }, "from Python: ", h("code", {}, words(fromPython, "", 400))),
+      h(
+        "span",
+        { class: "wb-quiet" },
+        "from Python: ",
+        h("code", {}, recordText(fromPython, "", 400)),
+      ),
   );
 }
 
@@ -85,9 +90,9 @@ export async function switchRule(app, rule, on) {
   const reply = await act(app, "rewrites", { do: "rule_off", kernel: place, of, rule, on });
   if (!reply) return;
   const other = reply.result?.variant ?? null;
-  if (other === null) return lookAnew(app, was);
+  if (other === null) return comparePlans(app, was);
   if (!app.record.variants[other]) return;
-  app.select(NOTHING);
+  app.select(NO_SELECTION);
   if (on && !app.record.variants[other].rules_off.length) return; // known already
   await act(app, "rewrites", { do: "check", variant: other });
   if (of === null) return;
@@ -97,11 +102,11 @@ export async function switchRule(app, rule, on) {
 /** The new plan: select the same pass, check the answer, and time both plans.
  * @param {App} app
  * @param {string | undefined} passName */
-async function lookAnew(app, passName) {
+async function comparePlans(app, passName) {
   const { passes, devices, device } = app.record;
   const variant = app.kernel()?.root ?? null;
   const pass = passes.findIndex(({ name }) => name === passName);
-  app.select({ ...NOTHING, variant, pass: pass < 0 ? null : pass, step: 0 });
+  app.select({ ...NO_SELECTION, variant, pass: pass < 0 ? null : pass, step: 0 });
   if (variant === null) return;
   await act(app, "rewrites", { do: "check", variant });
   const isTimed = app.record.plan.compared?.seconds ||
@@ -203,8 +208,8 @@ export function rulesOffBanner(app) {
   return h(
     "div",
     { class: "wb-banner", role: "status", "data-term": "without" },
-    h("b", {}, "without ", words(off.join(", "))),
-    h("span", {}, words(`${name}${whatDiffers(measured, parent)}`, "", 400)),
+    h("b", {}, "without ", recordText(off.join(", "))),
+    h("span", {}, recordText(`${name}${whatDiffers(measured, parent)}`, "", 400)),
     ...off.map((name) =>
       button(app, off.length > 1 ? `${name} on` : "switch on", () => switchRule(app, name, true), {
         python: true,

@@ -11,23 +11,23 @@ export function seekParts(model) {
   const name = model.get("parts_name");
   if (!name || !model.get("still")) return () => {};
   let isFound = false;
-  const hear = (/** @type {MessageEvent} */ { data }) => {
+  const onMessage = (/** @type {MessageEvent} */ { data }) => {
     isFound = isFound || data?.name === name;
   };
-  const say = () => {
+  const report = () => {
     if (isFound) return;
     model.set("lacks_parts", true);
     model.save_changes();
   };
   const ask = () => {
     [...framesOf(top ?? window)].forEach((frame) => frame.postMessage(name, "*"));
-    timer = setTimeout(say, WAITS_MS);
+    timer = setTimeout(report, WAITS_MS);
   };
   let timer = setTimeout(ask, LOOKS_AFTER_MS);
-  addEventListener("message", hear);
+  addEventListener("message", onMessage);
   return () => {
     clearTimeout(timer);
-    removeEventListener("message", hear);
+    removeEventListener("message", onMessage);
   };
 }
 
@@ -46,17 +46,18 @@ function* framesOf(around) {
 // ipywidgets, of which anywidget's is one, does not.
 
 /** A model of ipywidgets: its channel from Python, and its handler of each message.
- * @typedef {{comm?: {on_msg?(heard: (message: unknown) => unknown): void}}} WidgetModel */
+ * @typedef {{comm?: {on_msg?(handler: (message: unknown) => unknown): void}}} WidgetModel */
 
-const HEARD = "_handle_comm_msg"; // the name in ipywidgets
+const HANDLER = "_handle_comm_msg"; // the name in ipywidgets
 
 /** Connect a model to Python's messages, however late it began; this sets the view. None of
  * anywidget's functions sees a message, but Backbone passes it to listeners of the model; an equal
  * view is no change.
  * @param {Model} model
  * @param {View} view */
-export function hearLate(model, view) {
-  const listen = (/** @type {unknown} */ widget) => hearAll(/** @type {WidgetModel} */ (widget));
+export function connectLate(model, view) {
+  const listen = (/** @type {unknown} */ widget) =>
+    listenToComm(/** @type {WidgetModel} */ (widget));
   model.on("change:view", listen);
   model.set("view", null);
   model.off("change:view", listen);
@@ -64,9 +65,11 @@ export function hearLate(model, view) {
 }
 
 /** @param {WidgetModel} widget */
-function hearAll(widget) {
-  const heard = firstDefinition(widget, HEARD);
-  if (typeof heard === "function") widget.comm?.on_msg?.((message) => heard.call(widget, message));
+function listenToComm(widget) {
+  const handler = firstDefinition(widget, HANDLER);
+  if (typeof handler === "function") {
+    widget.comm?.on_msg?.((message) => handler.call(widget, message));
+  }
 }
 
 /** The property as the first of an object's classes defines it, below all overrides.

@@ -7,7 +7,7 @@
 import { shownRecord } from "../record/asking.js";
 import { isOfOtherDevice, viewInPlan } from "../record/variants.js";
 import { Channel } from "./channel.js";
-import { Room } from "./pane_sizes.js";
+import { PaneSizes } from "./pane_sizes.js";
 
 /** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Draft } from "../panels/results/about.js" */
@@ -18,7 +18,7 @@ import { Room } from "./pane_sizes.js";
  * @type {View} */
 export const START = {
   mode: "", // main.js chooses it by the record
-  kernel: -1, // sane() chooses it by the record
+  kernel: -1, // validView() chooses it by the record
   variant: null,
   pass: null,
   step: 0,
@@ -85,7 +85,7 @@ export class App {
    * @type {CodeDraft | null} */
   editing = null;
   /** The sizes of panes. */
-  room = new Room(this);
+  sizes = new PaneSizes(this);
   /** The root element of the page, once it is shown.
    * @type {HTMLElement | null} */
   root = null;
@@ -110,7 +110,7 @@ export class App {
     this.file = file;
     this.whole = record;
     this.record = shownRecord(record, view.guess ?? null);
-    this.view = sane(this.record, { ...START, ...view });
+    this.view = validView(this.record, { ...START, ...view });
     this.#keep = keep;
     this.channel = new Channel(this, send);
   }
@@ -127,7 +127,7 @@ export class App {
   /** Report changes; each listener is called once.
    * @param {...string} names */
   changed(...names) {
-    if (!this.#changes.size) queueMicrotask(() => this.#tell());
+    if (!this.#changes.size) queueMicrotask(() => this.#notify());
     names.forEach((name) => this.#changes.add(name));
   }
 
@@ -135,10 +135,10 @@ export class App {
    * @param {boolean} isPressed */
   hold(isPressed) {
     this.#isHeld = isPressed;
-    if (!isPressed && this.#changes.size) this.#tell();
+    if (!isPressed && this.#changes.size) this.#notify();
   }
 
-  #tell() {
+  #notify() {
     if (this.#isHeld) return;
     const changes = this.#changes;
     this.#changes = new Set();
@@ -152,7 +152,7 @@ export class App {
   select(partial) {
     const wanted = { ...this.view, ...partial };
     if (!("picked" in partial)) Object.assign(wanted, pickedBy(this, partial));
-    const now = sane(this.record, wanted);
+    const now = validView(this.record, wanted);
     if (now.variant !== this.view.variant) Object.assign(now, leftBehind(now, partial));
     const fields = /** @type {(keyof View)[]} */ (Object.keys(now));
     const names = fields.filter((name) => now[name] !== this.view[name]);
@@ -174,7 +174,7 @@ export class App {
 
   /** Unpick everything. */
   unpick() {
-    this.select({ ...NOTHING, opt: null });
+    this.select({ ...NO_SELECTION, opt: null });
   }
 
   // the record
@@ -184,7 +184,7 @@ export class App {
   patch({ append: { nodes, ...tables }, set }) {
     if (nodes) appendRows(this.whole.nodes, nodes);
     appendRows(this.whole, tables);
-    for (const [path, value] of set) put(this.whole, path, value);
+    for (const [path, value] of set) setAt(this.whole, path, value);
     this.#show();
   }
 
@@ -199,7 +199,7 @@ export class App {
   /** Show the visible parts of the record. */
   #show() {
     this.record = shownRecord(this.whole, this.view.guess);
-    this.view = sane(this.record, this.view);
+    this.view = validView(this.record, this.view);
     this.changed("record");
   }
 
@@ -258,7 +258,7 @@ function appendRows(tables, added) {
  * @param {object} target
  * @param {(string | number)[]} path
  * @param {unknown} value */
-function put(target, path, value) {
+function setAt(target, path, value) {
   const holder = path.slice(0, -1).reduce((at, step) => Reflect.get(at, step), target);
   Reflect.set(holder, path[path.length - 1], value);
 }
@@ -282,7 +282,7 @@ export function firstLanguage({ languages, devices, device, elsewhere }) {
 /** Return a view that refers only to rows of the record.
  * @param {PageRecord} record
  * @param {View} view */
-function sane(record, view) {
+function validView(record, view) {
   const now = { ...view };
   now.language ||= firstLanguage(record);
   now.variant = notDeleted(record, now.variant);
@@ -315,7 +315,7 @@ function opening(record, kernel) {
 
 /** The view that a record's page opens with.
  * @param {PageRecord} record */
-export const openingView = (record) => sane(record, START);
+export const openingView = (record) => validView(record, START);
 
 /** The two programs side by side: at first the common language of all kernels, and machine code, or
  * on a device without it the text that it compiles.
@@ -351,7 +351,7 @@ function sideBySide(record, columns) {
 function leftBehind({ code, picked }, partial) {
   const opt = partial.opt ?? null;
   if ("picked" in partial) return { opt };
-  if (code) return { ...NOTHING, opt };
+  if (code) return { ...NO_SELECTION, opt };
   return picked?.by === "offer" ? { picked: null, opt } : { opt };
 }
 
@@ -360,13 +360,13 @@ function leftBehind({ code, picked }, partial) {
  * @param {Partial<View>} partial
  * @returns {Partial<View>} */
 function pickedBy(app, { node, axis, line }) {
-  if (node !== undefined) return node === null ? NOTHING : ofNode(app, node);
-  if (axis !== undefined) return axis === null ? NOTHING : ofAxis(app, axis);
-  if (line !== undefined) return line === null ? NOTHING : ofLine(line);
+  if (node !== undefined) return node === null ? NO_SELECTION : ofNode(app, node);
+  if (axis !== undefined) return axis === null ? NO_SELECTION : ofAxis(app, axis);
+  if (line !== undefined) return line === null ? NO_SELECTION : ofLine(line);
   return {};
 }
 
-export const NOTHING = { picked: null, code: null, node: null, axis: null, line: null };
+export const NO_SELECTION = { picked: null, code: null, node: null, axis: null, line: null };
 
 /** The link of a node, for panes that show nodes.
  * @param {number} node
@@ -393,11 +393,11 @@ export function axisLink(app, axis) {
 /** @type {(app: App, node: number) => Partial<View>} */
 function ofNode(app, node) {
   const lines = new Set(app.record.nodes.lines[node].flat());
-  return { ...NOTHING, node, picked: nodeLink(node, [...lines]) };
+  return { ...NO_SELECTION, node, picked: nodeLink(node, [...lines]) };
 }
 
 /** @type {(app: App, axis: string) => Partial<View>} */
-const ofAxis = (app, axis) => ({ ...NOTHING, axis, picked: axisLink(app, axis) });
+const ofAxis = (app, axis) => ({ ...NO_SELECTION, axis, picked: axisLink(app, axis) });
 
 /** @type {(line: number) => Partial<View>} */
-const ofLine = (line) => ({ ...NOTHING, line, picked: lineLink([line]) });
+const ofLine = (line) => ({ ...NO_SELECTION, line, picked: lineLink([line]) });

@@ -87,7 +87,7 @@ const rangeOf = (from, to) => Array.from({ length: to - from }, (_, i) => from +
 // Paired lines of two texts side by side. Equal lines are paired; in a changed part the lines with
 // most words in common are paired, in order, and the others fill the rows between.
 
-const LEAST = 0.5; // the share of words that two lines must have in common to be one changed line
+const LEAST_SHARED = 0.5; // the share of words that two lines must have in common to be one changed line
 const MOST_COMPARED = 40_000; // pairs of lines; a longer part is paired by place
 
 /** A row: the indexes of its lines, null for an empty side. The lines are equal, or one became the
@@ -168,12 +168,12 @@ function similarPairs(removed, added) {
   const likeness = new Float64Array(removed.length * width);
   for (let i = removed.length - 1; i >= 0; i--) {
     for (let j = added.length - 1; j >= 0; j--) {
-      const alike = similarity(removed[i], added[j]);
-      likeness[i * width + j] = alike;
+      const shared = similarity(removed[i], added[j]);
+      likeness[i * width + j] = shared;
       best[i * width + j] = Math.max(
         best[(i + 1) * width + j],
         best[i * width + j + 1],
-        alike >= LEAST ? alike + best[(i + 1) * width + j + 1] : 0,
+        shared >= LEAST_SHARED ? shared + best[(i + 1) * width + j + 1] : 0,
       );
     }
   }
@@ -181,9 +181,10 @@ function similarPairs(removed, added) {
   const pairs = [];
   let [i, j] = [0, 0];
   while (i < removed.length && j < added.length) {
-    const [here, alike] = [best[i * width + j], likeness[i * width + j]];
-    if (alike >= LEAST && here === alike + best[(i + 1) * width + j + 1]) pairs.push([i++, j++]);
-    else if (here === best[(i + 1) * width + j]) i++;
+    const [total, shared] = [best[i * width + j], likeness[i * width + j]];
+    if (shared >= LEAST_SHARED && total === shared + best[(i + 1) * width + j + 1]) {
+      pairs.push([i++, j++]);
+    } else if (total === best[(i + 1) * width + j]) i++;
     else j++;
   }
   return pairs;

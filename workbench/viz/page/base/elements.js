@@ -51,7 +51,7 @@ function setAttribute(element, name, value) {
 
 /** Text of the record: isolated from its surroundings' direction, whole text on hover.
  * @param {string} text */
-export function words(text, kind = "", most = 200) {
+export function recordText(text, kind = "", most = 200) {
   const shown = text.length > most ? text.slice(0, most - 1) + "…" : text;
   return h(
     "bdi",
@@ -136,8 +136,8 @@ export function setChildren(container, elements) {
   const wanted = new Set(elements);
   for (const child of [...container.children]) if (!wanted.has(child)) child.remove();
   elements.forEach((element, i) => {
-    const there = container.children[i];
-    if (there !== element) container.insertBefore(element, there || null);
+    const present = container.children[i];
+    if (present !== element) container.insertBefore(element, present || null);
   });
 }
 

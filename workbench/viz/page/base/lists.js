@@ -16,12 +16,12 @@ export function walkable(role, label, attributes = {}, ...items) {
   return list;
 }
 
-const AT_ONCE = 50; // rows of a long list that are made at once: as many as a tall pane shows
+const ROWS_AT_ONCE = 50; // rows of a long list that are made at once: as many as a tall pane shows
 
 /** Makes more rows of a list: up to an index, or (without one) some. Returns whether there were
  * any.
  * @type {WeakMap<Element, (place?: number) => boolean>} */
-const MORE = new WeakMap();
+const ROW_MAKERS = new WeakMap();
 
 /** A walkable list of any length: rows are made when the reader comes near them, by scrolling or by
  * keys. `grown` is called after that.
@@ -34,7 +34,7 @@ export function longList(role, label, attributes, { count, row, least = 0, grown
   const more = (/** @type {number} */ place = list.childElementCount) => {
     const first = list.childElementCount;
     if (first === count || place < first) return false;
-    const end = Math.min(count, Math.max(place + 1, first + AT_ONCE));
+    const end = Math.min(count, Math.max(place + 1, first + ROWS_AT_ONCE));
     const items = Array.from({ length: end - first }, (_, i) => row(first + i));
     items.forEach((item, i) => {
       item.tabIndex = -1;
@@ -43,14 +43,16 @@ export function longList(role, label, attributes, { count, row, least = 0, grown
     });
     list.append(...items);
     near.disconnect();
-    const coming = end < count ? [items[items.length - AT_ONCE / 2], items[items.length - 1]] : [];
+    const coming = end < count
+      ? [items[items.length - ROWS_AT_ONCE / 2], items[items.length - 1]]
+      : [];
     for (const item of coming) near.observe(item); // the last one where the reader jumps to the end
     return true;
   };
   const near = new IntersectionObserver((entries) => {
     if (entries.some(({ isIntersecting }) => isIntersecting) && more()) grown();
   });
-  MORE.set(list, (place) => {
+  ROW_MAKERS.set(list, (place) => {
     const isMore = more(place);
     if (isMore) grown();
     return isMore;
@@ -68,7 +70,7 @@ export function rowWith(list, key) {
   do {
     const item = elementsOf(list, "[data-item]").find(({ dataset }) => dataset.key === key);
     if (item) return item;
-  } while (MORE.get(list)?.());
+  } while (ROW_MAKERS.get(list)?.());
 }
 
 /** Give one item of a list the tab stop: the selected one, else the first.
@@ -113,7 +115,7 @@ export function walk(target, key) {
   if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
   const step = stepOf(key, isAcross(target));
   if (step === undefined) return false;
-  MORE.get(list)?.(elementsOf(list, "[data-item]").indexOf(item) + step);
+  ROW_MAKERS.get(list)?.(elementsOf(list, "[data-item]").indexOf(item) + step);
   const items = elementsOf(list, "[data-item]").filter((i) => i.offsetParent);
   focusItem(list, items[placeAfter(items.indexOf(item), step, items.length)]);
   return true;

@@ -4,9 +4,9 @@
  * @param {string} text
  * @param {string} query */
 export function hasWords(text, query) {
-  const [here, wanted] = [text, query.trim()].map((words) => words.toLowerCase());
+  const [searched, wanted] = [text, query.trim()].map((words) => words.toLowerCase());
   const parts = wanted.match(/[\p{L}\p{N}_]+/gu) || [wanted];
-  return parts.every((part) => here.includes(part));
+  return parts.every((part) => searched.includes(part));
 }
 
 /** 0.0213 -> "21.3 ms"

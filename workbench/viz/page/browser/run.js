@@ -17,8 +17,8 @@ const NOT_EXPORTED = {
   try: "run it in a live page, and export that",
 };
 
-const PATIENCE_MS = 30_000;
-const TOO_LATE = {
+const LIMIT_MS = 30_000;
+const TIMED_OUT = {
   what: "the browser has not run the kernel in 30 s",
   because: "its compiler, or the GPU, takes long",
   try: "again, in case it was the compiler; or a smaller kernel",
@@ -100,12 +100,12 @@ async function outcomeOf(app, kernel, program) {
 async function inTime(work) {
   let clock = 0;
   const late = new Promise((_, refuse) => {
-    clock = setTimeout(() => refuse(TOO_LATE), PATIENCE_MS);
+    clock = setTimeout(() => refuse(TIMED_OUT), LIMIT_MS);
   });
   try {
     return await /** @type {Promise<T>} */ (Promise.race([work, late]));
   } catch (error) {
-    if (error === TOO_LATE) closeGpu();
+    if (error === TIMED_OUT) closeGpu();
     throw error;
   } finally {
     clearTimeout(clock);
@@ -239,9 +239,9 @@ export function compared(buffers, answers) {
     const [actual, right] = [view(answers[place]), view(bytesOf(buffer.data))];
     let [greatest, error] = [0, 0];
     for (let i = 0; i < buffer.size; i++) {
-      const here = errorOf(actual[i], right[i]);
-      if (here > buffer.tolerance) wrong += 1;
-      error = Math.max(error, here);
+      const difference = errorOf(actual[i], right[i]);
+      if (difference > buffer.tolerance) wrong += 1;
+      error = Math.max(error, difference);
       const size = Math.abs(Number(right[i]));
       if (Number.isFinite(size)) greatest = Math.max(greatest, size);
     }

@@ -29,7 +29,7 @@ let opened = null;
  * @param {string} hint
  * @param {number | null} [line]
  * @returns {Trouble} */
-const trouble = (what, because, hint, line = null) => ({ what, because, try: hint, line });
+const gpuError = (what, because, hint, line = null) => ({ what, because, try: hint, line });
 
 const NO_GPU = "this browser runs no kernel";
 
@@ -53,16 +53,16 @@ export function closeGpu() {
 async function open() {
   if (!globalThis.isSecureContext) {
     const because = `a browser has WebGPU only where an address is safe: ${location.origin} is not`;
-    throw trouble(NO_GPU, because, "https, localhost, or the exported file");
+    throw gpuError(NO_GPU, because, "https, localhost, or the exported file");
   }
   const { gpu } = navigator;
   if (!gpu) {
-    throw trouble(NO_GPU, "it has no WebGPU", "Chrome, Edge, Safari 26, Firefox 141, or later");
+    throw gpuError(NO_GPU, "it has no WebGPU", "Chrome, Edge, Safari 26, Firefox 141, or later");
   }
   const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
   if (!adapter) {
     const because = "it has WebGPU, but no GPU that pages may use";
-    throw trouble(NO_GPU, because, "chrome://gpu, which says why");
+    throw gpuError(NO_GPU, because, "chrome://gpu, which says why");
   }
   const hasClock = adapter.features.has(CLOCK);
   const device = await adapter.requestDevice({
@@ -73,7 +73,7 @@ async function open() {
   });
   const lost = device.lost.then(({ message }) => {
     opened = null;
-    throw trouble(
+    throw gpuError(
       "the GPU was lost",
       message || "the browser gave no reason",
       "again: it is opened anew",
@@ -97,7 +97,7 @@ export async function runOnce(gpu, text, launch, groups) {
   const count = groups.flat().length;
   if (count > most) {
     const because = `it has ${count} buffers, and this GPU gives a kernel ${most}`;
-    throw trouble("this browser cannot run the kernel", because, "a kernel with fewer inputs");
+    throw gpuError("this browser cannot run the kernel", because, "a kernel with fewer inputs");
   }
   const pipeline = await compiled(device, text, launch.entry);
   /** @type {GPUBuffer[]} */
@@ -121,7 +121,7 @@ export async function runOnce(gpu, text, launch, groups) {
     const timer = { device, pipeline, bindGroups: groups.map(bindGroup), dispatch };
     const answers = await read(timer, buffers);
     const error = (await device.popErrorScope()) ?? (await device.popErrorScope());
-    if (error) throw trouble("this browser cannot run the kernel", error.message, "");
+    if (error) throw gpuError("this browser cannot run the kernel", error.message, "");
     return { answers, time: () => timed(gpu, timer), free };
   } catch (error) {
     free();
@@ -145,22 +145,22 @@ export async function compiled(device, text, entry) {
     const line = text.slice(0, odd.index).split("\n").length;
     const name = odd[0] === "\0" ? "a NUL" : "half a character";
     const because = `line ${line} has ${name}: what is read is not what is shown`;
-    throw trouble(what, because, `line ${line} without it`, line);
+    throw gpuError(what, because, `line ${line} without it`, line);
   }
   device.pushErrorScope("validation");
   const module = device.createShaderModule({ code: text });
   const { messages } = await module.getCompilationInfo();
   const refusal = await device.popErrorScope();
   const first = messages.find(({ type }) => type === "error");
-  if (first) throw trouble(what, first.message, "", first.lineNum || null);
-  if (refusal) throw trouble(what, refusal.message, "");
+  if (first) throw gpuError(what, first.message, "", first.lineNum || null);
+  if (refusal) throw gpuError(what, refusal.message, "");
   try {
     return await device.createComputePipelineAsync({
       layout: layoutOf(device, text),
       compute: { module, entryPoint: entry },
     });
   } catch (error) {
-    throw trouble(what, error instanceof Error ? error.message : String(error), "");
+    throw gpuError(what, error instanceof Error ? error.message : String(error), "");
   }
 }
 
@@ -326,11 +326,11 @@ export function bounded(text, most) {
       continue;
     }
     const name = `steps_of_loop_${count++}`;
-    const say = `if (${name} == ${most + 1}u) { atomicStore(&is_endless, 1u); }`; // once
+    const mark = `if (${name} == ${most + 1}u) { atomicStore(&is_endless, 1u); }`; // once
     insertions.push({ at: body, words: ` var ${name} = 0u;` });
     insertions.push({
       at,
-      words: ` ${name} += 1u; if (${name} > ${most}u) { ${say} break; }`,
+      words: ` ${name} += 1u; if (${name} > ${most}u) { ${mark} break; }`,
     });
   }
   insertions.sort((a, b) => b.at - a.at);

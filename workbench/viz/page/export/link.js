@@ -1,12 +1,12 @@
 // A link into an exported page: the view as the fragment of its address, written on request. An
 // address comes from anywhere, so what is not a view is left out.
 
-import { copy, say } from "../app/actions.js";
+import { copy, notify } from "../app/actions.js";
 import { openingView } from "../app/store.js";
 import { OPENED } from "../base/elements.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { PaneRoom, View } from "../types.d.ts" */
+/** @import { PaneSize, View } from "../types.d.ts" */
 
 const HEAD = "#view=";
 
@@ -55,7 +55,7 @@ const FITS = {
 const FIELDS = /** @type {(keyof View)[]} */ (Object.keys(FITS));
 
 /** The looks of a page beside its view: unfolded details, and the sizes of panes.
- * @typedef {{folds: string[], room: Record<string, PaneRoom>}} Looks */
+ * @typedef {{folds: string[], room: Record<string, PaneSize>}} Looks */
 
 /** Return the fragment of a view: the fields that differ from an opening page, and its looks.
  * @param {Pick<App, "record" | "view">} app
@@ -87,12 +87,12 @@ export function looksOf(fragment) {
   const { folds, room } = namedBy(fragment) ?? {};
   return {
     folds: isList(isText)(folds) ? /** @type {string[]} */ (folds) : [],
-    room: isRecord(room) ? Object.fromEntries(Object.entries(room).filter(isRoom)) : {},
+    room: isRecord(room) ? Object.fromEntries(Object.entries(room).filter(isSize)) : {},
   };
 }
 
-/** @type {(entry: [string, unknown]) => entry is [string, PaneRoom]} */
-const isRoom = (entry) => isRecord(entry[1]);
+/** @type {(entry: [string, unknown]) => entry is [string, PaneSize]} */
+const isSize = (entry) => isRecord(entry[1]);
 
 /** @param {string} fragment
  * @returns {Record<string, unknown> | null} */
@@ -113,8 +113,8 @@ export const canLink = (app) => app.live === "offline" && location.protocol !== 
 /** Write the view into the address, and copy the address.
  * @param {App} app */
 export function copyLink(app) {
-  if (!canLink(app)) return say(app, "links are for exported pages: Export, HTML");
-  location.hash = linkOf(app, { folds: [...OPENED], room: app.room.here });
+  if (!canLink(app)) return notify(app, "links are for exported pages: Export, HTML");
+  location.hash = linkOf(app, { folds: [...OPENED], room: app.sizes.current });
   copy(app, location.href, "a link to this view");
 }
 
@@ -130,7 +130,7 @@ export function listenLink(app) {
     OPENED.clear();
     folds.forEach((key) => OPENED.add(key));
     app.select({ ...first, ...view });
-    if (view) app.room.here = room;
+    if (view) app.sizes.current = room;
     app.changed("record"); // elements with folds are made anew
   };
   if (viewOf(location.hash)) show();

@@ -1,8 +1,8 @@
 // The export sheet: the page as one HTML file, pictures of its panes, a comparison, Python.
 
-import { copy, failAt, pinned, reference, say } from "../app/actions.js";
+import { copy, failAt, notify, pinned, reference } from "../app/actions.js";
 import { button, failure, heading } from "../app/pieces.js";
-import { elementsOf, h, refill, words } from "../base/elements.js";
+import { elementsOf, h, recordText, refill } from "../base/elements.js";
 import { vectorOf } from "../graph/svg_painter.js";
 import { canLink, copyLink } from "./link.js";
 import { comparison } from "./markdown.js";
@@ -60,7 +60,7 @@ function exportSheet(app, modes, middle) {
  * @param {string} name
  * @param {...Child} ways */
 const row = (term, name, ...ways) => [
-  h("dt", { "data-term": term }, words(name, "", 60)),
+  h("dt", { "data-term": term }, recordText(name, "", 60)),
   h("dd", { class: "wb-buttons", "data-term": term }, ...ways),
 ];
 
@@ -215,7 +215,7 @@ async function saved(app, kind, make, part = "") {
     const name = fileName(app, part, kind);
     h("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may ask for the folder
-    say(app, `saved ${name}`);
+    notify(app, `saved ${name}`);
   } catch (error) {
     const because = error instanceof Error ? error.message : String(error);
     failAt(app, "export", { what: `cannot write ${kind.toUpperCase()}`, because, try: "" });

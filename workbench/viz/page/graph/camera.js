@@ -1,6 +1,6 @@
 // The camera of a drawing: its scale, its position, and their changes.
 
-import { stubWords } from "./paths.js";
+import { stubNames } from "./paths.js";
 
 /** @import { Bounds, Drawing, GraphNode, Key, Placement, Size, Wish } from "./graph.d.ts" */
 
@@ -13,7 +13,7 @@ const MOST_FITTED = 1.2;
  * @param {Partial<Drawing> & Pick<Drawing, "nodes">} drawing
  * @returns {Bounds} */
 export function graphBounds(drawing) {
-  const { nodes, edges = [], regions = [], words = [] } = drawing;
+  const { nodes, edges = [], regions = [], labels = [] } = drawing;
   if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
   const margin = regions.length ? 14 : 10;
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
@@ -23,7 +23,7 @@ export function graphBounds(drawing) {
     box.top = Math.min(box.top, y - height / 2 - margin);
     box.bottom = Math.max(box.bottom, y + height / 2 + margin);
   }
-  for (const { x, y, w, h: height } of words) {
+  for (const { x, y, w, h: height } of labels) {
     // labels grow a little as the picture shrinks
     box.left = Math.min(box.left, x - 0.65 * w);
     box.right = Math.max(box.right, x + 0.65 * w);
@@ -32,7 +32,7 @@ export function graphBounds(drawing) {
   }
   for (const edge of edges) {
     if (edge.points) continue;
-    const { x, w } = stubWords({ nodes, edges }, edge);
+    const { x, w } = stubNames({ nodes, edges }, edge);
     box.right = Math.max(box.right, x + w);
   }
   return box;
@@ -170,11 +170,11 @@ export class Camera {
    * @param {Placement} placement */
   #fill({ scale, x, y }) {
     const { bounds, size } = this;
-    /** @type {(room: number, first: number, last: number, start: number) => number} */
-    const filled = (room, first, last, start) =>
-      (last - first) * scale < room
-        ? (room - (first + last) * scale) / 2
-        : within([room - last * scale, -first * scale], start);
+    /** @type {(size: number, first: number, last: number, start: number) => number} */
+    const filled = (size, first, last, start) =>
+      (last - first) * scale < size
+        ? (size - (first + last) * scale) / 2
+        : within([size - last * scale, -first * scale], start);
     this.#move({
       scale,
       x: filled(size.width, bounds.left, bounds.right, x),

@@ -5,36 +5,36 @@ import {
   badgeRadius,
   boxTexts,
   isLitLine,
+  labelScale,
   TEXT_FROM,
   textScale,
   textSize,
-  wordsScale,
 } from "./labels.js";
-import { addEdge, outlinePath, stateSign, STUB_FONT, stubWords } from "./paths.js";
+import { addEdge, outlinePath, stateSign, STUB_FONT, stubNames } from "./paths.js";
 import { SCENES } from "./svg_painter.js";
 
-/** @import { Bounds, Drawing, GraphNode, GraphWord, Marks, Painter, Placement } from "./graph.d.ts" */
+/** @import { Bounds, Drawing, GraphNode, GraphLabel, Marks, Painter, Placement } from "./graph.d.ts" */
 
 /**
  * @param {CanvasRenderingContext2D} context
- * @param {GraphWord} word
+ * @param {GraphLabel} label
  * @param {number} grow
  * @param {Colours} colours */
-function canvasWord(context, word, grow, colours) {
+function canvasLabel(context, label, grow, colours) {
   context.save();
-  context.translate(word.x, word.y);
+  context.translate(label.x, label.y);
   context.scale(grow, grow);
   context.beginPath();
-  context.roundRect(-word.w / 2, -word.h / 2, word.w, word.h, word.h / 2);
+  context.roundRect(-label.w / 2, -label.h / 2, label.w, label.h, label.h / 2);
   context.fillStyle = colours.ground;
   context.fill();
   context.lineWidth = 1.4;
   context.strokeStyle = colours.text;
-  if (word.kind === "bytes") context.stroke();
+  if (label.kind === "bytes") context.stroke();
   context.textAlign = "center";
   context.font = `bold ${colours.font(11)}`;
   context.fillStyle = colours.text;
-  context.fillText(word.text, 0, 4);
+  context.fillText(label.text, 0, 4);
   context.restore();
 }
 
@@ -155,7 +155,7 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
     }
   }
   if (scale >= TEXT_FROM) canvasStubs(context, drawing, seen, textScale(scale), colours);
-  for (const word of drawing.words || []) canvasWord(context, word, wordsScale(scale), colours);
+  for (const label of drawing.labels || []) canvasLabel(context, label, labelScale(scale), colours);
 }
 
 /** @type {(state: string, colours: Colours) => string} */
@@ -194,12 +194,12 @@ function canvasNode(context, node, scale, marks, colours, path) {
       if (!line) continue;
       context.fillStyle = line === sub ? colours.muted : colours.text;
       context.font = colours.font(line.size);
-      context.fillText(line.text, middle, line.y, line.room);
+      context.fillText(line.text, middle, line.y, line.width);
     }
     context.fillStyle = colours.muted;
     context.font = `bold ${colours.font(letter.size)}`;
     if (middle) context.fillText(letter.text, -node.w / 2 + 10, letter.y);
-    if (node.badge) canvasBadge(context, node, wordsScale(scale), colours);
+    if (node.badge) canvasBadge(context, node, labelScale(scale), colours);
     if (stateSign(node.state)) context.fillText(stateSign(node.state), node.w / 2 + 9, -6);
   }
   context.restore();
@@ -242,7 +242,7 @@ function canvasStubs(context, drawing, seen, scale, colours) {
   context.fillStyle = colours.muted;
   for (const edge of drawing.edges) {
     if (edge.points) continue;
-    const { x, y, text } = stubWords(drawing, edge, size);
+    const { x, y, text } = stubNames(drawing, edge, size);
     if (x > seen.left - 100 && x < seen.right && y > seen.top && y < seen.bottom) {
       context.fillText(text, x, y);
     }

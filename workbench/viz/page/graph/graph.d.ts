@@ -78,7 +78,7 @@ export interface WantedWord {
   /** Where there is no room it is left out. */
   mayHide?: boolean;
 }
-export interface GraphWord extends WantedWord {
+export interface GraphLabel extends WantedWord {
   x: number;
   y: number;
   w: number;
@@ -91,7 +91,7 @@ export interface Drawing {
   nodes: GraphNode[];
   edges: GraphEdge[];
   regions?: GraphRegion[];
-  words?: GraphWord[];
+  labels?: GraphLabel[];
 }
 
 /** What is marked: boxes by their keys, lines by the nodes of the record that they read. */

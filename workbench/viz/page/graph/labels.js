@@ -4,9 +4,9 @@
 // On the screen no text is smaller than people can read: where the picture shrinks further, a text
 // grows inside its box, is shortened, and has the box alone.
 
-import { roomIn, stubWords } from "./paths.js";
+import { stubNames, widthIn } from "./paths.js";
 
-/** @import { GraphEdge, GraphNode, GraphWord, Marks, Point, WantedWord } from "./graph.d.ts" */
+/** @import { GraphEdge, GraphNode, GraphLabel, Marks, Point, WantedWord } from "./graph.d.ts" */
 
 const SMALLEST = 9; // pixels on the screen
 const TWO_LINES_FROM = 0.75; // the scale below which a box has one line
@@ -24,21 +24,21 @@ export const textScale = (scale) =>
 export const textSize = (size, scale) => Math.max(size, SMALLEST / scale);
 
 /** A text with its size, its distance below the middle of its box, and its greatest width.
- * @typedef {{text: string, size: number, y: number, room: number}} BoxText
+ * @typedef {{text: string, size: number, y: number, width: number}} BoxText
  * @param {GraphNode} node
  * @param {number} scale of the texts
  * @returns {{label: BoxText, sub: BoxText | null, letter: BoxText, middle: number}} */
 export function boxTexts(node, scale) {
   const isWhole = scale >= TWO_LINES_FROM;
-  const room = isWhole ? roomIn(node) : node.w - 8;
+  const width = isWhole ? widthIn(node) : node.w - 8;
   const middle = node.letter && isWhole ? 6 : 0;
   const size = textSize(node.small ? 10.5 : 12, scale);
   const hasSub = isWhole && Boolean(node.sub);
   const y = hasSub ? -2 : 0.34 * size;
   return {
-    label: { text: isWhole ? node.label : shortened(node.label, size, room), size, y, room },
-    sub: hasSub ? { text: node.sub, size: textSize(10, scale), y: 11, room } : null,
-    letter: { text: node.letter ?? "", size: textSize(10, scale), y: 4, room: 14 },
+    label: { text: isWhole ? node.label : shortened(node.label, size, width), size, y, width },
+    sub: hasSub ? { text: node.sub, size: textSize(10, scale), y: 11, width } : null,
+    letter: { text: node.letter ?? "", size: textSize(10, scale), y: 4, width: 14 },
     middle,
   };
 }
@@ -46,11 +46,11 @@ export function boxTexts(node, scale) {
 /** A text, cut to the width available.
  * @param {string} text
  * @param {number} size
- * @param {number} room */
-function shortened(text, size, room) {
+ * @param {number} width */
+function shortened(text, size, width) {
   const whole = (textWidth(text, 12) * size) / 12;
-  if (whole <= room) return text;
-  const letters = Math.floor((text.length * room) / whole) - 1;
+  if (whole <= width) return text;
+  const letters = Math.floor((text.length * width) / whole) - 1;
   return letters > 0 ? `${text.slice(0, letters)}…` : "";
 }
 
@@ -59,14 +59,14 @@ function shortened(text, size, room) {
 // "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds {x, y, w, h}, the middle and
 // the size.
 
-const WORD_HEIGHT = 16;
-const WORDS_FROM = 0.82; // the scale below which labels keep their size on the screen
+const LABEL_HEIGHT = 16;
+const LABELS_FROM = 0.82; // the scale below which labels keep their size on the screen
 const CELL = 64; // pixels of a cell of the grid that finds overlapping boxes
-const WORDS_GROW = 2.2; // and the greatest factor by which they grow beyond the picture
+const LABELS_GROW = 2.2; // and the greatest factor by which they grow beyond the picture
 
 /** The factor by which labels are drawn larger than the picture.
  * @param {number} scale */
-export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
+export const labelScale = (scale) => Math.min(LABELS_GROW, Math.max(1, LABELS_FROM / scale));
 
 /** Return the labels that have a position, the first free one of their spots; a title may be left
  * out, but neither bytes (unless they may hide) nor a title that folds the kernels under it. They
@@ -74,8 +74,8 @@ export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM
  * @param {GraphNode[]} nodes
  * @param {WantedWord[]} wanted
  * @param {GraphEdge[]} [edges] */
-export function placedWords(nodes, wanted, edges = []) {
-  /** @type {GraphWord[]} */
+export function placedLabels(nodes, wanted, edges = []) {
+  /** @type {GraphLabel[]} */
   const placed = [];
   const boxes = new Boxes();
   for (const node of nodes) {
@@ -85,11 +85,11 @@ export function placedWords(nodes, wanted, edges = []) {
     if (node.badge) boxes.add({ x: x - w / 2, y: y - h / 2, w: size, h: size });
   }
   for (const edge of edges) {
-    const { x, y, w } = edge.points ? { x: 0, y: 0, w: 0 } : stubWords({ nodes, edges }, edge);
+    const { x, y, w } = edge.points ? { x: 0, y: 0, w: 0 } : stubNames({ nodes, edges }, edge);
     if (w) boxes.add({ x: x + w / 2, y: y - 3, w, h: 11 });
   }
   for (const word of wanted) {
-    const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
+    const size = { w: textWidth(word.text, 11, "bold") + 12, h: LABEL_HEIGHT };
     const free = word.spots.find(([x, y]) => boxes.isFree({ x, y, ...size }));
     const [x, y] = free || word.spots[0];
     const isNeeded = word.kind === "bytes" ? !word.mayHide : word.region?.fold;

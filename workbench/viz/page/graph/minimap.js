@@ -60,12 +60,12 @@ export function drawMap(map, drawing, camera, marks) {
 
 /** The corner in which a map covers fewest boxes and labels; null if it would cover a changed or
  * picked box in each.
- * @param {Pick<Drawing, "nodes" | "words">} drawing
+ * @param {Pick<Drawing, "nodes" | "labels">} drawing
  * @param {Pick<Camera, "placement" | "size">} camera
  * @param {Pick<Marks, "picked">} marks
  * @param {Size} map
  * @returns {string[] | null} */
-export function freeCorner({ nodes, words = [] }, { placement, size }, { picked }, map) {
+export function freeCorner({ nodes, labels = [] }, { placement, size }, { picked }, map) {
   const { scale, x, y } = placement;
   const [width, height] = [map.width + 3 * MARGIN, map.height + 3 * MARGIN];
   const isMain = (/** @type {Partial<GraphNode>} */ { key, state }) =>
@@ -76,7 +76,7 @@ export function freeCorner({ nodes, words = [] }, { placement, size }, { picked 
       down === "top" ? 0 : size.height - height,
     ];
     const [middleX, middleY] = [(left + width / 2 - x) / scale, (top + height / 2 - y) / scale];
-    const covered = [...nodes, ...words].filter((box) =>
+    const covered = [...nodes, ...labels].filter((box) =>
       Math.abs(box.x - middleX) < (box.w + width / scale) / 2 &&
       Math.abs(box.y - middleY) < (box.h + height / scale) / 2
     );

@@ -97,17 +97,17 @@ export function graphSearch(label, on) {
     if (!matches.length) return "nothing found";
     return at < 0 ? plural(matches.length, "match") : `${at + 1} of ${matches.length}`;
   };
-  const sayCount = () => (count.textContent = countText());
+  const updateCount = () => (count.textContent = countText());
   const search = () => {
     matches = on.find(field.value);
     at = -1;
-    sayCount();
+    updateCount();
   };
   const go = (/** @type {number} */ step) => {
     if (!matches.length) return;
     at = (at + step + matches.length + (at < 0 && step < 0 ? 1 : 0)) % matches.length;
     on.go(matches[at]);
-    sayCount();
+    updateCount();
   };
   field.addEventListener("input", search);
   field.addEventListener("keydown", (event) => {

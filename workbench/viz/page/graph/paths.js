@@ -75,7 +75,7 @@ export function edgePath(drawing, edge) {
  * @param {Drawing} drawing
  * @param {GraphEdge} edge
  * @param {number} [size] of the font, in the drawing's pixels: larger where the picture is small */
-export function stubWords(drawing, edge, size = STUB_FONT) {
+export function stubNames(drawing, edge, size = STUB_FONT) {
   const letter = STUB_LETTER * size;
   const to = drawing.nodes[edge.b];
   const x = stubAt(to, edge) + 4;
@@ -127,7 +127,7 @@ function stubsOf(drawing) {
 }
 
 /** @param {GraphNode} node */
-export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
+export const widthIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
 /** Signs tell new and removed nodes apart, too, not colour alone.
  * @param {GraphNode["state"]} state */

@@ -1,6 +1,6 @@
 // The pointer on a graph: its events, and the part of the drawing at a point.
 
-import { newContext, wordsScale } from "./labels.js";
+import { labelScale, newContext } from "./labels.js";
 import { linePath } from "./paths.js";
 
 /** @import { Drawing, GraphEdge, GraphRegion, Hit, Placement } from "./graph.d.ts" */
@@ -67,7 +67,7 @@ let HITTING = null;
  * drawing at a point. Lines count if they have labels.
  * @param {Drawing} drawing
  * @returns {(x: number, y: number, scale: number) => Hit} */
-export function graphHits({ nodes, edges, words = [], regions = [] }) {
+export function graphHits({ nodes, edges, labels = [], regions = [] }) {
   HITTING ??= Object.assign(newContext(), { lineWidth: 12 });
   const context = HITTING;
   /** @type {[GraphEdge, Path2D][]} */
@@ -81,11 +81,11 @@ export function graphHits({ nodes, edges, words = [], regions = [] }) {
       Math.abs(n.x - x) <= n.w / 2 && Math.abs(n.y - y) <= n.h / 2
     );
     if (node) return { node };
-    const grow = wordsScale(scale) / 2;
-    const word = words.find((w) =>
+    const grow = labelScale(scale) / 2;
+    const label = labels.find((w) =>
       Math.abs(w.x - x) <= w.w * grow && Math.abs(w.y - y) <= w.h * grow
     );
-    if (word) return { edge: word.edge, region: word.region };
+    if (label) return { edge: label.edge, region: label.region };
     const line = lines.find(([, path]) => context.isPointInStroke(path, x, y));
     if (line) return { edge: line[0] };
     const ground = grounds.findLast(([, path]) => context.isPointInPath(path, x, y));

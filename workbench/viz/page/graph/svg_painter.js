@@ -7,20 +7,20 @@ import {
   badgeRadius,
   boxTexts,
   isLitLine,
+  labelScale,
   TEXT_FROM,
   textScale,
   textSize,
   textWidth,
-  wordsScale,
 } from "./labels.js";
-import { edgePath, outlinePath, stateSign, STUB_FONT, stubWords } from "./paths.js";
+import { edgePath, outlinePath, stateSign, STUB_FONT, stubNames } from "./paths.js";
 
-/** @import { Drawing, GraphEdge, GraphNode, GraphWord, Key, Marks, Painter, Placement } from "./graph.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphLabel, Key, Marks, Painter, Placement } from "./graph.d.ts" */
 /** @import { BoxText } from "./labels.js" */
 
-/** @param {GraphWord} word */
-function svgWord(word) {
-  const { text, kind, w, h: height } = word;
+/** @param {GraphLabel} label */
+function svgLabel(label) {
+  const { text, kind, w, h: height } = label;
   return svg(
     "g",
     { class: `wb-g-words wb-g-words-${kind}` },
@@ -41,8 +41,8 @@ export class SvgPainter {
   #boxes = new Map();
   /** @type {[GraphEdge, SVGElement][]} */
   #edges = [];
-  /** @type {[GraphWord, SVGElement][]} */
-  #words = [];
+  /** @type {[GraphLabel, SVGElement][]} */
+  #labels = [];
   /** Elements by their contents, so that unchanged ones are not made again.
    * @type {Map<string, SVGElement>} */
   #drawn = new Map();
@@ -67,7 +67,7 @@ export class SvgPainter {
     };
     const edges = drawing.edges.map((edge) => {
       const path = edgePath(drawing, edge);
-      const text = edge.points ? "" : stubWords(drawing, edge, textSize(STUB_FONT, scale)).text;
+      const text = edge.points ? "" : stubNames(drawing, edge, textSize(STUB_FONT, scale)).text;
       return keep(
         `${edge.state} ${path} ${text} ${scale}`,
         () => svgEdge(drawing, edge, path, scale),
@@ -85,8 +85,8 @@ export class SvgPainter {
     this.#edges = edges.map((element, i) => [drawing.edges[i], element]);
     swapChildren(this.#lines, new Set(edges));
     swapChildren(this.#shapes, new Set(this.#boxes.values()));
-    this.#words = (drawing.words || []).map((word) => [word, svgWord(word)]);
-    this.#tags.replaceChildren(...this.#words.map(([, element]) => element));
+    this.#labels = (drawing.labels || []).map((label) => [label, svgLabel(label)]);
+    this.#tags.replaceChildren(...this.#labels.map(([, element]) => element));
   }
 
   /** @param {Placement} placement */
@@ -99,9 +99,9 @@ export class SvgPainter {
       this.paint(this.#drawing);
       if (this.#marks) this.mark(this.#marks);
     }
-    const grow = wordsScale(scale).toFixed(3);
-    for (const [word, element] of this.#words) {
-      const at = `${word.x.toFixed(1)} ${word.y.toFixed(1)}`;
+    const grow = labelScale(scale).toFixed(3);
+    for (const [label, element] of this.#labels) {
+      const at = `${label.x.toFixed(1)} ${label.y.toFixed(1)}`;
       element.setAttribute("transform", `translate(${at}) scale(${grow})`);
     }
   }
@@ -157,7 +157,7 @@ function svgNode(node, scale) {
         "g",
         {
           class: "wb-g-badge",
-          transform: `translate(${left} ${-node.h / 2}) scale(${wordsScale(scale).toFixed(3)})`,
+          transform: `translate(${left} ${-node.h / 2}) scale(${labelScale(scale).toFixed(3)})`,
         },
         svg("circle", {
           class: "wb-g-disc",
@@ -180,9 +180,9 @@ function svgNode(node, scale) {
  * @param {string} name
  * @param {number} x
  * @param {BoxText} line */
-function svgText(name, x, { text, size, y, room }) {
-  const isWide = textWidth(text, 12) * size > 12 * room;
-  const pressed = isWide ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
+function svgText(name, x, { text, size, y, width }) {
+  const isWide = textWidth(text, 12) * size > 12 * width;
+  const pressed = isWide ? { textLength: width, lengthAdjust: "spacingAndGlyphs" } : {};
   return svg(
     "text",
     { class: name, x, y, style: `font-size:${size.toFixed(1)}px`, ...pressed },
@@ -199,7 +199,7 @@ function svgEdge(drawing, edge, path, scale) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
     const size = textSize(STUB_FONT, scale);
-    const { x, y, text } = stubWords(drawing, edge, size);
+    const { x, y, text } = stubNames(drawing, edge, size);
     if (!text) return line;
     return svg(
       "g",

@@ -84,8 +84,8 @@ function layoutHeights(graph, order, known) {
     else if (top === null) y[n] = end === Infinity ? 0 : end - steps * PITCH;
     else if (end === Infinity) y[n] = top + PITCH;
     else {
-      const room = (end - top) / (steps + 1);
-      y[n] = top + Math.max(TIGHT, Math.min(PITCH, room)); // too tight: push those below
+      const gap = (end - top) / (steps + 1);
+      y[n] = top + Math.max(TIGHT, Math.min(PITCH, gap)); // too tight: push those below
     }
   }
   return y;
@@ -112,7 +112,7 @@ function layoutBeside(graph, order, places) {
     }
     return heights;
   };
-  const put = (/** @type {number} */ n) => {
+  const place = (/** @type {number} */ n) => {
     for (const s of shelves(n)) shelf.get(s)?.push(n) ?? shelf.set(s, [n]);
   };
   /** @type {(n: number) => number[]} */
@@ -123,7 +123,7 @@ function layoutBeside(graph, order, places) {
   for (const n of order) {
     if (!isPlaced(n)) continue;
     places[n].x = layoutFree(graph, places, n, places[n].x, others(n), 0);
-    put(n);
+    place(n);
   }
   // outward from placed nodes, so that each new one has a placed neighbour
   while (unplaced.length) {
@@ -132,7 +132,7 @@ function layoutBeside(graph, order, places) {
     const xs = near[n].filter(isPlaced).map((m) => places[m].x);
     const wanted = xs.length ? xs.reduce((sum, x) => sum + x, 0) / xs.length : 0;
     places[n].x = layoutFree(graph, places, n, wanted, others(n));
-    put(n);
+    place(n);
   }
 }
 

@@ -342,8 +342,8 @@ function layoutSift(order, v, above, below) {
   const count = order.length;
   const at = order.indexOf(v);
   const cost = (/** @type {number} */ k) => {
-    const [here, there] = [v * count + order[k], order[k] * count + v];
-    return above[here] + below[here] - above[there] - below[there]; // of `v` left of k
+    const [asLeft, asRight] = [v * count + order[k], order[k] * count + v];
+    return above[asLeft] + below[asLeft] - above[asRight] - below[asRight]; // of `v` left of k
   };
   let [best, place, change] = [0, at, 0];
   for (let k = at - 1; k >= 0; k--) if ((change += cost(k)) < best) [best, place] = [change, k];

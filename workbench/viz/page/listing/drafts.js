@@ -155,9 +155,9 @@ export function changedLines(before, lines) {
   const shorter = Math.min(before.length, lines.length);
   let start = 0;
   while (start < shorter && before[start] === lines[start]) start++;
-  let alike = 0;
-  while (alike < shorter - start && before.at(-1 - alike) === lines.at(-1 - alike)) alike++;
-  return { start, end: before.length - alike, added: lines.length - alike - start };
+  let common = 0;
+  while (common < shorter - start && before.at(-1 - common) === lines.at(-1 - common)) common++;
+  return { start, end: before.length - common, added: lines.length - common - start };
 }
 
 /** The message of Python's compiler about a draft; else the draft takes its outcome.

@@ -14,9 +14,9 @@ import { isOnlyCompiled, languageOf } from "./programs.js";
 
 const RUN = "Run the edited code";
 const COMPILE = "Compile it as a variant";
-const HERE = "on the GPU of this browser; the answer is compared with the kernel's";
-const NOWHERE = "for a machine that is not here: nothing runs it";
-const APART = "in a process of its own: a crash does not end the notebook";
+const RUNS_IN_PAGE = "on the GPU of this browser; the answer is compared with the kernel's";
+const COMPILES_ONLY = "for a machine that is not here: nothing runs it";
+const RUNS_IN_PROCESS = "in a process of its own: a crash does not end the notebook";
 
 /** The editor of a pane: `show` moves that of a draft into an element, and the caret into it for a
  * new draft; `update` shows its changes.
@@ -97,7 +97,9 @@ const runButtonOf = (app, draft, isCompiled, label) =>
   button(app, label, () => run(app, draft), {
     python: !draft.launch,
     name: "run-edit",
-    title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
+    title: `${
+      draft.launch ? RUNS_IN_PAGE : isCompiled ? COMPILES_ONLY : RUNS_IN_PROCESS
+    } · key Ctrl+Enter`,
   });
 
 /** The button that discards a draft.

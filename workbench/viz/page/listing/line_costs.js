@@ -96,8 +96,8 @@ export const shareText = (share) => (share === null || share < 0.001 ? "" : perc
  * @param {{priced: unknown}} state */
 export function askForCosts(app, place, code, state) {
   if (place === null || !code?.help || code.costs || code.note || app.live !== "live") return;
-  const { code: here, code_elsewhere: others = [] } = app.record.variants[place];
-  const isDraft = !here.includes(code) && !others.includes(code);
+  const { code: own, code_elsewhere: others = [] } = app.record.variants[place];
+  const isDraft = !own.includes(code) && !others.includes(code);
   if (isDraft || state.priced === code.lines) return;
   state.priced = code.lines;
   const { device } = code;

@@ -3,7 +3,7 @@
 
 import { belongs, linked, LINKS, reach } from "../app/links.js";
 import { withNames } from "../app/pieces.js";
-import { NOTHING, rowAt } from "../app/store.js";
+import { NO_SELECTION, rowAt } from "../app/store.js";
 import { diffLines } from "../base/diff.js";
 import { elementsOf, h, noteScroll } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
@@ -189,8 +189,8 @@ function pickLine(app, code, variant, i) {
   const link = code.links[i];
   const picked = link && codeLink(link, variant);
   // a line of another variant is not part of the view, which is of the selected one
-  if (variant !== app.view.variant) return app.select({ ...NOTHING, picked });
-  if (isPinned(app, code, i)) return app.select({ ...NOTHING });
+  if (variant !== app.view.variant) return app.select({ ...NO_SELECTION, picked });
+  if (isPinned(app, code, i)) return app.select({ ...NO_SELECTION });
   app.select({
     picked,
     code: { language: code.language, device: code.device, line: i },

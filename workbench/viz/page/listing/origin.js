@@ -1,6 +1,6 @@
 // The rules that led to a line of code.
 
-import { h, words } from "../base/elements.js";
+import { h, recordText } from "../base/elements.js";
 import { nodeHistory, passesOf } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
 import { partsOf } from "./line_costs.js";
@@ -94,6 +94,6 @@ const makerLink = (app, name, doc, place) =>
       title: doc,
       onclick: () => app.select({ ...place, mode: "rewrites" }),
     },
-    words(name, "", 40),
+    recordText(name, "", 40),
     " ›",
   );

@@ -17,9 +17,9 @@ const LEAST_RATIO = 1.1;
 export function shownRecord(record, guess) {
   if (!record.ask || guess !== null) return record;
   /** @type {(shown: PageRecord, part: HiddenPart) => PageRecord} */
-  const put = (shown, { path, value, only }) =>
+  const hidden = (shown, { path, value, only }) =>
     replaced(shown, path, (old) => (only ? rowsWith(old, only) : value));
-  return record.ask.hides.reduce(put, record);
+  return record.ask.hides.reduce(hidden, record);
 }
 
 /** A copy of the objects along a path, with another value at its end; the rest is shared.
@@ -76,15 +76,17 @@ export function verdictOf(question, guess, answer) {
     return { isRight: guess === answer, text: `You said ${guess}: it is ${answer}.` };
   }
   if (judgement === "set") return setVerdict(partsOf(guess), [...new Set(answer)]);
-  const [mine, theirs] = [Number(guess), answer / scale];
-  const both = `You said ${figure(mine, unit)}: it is ${figure(theirs, unit)}`;
+  const [guessed, right] = [Number(guess), answer / scale];
+  const both = `You said ${figure(guessed, unit)}: it is ${figure(right, unit)}`;
   if (judgement === "number") {
-    const off = Math.abs(mine - theirs);
-    const by = off ? `, ${off.toLocaleString("en")} too ${mine > theirs ? "many" : "few"}.` : ".";
+    const off = Math.abs(guessed - right);
+    const by = off ? `, ${off.toLocaleString("en")} too ${guessed > right ? "many" : "few"}.` : ".";
     return { isRight: !off, text: both + by };
   }
-  const ratio = Number(Math.max(mine / theirs, theirs / mine).toPrecision(2));
-  const [more, less] = mine > theirs ? ["Your guess", "the answer"] : ["The answer", "your guess"];
+  const ratio = Number(Math.max(guessed / right, right / guessed).toPrecision(2));
+  const [more, less] = guessed > right
+    ? ["Your guess", "the answer"]
+    : ["The answer", "your guess"];
   const off = ratio < LEAST_RATIO ? "" : ` ${more} is ${ratio} times ${less}.`;
   return { isRight: ratio <= factor, text: `${both}.${off}` };
 }

@@ -70,14 +70,14 @@ export function equalKernels({ runs }, kernel) {
   return runs.flatMap((run, k) => (run.like === like ? [k] : []));
 }
 
-const FEWEST = 2; // kernels that are worth a fold
+const LEAST_FOLDED = 2; // kernels that are worth a fold
 
 /** The indexes of the kernels that only draw random numbers and are folded; none if all do.
  * @param {PageRecord} record
  * @returns {number[]} */
 export function drawnKernels({ kernels }) {
   const drawn = kernels.flatMap(({ draws_numbers }, k) => (draws_numbers ? [k] : []));
-  return drawn.length < FEWEST || drawn.length === kernels.length ? [] : drawn;
+  return drawn.length < LEAST_FOLDED || drawn.length === kernels.length ? [] : drawn;
 }
 
 export const ONLY_DRAW = "only draw random numbers"; // their name in the list

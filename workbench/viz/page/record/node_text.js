@@ -13,16 +13,16 @@ import { readingOf, stateOrder, stateOrderWithin } from "./states.js";
 /** The filler of slots: the text of a source, and whether it has a name of its own.
  * @typedef {{words(n: number, tight?: number): string, isNamed?(n: number): boolean}} Filler */
 
-const SHORT = 24; // shorter texts are repeated rather than named
-const LONG = 90; // a longer one gets a line of its own
+const SHORT_TEXT = 24; // shorter texts are repeated rather than named
+const LONG_TEXT = 90; // a longer one gets a line of its own
 const ATOM = 9; // the binding of texts that are never in parentheses
-const LOOSE = -1;
+const LOOSEST = -1;
 
 /** Return the lines of a state: the graph below `root`, or its statements, indented.
  * @param {NodeColumns} nodes
  * @param {number} root
  * @returns {string[]} */
-export function wordLines(nodes, root) {
+export function stateLines(nodes, root) {
   const { body, role } = readingOf(nodes, root);
   if (body === 0 && role !== "join") return statementLines(nodes, nodes.src[root]);
   const names = newNames(nodes);
@@ -49,10 +49,10 @@ function isStatement(nodes, n) {
  * @param {NodeColumns} nodes
  * @param {number} before
  * @param {number} after */
-export function wordChange(nodes, before, after) {
+export function changeTexts(nodes, before, after) {
   if ([before, after].some((n) => isStatement(nodes, n))) {
     const linesOf = (/** @type {number} */ n) =>
-      readingOf(nodes, n).body === 0 ? wordLines(nodes, n) : statementLines(nodes, [n]);
+      readingOf(nodes, n).body === 0 ? stateLines(nodes, n) : statementLines(nodes, [n]);
     return { before: linesOf(before), after: linesOf(after), where: [] };
   }
   const names = newNames(nodes);
@@ -88,7 +88,7 @@ export function inline(nodes, root, most = 60, depth = 9) {
  * @param {(n: number) => boolean} isInline
  * @param {number} most */
 export function outline(nodes, n, isInline, most) {
-  const words = (/** @type {number} */ s, tight = LOOSE) =>
+  const words = (/** @type {number} */ s, tight = LOOSEST) =>
     isInline(s) ? bracketed(briefText(nodes, s, most), tight) : readingOf(nodes, s).name || "·";
   const isNamed = (/** @type {number} */ s) => !isInline(s);
   const { box, parts } = readingOf(nodes, n);
@@ -104,7 +104,7 @@ function briefText(nodes, root, most, depth = 9) {
   /** @type {Map<number, Text>} */
   const texts = new Map();
   /** @type {Filler} */
-  const writer = { words: (n, tight = LOOSE) => bracketed(texts.get(n) || ["…", ATOM], tight) };
+  const writer = { words: (n, tight = LOOSEST) => bracketed(texts.get(n) || ["…", ATOM], tight) };
   // nodes far below a cut text are not seen: a few levels suffice for any line
   for (const n of stateOrderWithin(nodes, root, depth)) {
     const { parts, binds } = readingOf(nodes, n);
@@ -156,8 +156,8 @@ function nameLeaves(nodes, order, names) {
  * @param {Map<number, string>} used
  * @returns {Text} */
 function atomText(nodes, n, names, used) {
-  const brief = briefText(nodes, n, LONG);
-  if (readingOf(nodes, n).line === "never" || brief[0].length <= SHORT) return brief;
+  const brief = briefText(nodes, n, LONG_TEXT);
+  if (readingOf(nodes, n).line === "never" || brief[0].length <= SHORT_TEXT) return brief;
   used.set(n, names.nameOf(n));
   return [names.nameOf(n), ATOM];
 }
@@ -168,8 +168,8 @@ function atomText(nodes, n, names, used) {
  * @param {number} uses */
 function hasLine({ line }, text, uses) {
   if (line === "never") return false;
-  if (line === "always" || text.length > LONG) return true;
-  return uses > 1 && !(line === "shared and long" && text.length <= SHORT);
+  if (line === "always" || text.length > LONG_TEXT) return true;
+  return uses > 1 && !(line === "shared and long" && text.length <= SHORT_TEXT);
 }
 
 /** A writer of the text of nodes, sources first; `atoms` are named and not spelled out.
@@ -185,7 +185,7 @@ function newWriter(nodes, names, atoms = new Set()) {
   /** @type {Map<number, number>} */
   const uses = new Map();
 
-  const words = (/** @type {number} */ n, tight = LOOSE) =>
+  const words = (/** @type {number} */ n, tight = LOOSEST) =>
     bracketed(texts.get(n) || [names.nameOf(n), ATOM], tight);
   const count = (/** @type {number[]} */ order) => {
     texts.clear();

@@ -21,8 +21,8 @@ export function passesOf(app) {
  * @param {number | null} from */
 export function passBeside(app, step, from) {
   const passes = passesOf(app).filter((place) => app.record.passes[place].changed);
-  const here = from === null ? -1 : passes.indexOf(from);
-  const other = here < 0 ? (step > 0 ? 0 : passes.length - 1) : here + step;
+  const current = from === null ? -1 : passes.indexOf(from);
+  const other = current < 0 ? (step > 0 ? 0 : passes.length - 1) : current + step;
   return passes[other] ?? null;
 }
 

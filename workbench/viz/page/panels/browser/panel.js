@@ -3,7 +3,7 @@
 
 import { button, errorBox, hasAny, headingOf } from "../../app/pieces.js";
 import { withinText } from "../../app/timing.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { countText, plural, secondsText } from "../../base/text.js";
 import { runCode, runOf } from "../../browser/run.js";
 import { draftHere, runDraft } from "../../listing/drafts.js";
@@ -25,7 +25,7 @@ function browserPane(app) {
     const code = programOf(variant);
     el.hidden = !code && app.view.only !== "browser";
     if (el.hidden) return;
-    if (!variant || !code) return refill(el, head(), h("p", { class: "wb-quiet" }, NOTHING));
+    if (!variant || !code) return refill(el, head(), h("p", { class: "wb-quiet" }, NO_PROGRAM));
     const draft = draftHere(app, app.view.variant, code.language);
     const edited = draft?.launch ? draft : null;
     const run = runOf(edited ?? code);
@@ -44,7 +44,7 @@ function browserPane(app) {
 }
 
 const CHANGES = ["record", "variant", "kernel", "live", "browser", "editing", "draft"];
-const NOTHING = "This program is in no language that a browser runs.";
+const NO_PROGRAM = "This program is in no language that a browser runs.";
 
 /** @param {HTMLElement} [more] */
 const head = (more) =>
@@ -74,7 +74,7 @@ function outcome(run, against = "") {
   return [
     check && h("p", { class: check.ok ? "wb-good" : "wb-bad" }, checkText(check, against)),
     timing && h("p", {}, h("b", { class: "wb-figure" }, timeText(timing)), ` ${clockText(timing)}`),
-    gpu && h("p", { class: "wb-quiet" }, "on ", words(gpu, "", 80)),
+    gpu && h("p", { class: "wb-quiet" }, "on ", recordText(gpu, "", 80)),
   ];
 }
 

@@ -60,7 +60,7 @@ function codePane(app) {
     const { variant: place, language } = app.view;
     const code = draftOf(app, place, language) ?? shownCode(app, variant);
     // while the column is folded, the editor stands elsewhere
-    const draft = app.room.isOpen("right") ? draftHere(app, place, code?.language) : null;
+    const draft = app.sizes.isOpen("right") ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
       const edit = place !== null && code && !draft ? () => beginEdit(app, place, code) : null;
       refill(bar, ...codeBar(app, variant, code, edit));
@@ -119,7 +119,7 @@ const BAR_CHANGES = [
   "pending",
   "editing",
   "draft",
-  "room",
+  "sizes",
   "mode",
 ];
 
@@ -228,11 +228,11 @@ function diffButton(app, variant) {
  * @param {CodeRow} code
  * @param {() => void} edit */
 function editButton(app, code, edit) {
-  const isHere = runsInPage(app, code);
-  const title = isHere
+  const isInPage = runsInPage(app, code);
+  const title = isInPage
     ? "what you write runs in this browser, checked and timed"
     : isOnlyCompiled(app.record, code.language)
     ? "what you write becomes a variant, compiled for a machine that is not here"
     : "what you write becomes a variant, checked and timed";
-  return button(app, "edit", edit, { python: !isHere, title });
+  return button(app, "edit", edit, { python: !isInPage, title });
 }

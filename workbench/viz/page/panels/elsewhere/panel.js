@@ -1,7 +1,7 @@
 // Over all modes: the machine of the kernels, if it is not this one.
 
 import { hasAny } from "../../app/pieces.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -17,7 +17,7 @@ function elsewherePane(app) {
     if (!hasAny(changes, "record")) return;
     const { elsewhere } = app.record;
     el.hidden = !elsewhere;
-    refill(el, words(elsewhere, "", 600));
+    refill(el, recordText(elsewhere, "", 600));
   };
   return { el, update };
 }

@@ -4,7 +4,7 @@
 import { headingOf } from "../../app/pieces.js";
 import { h, noteScroll, refill } from "../../base/elements.js";
 import { rove, walkable } from "../../base/lists.js";
-import { NOBODY, valueText } from "./steps.js";
+import { NO_WRITER, valueText } from "./steps.js";
 
 /** @import { GpuMemory } from "../../record.d.ts" */
 /** @import { Gpu } from "./panel.js" */
@@ -56,7 +56,7 @@ export class CellsPane {
         role: "option",
         "data-item": "",
         "data-key": `gpu-cell-${place}-${element}`,
-        onclick: () => this.gpu.look({ cell: { memory: place, element } }),
+        onclick: () => this.gpu.select({ cell: { memory: place, element } }),
       }));
     this.#cells.set(place, cells);
     const list = walkable(
@@ -96,13 +96,13 @@ export class CellsPane {
       elements.forEach((el, element) => {
         const who = writers[element];
         const isChosen = cell?.memory === place && cell.element === element;
-        const words = who === NOBODY
+        const words = who === NO_WRITER
           ? `${name}[${element}]: nobody has written it`
           : `${name}[${element}] = ${valueText(values[element])}: work-item ${
             steps.itemText(who)
           }, step ${written[element]}`;
-        el.style.cssText = who === NOBODY ? "" : `--writer: ${hue(who, steps.items)}`;
-        el.classList.toggle("wb-gpu-unwritten", who === NOBODY);
+        el.style.cssText = who === NO_WRITER ? "" : `--writer: ${hue(who, steps.items)}`;
+        el.classList.toggle("wb-gpu-unwritten", who === NO_WRITER);
         el.classList.toggle("wb-gpu-touched", touched.has(element));
         if (isChosen && el.getAttribute("aria-selected") !== "true") appeared.push(el);
         el.setAttribute("aria-selected", String(isChosen));
@@ -147,7 +147,7 @@ export class CellsPane {
         "data-key": `gpu-use-${place}`,
         "aria-selected": String(step === this.gpu.at),
         title: "go to this step",
-        onclick: () => (this.gpu.look({ item }), this.gpu.go(step)),
+        onclick: () => (this.gpu.select({ item }), this.gpu.go(step)),
       },
       h("span", { class: "wb-quiet" }, `step ${step}: `),
       `work-item ${steps.itemText(item)} ${verb} ${valueText(value)}`,

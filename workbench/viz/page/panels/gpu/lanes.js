@@ -39,7 +39,7 @@ export class LanesPane {
         role: "option",
         "data-item": "",
         "data-key": `gpu-lane-${item}`,
-        onclick: () => gpu.look({ item }),
+        onclick: () => gpu.select({ item }),
       });
     this.#lanes = Array.from({ length: steps.items }, (_, item) => lane(item));
     this.list = walkable(

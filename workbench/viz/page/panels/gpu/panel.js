@@ -4,7 +4,7 @@
 
 import { act, canAsk } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { AccessPane } from "./access.js";
 import { StepBar } from "./bar.js";
@@ -25,7 +25,7 @@ export const panel = {
   order: 6,
   title: "GPU",
   make: (/** @type {App} */ app) => new Gpu(app),
-  needsRoom: true,
+  needsWidth: true,
 };
 
 const NO_RUN =
@@ -60,7 +60,7 @@ export class Gpu {
     this.tiles = new TilesPane(this);
     this.cells = new CellsPane(this);
     this.findings = h("div", { class: "wb-gpu-findings" });
-    this.trouble = h("div", {});
+    this.errors = h("div", {});
     const left = h("div", { class: "wb-gpu-left" }, this.program.el, this.findings);
     const right = h(
       "div",
@@ -75,7 +75,7 @@ export class Gpu {
       "div",
       { class: "wb-gpu" },
       this.bar.el,
-      this.trouble,
+      this.errors,
       this.nothing,
       this.body,
     );
@@ -86,7 +86,7 @@ export class Gpu {
     const { app } = this;
     if (hasAny(changes, "record", "mode", "kernel", "variant", "live", "pending", "failure")) {
       this.#runFirst();
-      refill(this.trouble, failure(app, "gpu"));
+      refill(this.errors, failure(app, "gpu"));
       const row = app.variant()?.gpu ?? null;
       if (row !== this.row) this.#renew(row);
       this.bar.renew();
@@ -124,7 +124,7 @@ export class Gpu {
 
   /** Select a work-item, a cell, an element of a tile.
    * @param {{item?: number, cell?: Cell | null, element?: Gpu["element"]}} what */
-  look(what) {
+  select(what) {
     Object.assign(this, what);
     this.app.changed("gpu");
   }
@@ -231,10 +231,10 @@ function findingList(gpu, row) {
  * @param {GpuFinding} finding
  * @param {number} place */
 function findingRow(gpu, row, finding, place) {
-  const isHere = finding.steps.length > 0;
+  const isInGroup = finding.steps.length > 0;
   const lines = [...new Set(finding.lines)].map((line) => row.lines[line].text);
   const numbers = [...new Set(finding.steps)];
-  const where = isHere
+  const where = isInGroup
     ? `${numbers.length > 1 ? "steps" : "step"} ${numbers.join(" and ")}`
     : "another group: step it";
   return h(
@@ -250,7 +250,7 @@ function findingRow(gpu, row, finding, place) {
     },
     h("b", { class: finding.is_defect ? "wb-bad" : "", "data-term": finding.kind }, finding.kind),
     " ",
-    words(finding.words, "", 400),
+    recordText(finding.words, "", 400),
     h("div", { class: "wb-quiet" }, where),
     ...lines.map((text) => h("div", {}, h("code", {}, text))),
   );
@@ -266,6 +266,6 @@ function goTo(gpu, { steps, group, items, memory, element }) {
   const next = (place > 0 ? place : steps.length) - 1;
   const item = items[items.length === steps.length ? next : items.length - 1] ?? 0;
   const isCell = memory !== null && gpu.row?.memories[memory].space !== "global";
-  gpu.look({ item, cell: isCell && memory !== null ? { memory, element } : null });
+  gpu.select({ item, cell: isCell && memory !== null ? { memory, element } : null });
   gpu.go(steps[next]);
 }

@@ -2,7 +2,7 @@
 
 import { linked } from "../../app/links.js";
 import { heading, withNames } from "../../app/pieces.js";
-import { NOTHING } from "../../app/store.js";
+import { NO_SELECTION } from "../../app/store.js";
 import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
@@ -54,7 +54,7 @@ export class ProgramPane {
     items[place]?.scrollIntoView({ block: "nearest" });
     noteScroll(items[place]);
     const { app } = this.gpu;
-    app.select({ ...NOTHING, picked: linkOf(steps.row.lines[place]) });
+    app.select({ ...NO_SELECTION, picked: linkOf(steps.row.lines[place]) });
   }
 
   focus() {

@@ -15,7 +15,7 @@
 /** A read or write of a cell.
  * @typedef {{step: number, item: number, isStore: boolean, value: number}} CellUse */
 
-export const NOBODY = -1;
+export const NO_WRITER = -1;
 const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
 
 /** @type {(data: string) => Uint8Array<ArrayBuffer>} */
@@ -124,7 +124,10 @@ export class GroupSteps {
     const { shape, space } = this.row.memories[memory];
     const size = shape.reduce((product, extent) => product * extent, 1);
     const values = new Float64Array(size);
-    const [writers, steps] = [new Int32Array(size).fill(NOBODY), new Int32Array(size).fill(NOBODY)];
+    const [writers, steps] = [
+      new Int32Array(size).fill(NO_WRITER),
+      new Int32Array(size).fill(NO_WRITER),
+    ];
     for (const access of this.#accesses) {
       if (access.step > step) break;
       if (access.memory !== memory || !access.isStore) continue;
@@ -151,9 +154,9 @@ export class GroupSteps {
       if (access.step > step || access.memory !== memory) return [];
       /** @type {CellUse[]} */
       const uses = [];
-      access.elements.forEach((here, place) => {
+      access.elements.forEach((accessed, place) => {
         const who = Math.floor(place / access.lanes);
-        if (here !== element || (isPrivate && who !== item)) return;
+        if (accessed !== element || (isPrivate && who !== item)) return;
         const { step: at, isStore } = access;
         uses.push({ step: at, item: who, isStore, value: access.values[place] });
       });
@@ -195,7 +198,7 @@ function accessOf(row, items) {
   const [starts, bits] = [numbersOf(first), bytesOf(active)];
   const elements = Int32Array.from({ length: items * lanes }, (_, place) => {
     const start = starts[Math.floor(place / lanes)];
-    return isSet(bits, place) ? start + (place % lanes) : NOBODY;
+    return isSet(bits, place) ? start + (place % lanes) : NO_WRITER;
   });
   const more = { values: numbersOf(values), transactions, conflicts, wanted, moved };
   return { step, memory, isStore, lanes, elements, ...more };

@@ -112,7 +112,7 @@ export class TilesPane {
    * @type {(core: TensorCoreRow, tile: number, place: number, lane: number) => void} */
   #pick(core, tile, place, lane) {
     const { item } = this.gpu;
-    this.gpu.look({ item: item - (item % core.lanes) + lane, element: { tile, place } });
+    this.gpu.select({ item: item - (item % core.lanes) + lane, element: { tile, place } });
   }
 
   /** The selected element, if the lane holds it.

@@ -6,7 +6,7 @@ import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny, headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";
 import { lineLink, rowAt } from "../../app/store.js";
-import { elementsOf, h, refill, words } from "../../base/elements.js";
+import { elementsOf, h, recordText, refill } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
 import {
@@ -286,9 +286,9 @@ function kernelRow(app, row, all, toggle) {
         : kernelNumber(app, i),
       phaseMark(phases, kernelColour(app.record, i)),
       checkMark(app, places),
-      words(isDrawn ? ONLY_DRAW : withoutPhases(kernel.title, phases), "wb-clip"),
-      module && words(module, "wb-kernel-module wb-clip"),
-      line && words(line.where, "wb-quiet wb-clip"),
+      recordText(isDrawn ? ONLY_DRAW : withoutPhases(kernel.title, phases), "wb-clip"),
+      module && recordText(module, "wb-kernel-module wb-clip"),
+      line && recordText(line.where, "wb-quiet wb-clip"),
       work.seconds !== null && h("span", { class: "wb-quiet wb-small wb-kernel-opts" }, "auto"),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),

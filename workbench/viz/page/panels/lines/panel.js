@@ -4,7 +4,7 @@
 import { linked } from "../../app/links.js";
 import { hasAny, heading } from "../../app/pieces.js";
 import { lineLink } from "../../app/store.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 
@@ -78,8 +78,8 @@ function sourceRow(app, i, key, kind = "") {
       title: text.slice(0, 1000),
       onclick: () => app.select({ line: chosen ? null : i }),
     },
-    words(where, "wb-quiet wb-clip"),
-    words(text.trim(), "wb-code wb-clip"),
+    recordText(where, "wb-quiet wb-clip"),
+    recordText(text.trim(), "wb-code wb-clip"),
   );
   return linked(row, lineLink([i]));
 }

@@ -4,7 +4,7 @@
 
 import { linked } from "../../app/links.js";
 import { button, hasAny, headingOf } from "../../app/pieces.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText } from "../../base/text.js";
 
@@ -12,9 +12,9 @@ import { bytesText } from "../../base/text.js";
 /** @import { MemoryChart, MemoryStep, MemoryValue } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
-const FEWEST = 2; // kernels; a chart of fewer shows no more than a number
+const LEAST_KERNELS = 2; // kernels; a chart of fewer shows no more than a number
 const HEIGHT = 30; // pixels of the highest bar
-const LARGE = 120; // of an enlarged one
+const LARGE_HEIGHT = 120; // of an enlarged one
 const MOST_NAMES = 12; // values named on hover
 
 /** @satisfies {PanelRow} */
@@ -34,14 +34,16 @@ function memoryPane(app, section) {
     if (!hasAny(changes, "record", "kernel", "mode")) return;
     const chart = section();
     const kernels = chart.steps.filter(({ kernel }) => kernel !== null).length;
-    el.hidden = kernels < FEWEST && app.view.only !== "memory";
+    el.hidden = kernels < LEAST_KERNELS && app.view.only !== "memory";
     if (el.hidden) return;
     const most = Math.max(1, ...chart.steps.map(({ bytes }) => bytes));
     const bars = walkable(
       "listbox",
       "memory",
       { class: "wb-held-bars", "aria-orientation": "horizontal", "data-key": "memory-bars" },
-      ...chart.steps.map((_, place) => bar(app, chart, place, most, isLarge ? LARGE : HEIGHT)),
+      ...chart.steps.map((_, place) =>
+        bar(app, chart, place, most, isLarge ? LARGE_HEIGHT : HEIGHT)
+      ),
     );
     const sentence = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
     const size = button(app, isLarge ? "smaller" : "larger", enlarge, {
@@ -151,7 +153,7 @@ function lives(app, { values, steps }) {
           }`,
           onclick: () => app.select({ node: value.node }),
         },
-        words(value.name, "wb-clip"),
+        recordText(value.name, "wb-clip"),
         h("span", { class: "wb-figure" }, bytesText(value.bytes)),
         h("span", { class: "wb-figure wb-quiet" }, when),
         h(

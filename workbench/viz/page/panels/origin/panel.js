@@ -1,7 +1,7 @@
 // Over all modes: the file of a loaded exploration, or the missing parts of a saved copy.
 
 import { hasAny } from "../../app/pieces.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -19,7 +19,7 @@ function originPane(app) {
     const lacks = leftOut &&
       `left out of the saved copy: ${leftOut}. Run the cell again to have all.`;
     el.hidden = !origin && !lacks;
-    refill(el, words([origin, lacks].filter(Boolean).join(" "), "", 600));
+    refill(el, recordText([origin, lacks].filter(Boolean).join(" "), "", 600));
   };
   return { el, update };
 }

@@ -5,7 +5,7 @@ import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import { elementsOf, h, noteScroll, refill, words } from "../../base/elements.js";
+import { elementsOf, h, noteScroll, recordText, refill } from "../../base/elements.js";
 import { longList, rove, rowWith } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { decisionOf } from "../../record/rule_uses.js";
@@ -214,7 +214,7 @@ function listItem(app, state, row, isSelected, changed) {
       ? h("b", { class: "wb-figure" }, `${isOpen ? "▾" : "▸"} ${alike} ×`)
       : kernelNumber(app, kernel),
     h("b", { "data-term": stored ? "stored" : "fused" }, stored ? "stored" : "fused"),
-    words(name, "", 40),
+    recordText(name, "", 40),
     forced && h("b", { "data-term": "forced" }, "forced"),
     h("span", { class: "wb-quiet wb-plan-why" }, reason),
   );

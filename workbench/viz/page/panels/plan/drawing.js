@@ -4,10 +4,10 @@
 import { nodeMeaning } from "../../app/glossary.js";
 import { reach } from "../../app/links.js";
 import { hasAny } from "../../app/pieces.js";
-import { NOTHING, rowAt } from "../../app/store.js";
+import { NO_SELECTION, rowAt } from "../../app/store.js";
 import { Player, tool } from "../../base/player.js";
 import { bytesText, plural } from "../../base/text.js";
-import { lineSpots, placedWords, textWidth } from "../../graph/labels.js";
+import { lineSpots, placedLabels, textWidth } from "../../graph/labels.js";
 import { filmAt, filmOf, groundPath, isDecided } from "../../record/film.js";
 import { readingOf } from "../../record/states.js";
 
@@ -54,7 +54,7 @@ export function planDrawing(record, decided = Infinity) {
     const region = node.stored && rowAt(regions, node.kernel);
     return region ? [planTitle(node, region)] : [];
   });
-  return { nodes: drawn, edges, regions, words: placedWords(drawn, [...bytes, ...titles]) };
+  return { nodes: drawn, edges, regions, labels: placedLabels(drawn, [...bytes, ...titles]) };
 }
 
 /** A line is cut once its source is stored; above an undecided reader it waits.
@@ -213,7 +213,7 @@ export class Film {
   go(at) {
     const row = this.film[at - 1];
     const { decision, pass, step } = row ?? { decision: null, pass: null, step: 0 };
-    this.app.select({ ...NOTHING, ...(decision ? { node: decision.node } : {}), pass, step });
+    this.app.select({ ...NO_SELECTION, ...(decision ? { node: decision.node } : {}), pass, step });
   }
 
   /** In the film, picking a value goes to the step that decides it. */

@@ -3,7 +3,7 @@
 
 import { rowAt } from "../../app/store.js";
 import { bytesText, plural } from "../../base/text.js";
-import { lineSpots, placedWords, textWidth } from "../../graph/labels.js";
+import { lineSpots, placedLabels, textWidth } from "../../graph/labels.js";
 import { linePath } from "../../graph/paths.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
@@ -126,7 +126,7 @@ export function foldedDrawing(record, unfolded, shape, pane) {
         : []
     );
   const titles = regions.map((region) => foldTitle(region, nodes));
-  return { nodes, edges, regions, words: placedWords(nodes, [...titles, ...bytes], edges) };
+  return { nodes, edges, regions, labels: placedLabels(nodes, [...titles, ...bytes], edges) };
 }
 
 /** @param {UnitLine} line */

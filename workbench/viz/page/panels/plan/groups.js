@@ -4,7 +4,7 @@
 import { linked } from "../../app/links.js";
 import { button, headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
+import { h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
 import { equalKernels, kernelWork, phaseCount } from "../../record/kernels.js";
@@ -97,14 +97,14 @@ function activationItem(app, { node, name, module, line, kernel, readers, bytes 
         h("span", { "aria-label": "to" }, "→"),
         ...readers.slice(0, MOST_READERS).map((k) => kernelNumber(app, k)),
         others > 0 && h("span", { class: "wb-quiet" }, `+${others}`),
-        words(name, "wb-clip", 40),
+        recordText(name, "wb-clip", 40),
         h("b", { class: "wb-figure" }, bytesText(bytes)),
       ),
       h(
         "div",
         { class: "wb-plan-way" },
-        words(module, "wb-quiet wb-clip", 60),
-        line !== null && words(app.record.lines[line].where, "wb-quiet wb-plan-line"),
+        recordText(module, "wb-quiet wb-clip", 60),
+        line !== null && recordText(app.record.lines[line].where, "wb-quiet wb-plan-line"),
       ),
     ),
     nodeLink(node),
@@ -119,8 +119,8 @@ const MOST_NAMED = 12; // numbers of kernels in the sentence
  * next one; null if it is the only one.
  * @param {App} app
  * @param {number} kernel
- * @param {(kernel: number) => void} tellOf */
-export function alikeLine(app, kernel, tellOf) {
+ * @param {(kernel: number) => void} showKernel */
+export function equalKernelsLine(app, kernel, showKernel) {
   const { plan } = app.record;
   const equal = equalKernels(plan, kernel);
   if (equal.length < 2) return null;
@@ -133,7 +133,7 @@ export function alikeLine(app, kernel, tellOf) {
   /** @type {(by: number, text: string, title: string) => HTMLElement} */
   const step = (by, text, title) => {
     const other = equal[(at + by + equal.length) % equal.length];
-    return button(app, text, () => tellOf(other), {
+    return button(app, text, () => showKernel(other), {
       title: `${title} equal kernel: ${other + 1}`,
       name: `alike${by}`,
     });

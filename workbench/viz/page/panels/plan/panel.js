@@ -6,8 +6,8 @@ import { act } from "../../app/actions.js";
 import { divider } from "../../app/dividers.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny } from "../../app/pieces.js";
-import { nodeLink, NOTHING } from "../../app/store.js";
-import { elementsOf, h, refill, scrollBack, words } from "../../base/elements.js";
+import { NO_SELECTION, nodeLink } from "../../app/store.js";
+import { elementsOf, h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { plural, secondsText } from "../../base/text.js";
 import { GraphView } from "../../graph/view.js";
@@ -28,7 +28,7 @@ export const panel = {
   order: 3,
   title: "Plan",
   make: modePlan,
-  needsRoom: true,
+  needsWidth: true,
   aside: { title: "Reasons", has: "reasons and decisions" },
   opens: ({ kernels }) => kernels.length > 1,
 };
@@ -62,9 +62,9 @@ function modePlan(app) {
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
   /** @type {PlanState} */
   const state = { ...START, unfolded: new Set() };
-  const tellOf = (/** @type {number | null} */ kernel) => tellOfKernel(app, state, kernel);
+  const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
   const levels = new Levels(app);
-  const graph = planGraph(app, levels, tellOf);
+  const graph = planGraph(app, levels, showKernel);
   const film = new Film(app);
   const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
   const main = h("div", { class: "wb-plan-main" }, graph.el, film.el);
@@ -79,7 +79,7 @@ function modePlan(app) {
     if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
     if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
     if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
-      refill(detail, ...planDetail(app, state.kernel, tellOf));
+      refill(detail, ...planDetail(app, state.kernel, showKernel));
     }
     if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
     if (hasAny(changes, "record", "node", "kernel", "stored", "step")) {
@@ -113,25 +113,25 @@ const asideLine = (app) => divider(app, "aside", "reasons and decisions", "after
  * @param {App} app
  * @param {PlanState} state
  * @param {number | null} kernel */
-function tellOfKernel(app, state, kernel) {
+function showKernelIn(app, state, kernel) {
   state.kernel = kernel;
-  app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
+  app.select({ ...NO_SELECTION, ...(kernel === null ? {} : { kernel }) });
   app.changed("reason");
 }
 
 /**
  * @param {App} app
  * @param {Levels} levels
- * @param {(kernel: number | null) => void} tellOf */
-function planGraph(app, levels, tellOf) {
+ * @param {(kernel: number | null) => void} showKernel */
+function planGraph(app, levels, showKernel) {
   const graph = new GraphView("plan", {
     node: ({ n, unit, kernel }) => {
       if (unit === undefined) return app.select({ node: n });
-      tellOf(kernel ?? null);
+      showKernel(kernel ?? null);
       levels.unfold(unit);
     },
     edge: ({ a, values }) => app.select({ node: values?.[0] ?? app.record.plan.nodes[a].n }),
-    region: ({ kernel, fold }) => (fold === undefined ? tellOf(kernel) : levels.fold(fold)),
+    region: ({ kernel, fold }) => (fold === undefined ? showKernel(kernel) : levels.fold(fold)),
     resize: () => app.changed("levels"),
     hover: (node) => app.light(node && nodeLink(node.n)),
     open: ({ kernel }) => app.select({ ...(kernel == null ? {} : { kernel, mode: "tune" }) }),
@@ -267,9 +267,15 @@ function movedItem(app, { node, name, stored, reason }) {
     type: "button",
     "data-key": `moved-${node}`,
     onclick: () => app.select({ node }),
-  }, words(name, "", 40));
+  }, recordText(name, "", 40));
   return linked(
-    h("p", {}, go, stored ? " is stored now: " : " is no longer stored: ", words(reason, "", 300)),
+    h(
+      "p",
+      {},
+      go,
+      stored ? " is stored now: " : " is no longer stored: ",
+      recordText(reason, "", 300),
+    ),
     nodeLink(node),
   );
 }

@@ -14,12 +14,12 @@ import {
   phaseMark,
 } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
+import { h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
 import { drawnKernels, kernelColour, phasesOf } from "../../record/kernels.js";
 import { decisionOf } from "../../record/rule_uses.js";
-import { activationList, alikeLine } from "./groups.js";
+import { activationList, equalKernelsLine } from "./groups.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
@@ -30,14 +30,14 @@ const MOST_MODULES = 3; // of a kernel
 /** The text about the picked value; else about a kernel; else why there are several kernels.
  * @param {App} app
  * @param {number | null} kernel
- * @param {TellOf} tellOf */
-export function planDetail(app, kernel, tellOf) {
+ * @param {ShowKernel} showKernel */
+export function planDetail(app, kernel, showKernel) {
   const n = app.view.node;
   const decision = decisionOf(app, n);
   const drawn = app.record.plan.nodes.find((node) => node.n === n);
-  if (n !== null && (decision || drawn)) return valueParts(app, n, decision, drawn, tellOf);
+  if (n !== null && (decision || drawn)) return valueParts(app, n, decision, drawn, showKernel);
   return kernel !== null && app.record.kernels[kernel]
-    ? kernelParts(app, kernel, tellOf)
+    ? kernelParts(app, kernel, showKernel)
     : wholeParts(app);
 }
 
@@ -46,7 +46,7 @@ export function planDetail(app, kernel, tellOf) {
  * @typedef {{
  *   decision: DecisionRow, kernel: number, bytes?: number, readers: number[], times?: number
  * }} Cut
- * @typedef {(kernel: number | null) => void} TellOf */
+ * @typedef {(kernel: number | null) => void} ShowKernel */
 
 /** The values that go from one kernel to another through memory, by the kernels that store them;
  * plain random numbers last.
@@ -86,7 +86,7 @@ function cutsOf(record) {
  * @param {PageRecord} record
  * @param {Cut[]} cuts
  * @returns {Cut[]} */
-function alikeOnce({ plan: { runs } }, cuts) {
+function distinctCuts({ plan: { runs } }, cuts) {
   /** @type {Map<string, Cut>} */
   const firsts = new Map();
   for (const cut of cuts) {
@@ -115,7 +115,7 @@ function wholeParts(app) {
     headingOf("kernels?", `WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
     app.record.plan.hint && h("p", {}, app.record.plan.hint),
-    ...cutList(app, alikeOnce(app.record, cuts)),
+    ...cutList(app, distinctCuts(app.record, cuts)),
     ...explained(app, n === 1),
     h("p", { class: "wb-quiet" }, "Click a cut line, a value, or the area of a kernel."),
   ];
@@ -164,8 +164,13 @@ function explainedItem(app, { node, value, kernel, reason, costs }) {
         "aria-selected": String(app.view.node === node),
         onclick: () => app.select({ node }),
       },
-      h("div", { class: "wb-plan-way" }, kernelNumber(app, kernel), words(value, "wb-clip", 40)),
-      h("div", { class: "wb-reason" }, words(reason, "", 600)),
+      h(
+        "div",
+        { class: "wb-plan-way" },
+        kernelNumber(app, kernel),
+        recordText(value, "wb-clip", 40),
+      ),
+      h("div", { class: "wb-reason" }, recordText(reason, "", 600)),
       h("div", { class: "wb-quiet" }, costs),
     ),
     nodeLink(node),
@@ -211,12 +216,12 @@ function cutItem(app, { decision, kernel, bytes, readers, times = 1 }) {
         kernelNumber(app, kernel),
         h("span", { "aria-label": "to" }, "→"),
         ...(readers.length ? readers.slice(0, 4).map((k) => kernelNumber(app, k)) : ["memory"]),
-        words(name, "wb-clip", 40),
+        recordText(name, "wb-clip", 40),
         times > 1 &&
           h("b", { class: "wb-figure", title: `${times} equal kernels end so` }, `${times} ×`),
         bytes !== undefined && h("b", { class: "wb-figure" }, bytesText(bytes)),
       ),
-      h("div", { class: "wb-reason" }, words(reason, "", 600)),
+      h("div", { class: "wb-reason" }, recordText(reason, "", 600)),
       h("div", { class: "wb-quiet" }, decision.costs),
     ),
     nodeLink(node),
@@ -226,8 +231,8 @@ function cutItem(app, { decision, kernel, bytes, readers, times = 1 }) {
 /** Why a kernel begins and ends at its cuts, and the values that it computes between.
  * @param {App} app
  * @param {number} kernel
- * @param {TellOf} tellOf */
-function kernelParts(app, kernel, tellOf) {
+ * @param {ShowKernel} showKernel */
+function kernelParts(app, kernel, showKernel) {
   const { title, name } = app.record.kernels[kernel];
   const cuts = cutsOf(app.record);
   const [before, after] = [
@@ -240,11 +245,11 @@ function kernelParts(app, kernel, tellOf) {
     heading(
       "KERNEL",
       kernelNumber(app, kernel),
-      h("b", { title: name }, words(title)),
-      backButton(app, tellOf),
+      h("b", { title: name }, recordText(title)),
+      backButton(app, showKernel),
     ),
     madeBy(app, kernel),
-    alikeLine(app, kernel, tellOf),
+    equalKernelsLine(app, kernel, showKernel),
     h(
       "p",
       { class: "wb-quiet", "data-term": "stored" },
@@ -277,7 +282,7 @@ function madeBy(app, kernel) {
     { class: "wb-plan-made" },
     phaseMark(phasesOf(app.record, [kernel]), kernelColour(app.record, kernel)),
     ...modules.slice(0, MOST_MODULES).map((text) =>
-      h("span", { title: "the module that made it, and what it called" }, words(text, "", 80))
+      h("span", { title: "the module that made it, and what it called" }, recordText(text, "", 80))
     ),
     modules.length > MOST_MODULES &&
       h(
@@ -306,7 +311,7 @@ function fusedInside(fused) {
     h(
       "ul",
       { class: "wb-plan-fused", "data-term": "fused" },
-      ...rows.map(([reason, n]) => h("li", {}, `${n} × `, words(reason, "", 300))),
+      ...rows.map(([reason, n]) => h("li", {}, `${n} × `, recordText(reason, "", 300))),
     ),
   ];
 }
@@ -316,8 +321,8 @@ function fusedInside(fused) {
  * @param {number} n
  * @param {DecisionRow | undefined} decision
  * @param {PlanNode | undefined} drawn
- * @param {TellOf} tellOf */
-function valueParts(app, n, decision, drawn, tellOf) {
+ * @param {ShowKernel} showKernel */
+function valueParts(app, n, decision, drawn, showKernel) {
   const kernel = decision?.kernel ?? drawn?.kernels[0] ?? null;
   const cut = cutsOf(app.record).find(({ decision: other }) => other === decision);
   return [
@@ -326,7 +331,7 @@ function valueParts(app, n, decision, drawn, tellOf) {
       h(
         "b",
         { title: meaningOf(app.record, app.record.nodes.op[n]) },
-        words(drawn?.label ?? decision?.name ?? ""),
+        recordText(drawn?.label ?? decision?.name ?? ""),
       ),
       h(
         "span",
@@ -334,9 +339,9 @@ function valueParts(app, n, decision, drawn, tellOf) {
         `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`,
       ),
       ...nodeLines(app, n),
-      backButton(app, tellOf),
+      backButton(app, showKernel),
     ),
-    cut && h("p", {}, waySentence(app, cut)),
+    cut && h("p", {}, cutSentence(app, cut)),
     readersLine(app, n),
     ...(decision
       ? decisionParts(app, decision)
@@ -348,7 +353,7 @@ function valueParts(app, n, decision, drawn, tellOf) {
 /** Kernel 1 stores these 256 KiB, kernel 2 reads them back.
  * @param {App} app
  * @param {Cut} cut */
-function waySentence(app, { kernel, bytes, readers }) {
+function cutSentence(app, { kernel, bytes, readers }) {
   const named = (/** @type {number} */ k) =>
     `kernel ${k + 1} (${app.record.kernels[k]?.title ?? ""})`;
   const sentence = `${named(kernel)} stores ${bytes === undefined ? "it" : bytesText(bytes)}, ${
@@ -359,9 +364,9 @@ function waySentence(app, { kernel, bytes, readers }) {
   return sentence[0].toUpperCase() + sentence.slice(1);
 }
 
-/** @type {(app: App, tellOf: TellOf) => HTMLElement} */
-const backButton = (app, tellOf) =>
-  button(app, "all reasons", () => tellOf(null), {
+/** @type {(app: App, showKernel: ShowKernel) => HTMLElement} */
+const backButton = (app, showKernel) =>
+  button(app, "all reasons", () => showKernel(null), {
     title: "why there are this many kernels",
     name: "plan-all",
   });

@@ -4,7 +4,7 @@ import { act, canAsk, deleteVariant, reference } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { inOneRun, overlap, real } from "../../app/timing.js";
-import { fold, h, words } from "../../base/elements.js";
+import { fold, h, recordText } from "../../base/elements.js";
 import { bytesText, countText, dateText } from "../../base/text.js";
 import { estimateParts } from "./estimate.js";
 import { roofline } from "./roofline.js";
@@ -22,14 +22,14 @@ export function aboutVariant(app) {
   return h(
     "div",
     { class: "wb-about" },
-    same && h("p", {}, "No measurable difference to ", words(other.name), "."),
+    same && h("p", {}, "No measurable difference to ", recordText(other.name), "."),
     variant.check?.ok && checkLine(variant.check), // a wrong answer is shown beside the buttons
     variant.bound &&
       h(
         "p",
         {},
         h("b", { "data-term": "bottleneck" }, "BOTTLENECK "),
-        words(variant.bound, "", 600),
+        recordText(variant.bound, "", 600),
       ),
     ...estimateParts(app, variant),
     roofline(app),
@@ -47,7 +47,7 @@ export const checkLine = ({ ok, text }) =>
     "p",
     { class: ok ? "wb-good" : "wb-bad", "data-term": "check" },
     ok ? "✓ " : "✗ ",
-    words(text, "", 400),
+    recordText(text, "", 400),
   );
 
 /** Whether two timings were taken in one run, without a measurable difference.
@@ -71,14 +71,14 @@ function optsFold({ opts, steps = [] }) {
 }
 
 /** @param {string} opt */
-const optWords = (opt) => words(opt, "wb-code", 120);
+const optWords = (opt) => recordText(opt, "wb-code", 120);
 
 /** @param {StepRow} step */
 function stepParts({ name, opts, why, counts }) {
   return [
     h("b", {}, name),
     ": ",
-    words(why, "", 400),
+    recordText(why, "", 400),
     h("div", {}, ...opts.flatMap((opt) => [optWords(opt), " "])),
     h("div", { class: "wb-quiet" }, counts),
   ];
@@ -113,12 +113,12 @@ function countsTable(counts) {
 function identityRow(app, row) {
   const { variant } = app.view;
   if (variant === null || !row.when) return null;
-  const tell = (/** @type {string} */ text) => act(app, "results", { do: "name", variant, text });
+  const send = (/** @type {string} */ text) => act(app, "results", { do: "name", variant, text });
   const of = row.opts.join("\n") || "no opts";
   return h(
     "div",
     { class: "wb-identity" },
-    canAsk(app) && draftField(app, "name", variant, row.name, tell, {
+    canAsk(app) && draftField(app, "name", variant, row.name, send, {
       maxlength: 80,
       title: `the name of this variant; empty: by its opts · key F2\n\n${of}`,
     }),
@@ -144,11 +144,11 @@ function identityRow(app, row) {
 function noteField(app, row) {
   const { variant } = app.view;
   if (!canAsk(app)) {
-    return row.note ? h("p", { class: "wb-note" }, words(row.note, "", 2000)) : null;
+    return row.note ? h("p", { class: "wb-note" }, recordText(row.note, "", 2000)) : null;
   }
   if (variant === null) return null;
-  const tell = (/** @type {string} */ text) => act(app, "results", { do: "note", variant, text });
-  return draftField(app, "note", variant, row.note, tell, {
+  const send = (/** @type {string} */ text) => act(app, "results", { do: "note", variant, text });
+  return draftField(app, "note", variant, row.note, send, {
     maxlength: 2000,
     title: meaningOf(app.record, "note"),
   });
@@ -166,16 +166,16 @@ function noteField(app, row) {
  * @param {string} name
  * @param {number} of
  * @param {string} text
- * @param {(text: string) => Promise<unknown>} tell
+ * @param {(text: string) => Promise<unknown>} send
  * @param {Record<string, string | number>} [attributes] */
-function draftField(app, name, of, text, tell, attributes = {}) {
+function draftField(app, name, of, text, send, attributes = {}) {
   const known = app.drafts.get(name);
   const draft = known?.of === of ? known : { of, text, recordText: text };
   const leave = async () => {
     if (draft.text === draft.recordText) return;
     const before = draft.recordText;
     draft.recordText = draft.text;
-    const reply = await tell(draft.text);
+    const reply = await send(draft.text);
     if (reply === null) draft.recordText = before;
     const isSame = app.drafts.get(name) === draft && draft.text === draft.recordText;
     if (reply && isSame) app.drafts.delete(name); // the record has it

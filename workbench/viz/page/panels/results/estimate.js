@@ -1,7 +1,7 @@
 // The predicted cost of a variant beside the measured one.
 
 import { real, spreadText } from "../../app/timing.js";
-import { fold, h, words } from "../../base/elements.js";
+import { fold, h, recordText } from "../../base/elements.js";
 import { bytesText, countText, plural, secondsText, three } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -20,7 +20,7 @@ export function estimateParts(app, { cost, timing, name }) {
       "p",
       { class: "wb-estimate", title: "for repeated runs, with warm caches" },
       h("b", { "data-term": "estimate" }, "ESTIMATE "),
-      words(name, "", 80),
+      recordText(name, "", 80),
       `: predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
       real(timing)
         ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
@@ -37,13 +37,13 @@ export function estimateParts(app, { cost, timing, name }) {
  * @param {KernelRow} kernel
  * @param {CostRow} cost */
 function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }) {
-  const took = (/** @type {string} */ part) =>
+  const timeOf = (/** @type {string} */ part) =>
     part in seconds ? secondsText(seconds[part]) : "in core";
   const rows = [
     ...Object.keys(seconds).filter((part) => !(part in bytes)).map((
       part,
-    ) => [part, "", took(part)]),
-    ...Object.entries(bytes).map(([level, n]) => [level, bytesText(n), n ? took(level) : ""]),
+    ) => [part, "", timeOf(part)]),
+    ...Object.entries(bytes).map(([level, n]) => [level, bytesText(n), n ? timeOf(level) : ""]),
   ];
   const about = `${countText(flops)} operations on ${bytesText(needed)}: ${
     three(flops / needed)
@@ -88,7 +88,7 @@ const sourceList = (sources) =>
     "p",
     { class: "wb-quiet wb-small" },
     "Figures of the machine: ",
-    ...sources.map((source, i) => [i > 0 && "; ", words(source, "", 200)]).flat(),
+    ...sources.map((source, i) => [i > 0 && "; ", recordText(source, "", 200)]).flat(),
   );
 
 /** A table of figures; the first of each row is its name.
@@ -100,7 +100,7 @@ export function figureTable(title, heads, rows) {
     h(
       "tr",
       {},
-      h("th", { scope: "row", "data-term": name }, words(name, "", 24)),
+      h("th", { scope: "row", "data-term": name }, recordText(name, "", 24)),
       ...cells.map((cell) => h("td", { "data-term": cell.includes("±") ? "±" : cell }, cell)),
     );
   return h(

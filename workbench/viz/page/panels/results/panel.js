@@ -4,7 +4,7 @@
 import { check, measure, pin, search } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { spreadText } from "../../app/timing.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
 import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
@@ -33,7 +33,7 @@ function resultsPane(app) {
       deletedVariants(app),
       baselineRows(app),
       emulated(app),
-      atHand(app),
+      verdictAndButtons(app),
       addHint(app),
       failure(app, "results"),
       aboutVariant(app),
@@ -79,7 +79,7 @@ function emulated(app) {
       h(
         "div",
         { class: "wb-row wb-variant" },
-        h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
+        h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), recordText(v.name)),
         h(
           "span",
           { class: "wb-figure wb-said" },
@@ -93,7 +93,7 @@ function emulated(app) {
 /** The part that must be in sight however many variants there are: a wrong answer, and the possible
  * requests.
  * @param {App} app */
-function atHand(app) {
+function verdictAndButtons(app) {
   const variant = app.variant();
   if (!variant) return null; // nothing to compute
   const { check } = variant;

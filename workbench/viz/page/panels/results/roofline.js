@@ -90,18 +90,18 @@ const predictedDots = (app, flops) =>
  * @param {App} app
  * @param {Dot[]} dots */
 function roofFigures(app, dots) {
-  const here = dots.find(({ i, device }) => i === app.view.variant && !device);
-  const cost = here?.variant.cost;
+  const own = dots.find(({ i, device }) => i === app.view.variant && !device);
+  const cost = own?.variant.cost;
   return h(
     "div",
     {},
-    here && cost && Object.keys(cost.roofs).length > 0 &&
+    own && cost && Object.keys(cost.roofs).length > 0 &&
       figureTable(
-        `roofs for ${here.variant.name.slice(0, 20)} on ${
+        `roofs for ${own.variant.name.slice(0, 20)} on ${
           plural(cost.threads, cost.of)
         }, and the share reached`,
         [],
-        Object.entries(cost.roofs).map((row) => roofRow(here, row)),
+        Object.entries(cost.roofs).map((row) => roofRow(own, row)),
       ),
     figureTable(
       `${app.record.elsewhere ? "predicted" : "measured"}, and operations per byte`,

@@ -21,7 +21,7 @@ import { three } from "../../base/text.js";
 const ROOF_DASHES = ["", "7 3", "3 3", "1 3"]; // of the slopes, the fastest level first
 const NAME_LETTERS = 14;
 const LETTER = 6.4; // of names, how wide
-const FAR = 26; // from its dot: a line leads to the name
+const LEADER_FROM = 26; // from its dot: a line leads to the name
 const LEGEND = { row: 12, sample: 14, column: 43 };
 
 /**
@@ -231,7 +231,7 @@ function roofDot(app, [left, top], dot, name) {
       onclick: () => goTo(app, i),
     },
     svg("title", {}, dotText(dot)),
-    name && Math.hypot(...name) > FAR &&
+    name && Math.hypot(...name) > LEADER_FROM &&
       svg("path", { class: "wb-roof-to", d: `M0 0L${name.join(" ")}` }),
     svg("path", { d: shape }),
     name &&

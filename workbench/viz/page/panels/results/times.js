@@ -4,13 +4,13 @@
 import { act, canAsk, pinned, reference } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";
 import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
-import { h, words } from "../../base/elements.js";
+import { h, recordText } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 
-const APART =
+const NOT_IN_TURNS =
   "timed separately from the pinned variant: the machine may have been slower or faster; Time takes both in turns";
 
 /** Time, spread and ratio to the pinned variant; nothing for a run on the emulator.
@@ -87,7 +87,9 @@ function ratioCell(app, timing, other) {
   if (!real(other)) return h("span");
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
-  if (!inOneRun(timing, other)) return h("span", { class: "wb-quiet", title: APART }, "apart");
+  if (!inOneRun(timing, other)) {
+    return h("span", { class: "wb-quiet", title: NOT_IN_TURNS }, "apart");
+  }
   const same = other !== timing && overlap(other, timing, app.view.cold);
   const title = same ? "no measurable difference" : "times as fast as the pinned variant";
   return h(
@@ -108,9 +110,14 @@ export function baselineRows(app) {
         class: "wb-row wb-variant wb-baseline",
         title: b.error ? String(b.error) : "a function of your own",
       },
-      h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
+      h(
+        "span",
+        { class: "wb-name" },
+        h("span", { class: "wb-pin" }),
+        recordText(b.name, "wb-clip", 40),
+      ),
       b.error
-        ? words(String(b.error), "wb-bad wb-said wb-clip")
+        ? recordText(String(b.error), "wb-bad wb-said wb-clip")
         : timeCells(app, b.timing, b.timing?.emulator),
     )
   );

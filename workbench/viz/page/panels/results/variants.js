@@ -5,7 +5,7 @@ import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { real } from "../../app/timing.js";
-import { elementsOf, fold, h, words } from "../../base/elements.js";
+import { elementsOf, fold, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
@@ -16,15 +16,15 @@ import { predictedCells, timeCells } from "./times.js";
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import { VariantRow } from "../../record.d.ts" */
 
-const OTHERS = "variants of other devices";
-const THEN = " + "; // before the opts that a variant adds to its parent, in its name
+const OTHER_DEVICES = "variants of other devices";
+const PLUS = " + "; // before the opts that a variant adds to its parent, in its name
 
 /** @param {App} app */
 export function variantTree(app) {
   const { variants } = app.record;
-  const here = app.variantsOf(app.view.kernel)
+  const ofKernel = app.variantsOf(app.view.kernel)
     .filter((i) => !isOfOtherDevice(app.record, variants[i]));
-  const rows = inTreeOrder(app, here).flatMap(([i, level]) => [
+  const rows = inTreeOrder(app, ofKernel).flatMap(([i, level]) => [
     variantRow(app, i, level),
     doubtRow(app, i, level),
   ]);
@@ -36,13 +36,13 @@ export function variantTree(app) {
  * @param {App} app */
 export function otherDevices(app) {
   const { variants } = app.record;
-  const here = app.variantsOf(app.view.kernel);
-  const others = here.filter((i) => isOfOtherDevice(app.record, variants[i]));
-  const times = here.flatMap((i) => variants[i].elsewhere).filter(real).length;
+  const ofKernel = app.variantsOf(app.view.kernel);
+  const others = ofKernel.filter((i) => isOfOtherDevice(app.record, variants[i]));
+  const times = ofKernel.flatMap((i) => variants[i].elsewhere).filter(real).length;
   if (!others.length && !times) return null;
   const parts = [times && plural(times, "time"), others.length && plural(others.length, "variant")];
   const rows = () =>
-    inTreeOrder(app, here).flatMap(([i]) => [
+    inTreeOrder(app, ofKernel).flatMap(([i]) => [
       others.includes(i) && variantRow(app, i, 1),
       ...elsewhereRows(app, i, others.includes(i)),
     ]);
@@ -51,9 +51,9 @@ export function otherDevices(app) {
     `other devices: ${parts.filter(Boolean).join(", ")}`,
     // a tree needs an item: times alone are none
     () =>
-      others.length ? treeOf(app, OTHERS, rows()) : h(
+      others.length ? treeOf(app, OTHER_DEVICES, rows()) : h(
         "div",
-        { class: "wb-list", role: "group", "aria-label": OTHERS },
+        { class: "wb-list", role: "group", "aria-label": OTHER_DEVICES },
         ...rows().filter(Boolean),
       ),
   );
@@ -134,18 +134,18 @@ export function savedVariants(app) {
  * @param {VariantRow} variant */
 function label(app, { name, parent }) {
   const above = rowAt(app.record.variants, notDeleted(app.record, parent))?.name;
-  return above && name.startsWith(above + THEN) ? name.slice(above.length + 1) : name;
+  return above && name.startsWith(above + PLUS) ? name.slice(above.length + 1) : name;
 }
 
 /** Return [variant, level] with children under their parents.
  * @param {App} app
- * @param {number[]} here */
-function inTreeOrder(app, here) {
+ * @param {number[]} ofKernel */
+function inTreeOrder(app, ofKernel) {
   /** @type {Map<number, number[]>} */
-  const children = new Map(here.map((i) => [i, []]));
+  const children = new Map(ofKernel.map((i) => [i, []]));
   const parentOf = (/** @type {number} */ i) =>
     notDeleted(app.record, app.record.variants[i].parent) ?? -1;
-  const tops = here.filter((i) => !children.get(parentOf(i))?.push(i));
+  const tops = ofKernel.filter((i) => !children.get(parentOf(i))?.push(i));
   /** @type {(level: number) => (i: number) => number[][]} */
   const rows = (level) => (i) => [[i, level], ...(children.get(i) ?? []).flatMap(rows(level + 1))];
   return tops.flatMap(rows(1));
@@ -186,11 +186,11 @@ function variantRow(app, i, level) {
         { class: "wb-pin", title: isPinned ? "pinned: ratios refer to it" : null },
         isPinned ? "◆" : "",
       ),
-      words(label(app, variant), "wb-clip", 80),
+      recordText(label(app, variant), "wb-clip", 80),
       variant.edited && !variant.name.startsWith("edited") &&
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
       machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
-      troubleMark(variant),
+      failureMark(variant),
       h("span", { class: "wb-copy-place" }, copyButton(app, variant, i)),
     ),
     busy
@@ -260,7 +260,7 @@ function elsewhereRows(app, i, isBelow) {
 
 /** A wrong answer must be as visible as a missing one: its time would be compared.
  * @param {VariantRow} variant */
-function troubleMark({ error, check }) {
+function failureMark({ error, check }) {
   if (error) return h("b", { class: "wb-bad wb-mark", title: error.what }, "!");
   return check && !check.ok && h("b", { class: "wb-bad wb-mark", title: check.text }, "\u2717");
 }

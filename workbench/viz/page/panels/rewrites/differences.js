@@ -4,20 +4,20 @@
 import { markedWords, pairLines } from "../../base/diff.js";
 import { h } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
-import { wordChange } from "../../record/node_text.js";
+import { changeTexts } from "../../record/node_text.js";
 
 /** @import { PairRow } from "../../base/diff.js" */
 /** @import { NodeColumns } from "../../record.d.ts" */
 /** @import { Step } from "../../record/states.js" */
 
-const MOST = 60; // lines of a change; the whole texts have all
-const FEW = 12; // rows; shorter texts are never taken for two languages
+const MOST_LINES = 60; // lines of a change; the whole texts have all
+const FEW_ROWS = 12; // rows; shorter texts are never taken for two languages
 
 /** Before and after as text, with emphasised differences, and the meaning of the names.
  * @param {NodeColumns} nodes
  * @param {Step} step */
 export function changeText(nodes, step) {
-  const { before, after, where } = wordChange(nodes, step.before, step.after);
+  const { before, after, where } = changeTexts(nodes, step.before, step.after);
   return h(
     "div",
     {
@@ -26,7 +26,7 @@ export function changeText(nodes, step) {
       "aria-label": "before and after",
       "data-term": "differences",
     },
-    textPair(before, after, 2, MOST),
+    textPair(before, after, 2, MOST_LINES),
     where.length > 0 &&
       h(
         "pre",
@@ -102,7 +102,7 @@ export function textDifference(title, isOpen, make, onToggle) {
  * @returns {PairRow[]} */
 function inOneLanguage(rows, before, after) {
   const pairs = rows.filter(({ kind }) => kind !== "other").length;
-  if (rows.length < FEW || pairs >= Math.min(before.length, after.length) / 4) return rows;
+  if (rows.length < FEW_ROWS || pairs >= Math.min(before.length, after.length) / 4) return rows;
   const place = (/** @type {string[]} */ lines, /** @type {number} */ i) =>
     i < lines.length ? i : null;
   return Array.from({ length: Math.max(before.length, after.length) }, (_, i) => ({

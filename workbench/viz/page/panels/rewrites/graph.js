@@ -6,7 +6,7 @@ import { h, keepingFocus } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
 import { GraphView } from "../../graph/view.js";
 import { layoutGraph } from "../../layout/layout.js";
-import { wordLines } from "../../record/node_text.js";
+import { stateLines } from "../../record/node_text.js";
 import { ancestors, passesOf } from "../../record/passes.js";
 import { textPair } from "./differences.js";
 import { REACHES } from "./position.js";
@@ -107,7 +107,7 @@ export class RewriteGraph {
     const [before, after] = [step - 1, step].map((k) => timeline.roots(k));
     if (!before || !after) return null;
     const lines = [before, after].map((roots) =>
-      roots.flatMap((root) => wordLines(timeline.nodes, root))
+      roots.flatMap((root) => stateLines(timeline.nodes, root))
     );
     const isLong = Math.max(...lines.map(({ length }) => length)) > 400;
     return textPair(lines[0], lines[1], isLong ? 8 : Infinity);

@@ -5,7 +5,7 @@ import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";
 import { nodeLink, rowAt } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
+import { h, recordText } from "../../base/elements.js";
 import { longList, rowWith, walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
 import { inline } from "../../record/node_text.js";
@@ -43,7 +43,7 @@ export function passTree(app, state, current) {
 function passItem(app, place, isCurrent) {
   const pass = app.record.passes[place];
   const count = pass.matches;
-  const did = pass.error
+  const result = pass.error
     ? "failed"
     : count
     ? `${count.toLocaleString("en")}`
@@ -62,12 +62,12 @@ function passItem(app, place, isCurrent) {
       style: `padding-left:${6 + 14 * pass.depth}px`,
       title: `${pass.changed ? "" : "changed nothing\n"}${pass.doc}`,
       "aria-label": `${pass.name}, ${
-        count ? plural(count, pass.unit) : pass.changed || pass.error ? did : "changed nothing"
+        count ? plural(count, pass.unit) : pass.changed || pass.error ? result : "changed nothing"
       }, ${secondsText(pass.seconds)}`,
       onclick: () => app.select({ pass: place, step: 0 }),
     },
     h("span", {}, pass.name),
-    h("span", { class: "wb-rw-n" }, did),
+    h("span", { class: "wb-rw-n" }, result),
     h("span", { class: "wb-quiet wb-rw-t" }, secondsText(pass.seconds)),
   );
 }
@@ -139,7 +139,7 @@ export function appliedTo({ record: { nodes } }, { rewrites }, i) {
 /** Both sides in a line: each is cut to its share of the width, so that both are seen.
  * @param {string[]} sides */
 function appliedLine(sides) {
-  const [before, after] = sides.map((side) => words(side));
+  const [before, after] = sides.map((side) => recordText(side));
   return h("span", { class: "wb-rw-to", title: sides.join(" → ") }, before, after && "→", after);
 }
 
@@ -165,7 +165,7 @@ function rewriteItem(app, pass, place, i) {
         onclick: () => app.select({ pass: place, step: i + 1 }),
       },
       h("span", { class: "wb-rw-i" }, String(i + 1)),
-      words(what, "", 60),
+      recordText(what, "", 60),
       appliedLine(appliedTo(app, pass, i)),
     ),
     nodeLink(before),

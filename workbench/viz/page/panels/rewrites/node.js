@@ -3,7 +3,7 @@
 import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button, chooser, headingOf, nodeLines } from "../../app/pieces.js";
-import { debounced, h, words } from "../../base/elements.js";
+import { debounced, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { inline } from "../../record/node_text.js";
@@ -30,16 +30,16 @@ export function nodePanel(app, place, step, state) {
   const timeline = timelineOf(app.record, app.record.passes[place]);
   const { nodes } = timeline;
   const stateNow = timeline.state(step);
-  const here = nodeInState(app, timeline, stateNow, n);
-  const users = stateNow?.users.get(here);
-  const own = timeline.real(here);
+  const shownNode = nodeInState(app, timeline, stateNow, n);
+  const users = stateNow?.users.get(shownNode);
+  const own = timeline.real(shownNode);
   return h(
     "section",
     { class: "wb-rw-node", "aria-label": "the picked node" },
     headingOf(
-      nodes.op[here],
-      `${nodes.op[here]} #${own}`,
-      h("span", { class: "wb-quiet" }, kindText(nodes, here)),
+      nodes.op[shownNode],
+      `${nodes.op[shownNode]} #${own}`,
+      h("span", { class: "wb-quiet" }, kindText(nodes, shownNode)),
       ...nodeLines(app, n),
       h("button", {
         class: "wb-button",
@@ -49,9 +49,9 @@ export function nodePanel(app, place, step, state) {
         onclick: () => app.select({ node: null }),
       }, "×"),
     ),
-    h("pre", {}, inline(nodes, here, 160, 4)),
-    otherState(nodes, n, own, !stateNow || stateNow.users.has(here)),
-    nodeLinks(app, timeline, "from", nodes.src[here]),
+    h("pre", {}, inline(nodes, shownNode, 160, 4)),
+    otherState(nodes, n, own, !stateNow || stateNow.users.has(shownNode)),
+    nodeLinks(app, timeline, "from", nodes.src[shownNode]),
     users && nodeLinks(app, timeline, "read by", [...new Set(users)]),
     historyBox(app, n),
     valuesBox(app, own, place, step, state),
@@ -174,7 +174,7 @@ function tensorsItem(app, tensors, i) {
     i,
     { node: tensors[0], mode: "plan" },
     `it stands for ${names} of the tensor graph`,
-    at !== undefined && h("span", { class: "wb-quiet" }, " ", words(lines[at].where, "", 60)),
+    at !== undefined && h("span", { class: "wb-quiet" }, " ", recordText(lines[at].where, "", 60)),
   );
 }
 
@@ -196,7 +196,7 @@ function historyItem(app, row, i) {
     { pass: row.pass, step, node: row.step ? after : row.node },
     h("b", {}, rule >= 0 ? ruleName(app, rule) : pass.name),
     row.step > 0 && h("span", { class: "wb-quiet" }, ` ${pass.name} ${row.step}`),
-    words(` ${inline(nodes, after, 40, 3)} ← ${inline(nodes, before, 60, 4)}`, "", 110),
+    recordText(` ${inline(nodes, after, 40, 3)} ← ${inline(nodes, before, 60, 4)}`, "", 110),
   );
   line.title = rule >= 0 ? app.record.rules[rule].doc || pass.doc : pass.doc;
   return line;
@@ -336,6 +336,6 @@ function whyNotLines({ text, caret_start, caret_end, because }) {
   const rest = lineEnd < 0 ? "" : text.slice(lineEnd);
   return [
     h("pre", {}, `${shown}\n`, h("b", {}, carets), rest),
-    h("p", {}, words(because, "", 1000)),
+    h("p", {}, recordText(because, "", 1000)),
   ];
 }

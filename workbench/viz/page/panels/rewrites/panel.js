@@ -24,7 +24,7 @@ export const panel = {
   order: 2,
   title: "Rewrites",
   make: (/** @type {App} */ app) => new Rewrites(app),
-  needsRoom: true,
+  needsWidth: true,
   aside: { title: "Passes", has: "passes and rewrites" },
 };
 
@@ -34,7 +34,7 @@ class Rewrites {
   head = h("div", { class: "wb-rw-head" });
   text = h("div", { class: "wb-rw-said" });
   node = h("div", { class: "wb-rw-panel" });
-  trouble = h("div", { class: "wb-rw-failed-ask" });
+  errors = h("div", { class: "wb-rw-failed-ask" });
   bisected = h("div", { class: "wb-rw-found" });
 
   /** @param {App} app */
@@ -53,7 +53,7 @@ class Rewrites {
       "div",
       { class: "wb-rw-main" },
       h("div", { class: "wb-rw-top" }, this.head, this.graph.view.tools),
-      this.trouble,
+      this.errors,
       this.bisected,
       h(
         "div",
@@ -88,7 +88,7 @@ class Rewrites {
     }
     // an error belongs to the step at which the request was sent
     if (hasAny(changes, "kernel", "variant", "pass", "node")) failAt(app, "rewrites", null);
-    if (changes.has("failure")) refill(this.trouble, failure(app, "rewrites"));
+    if (changes.has("failure")) refill(this.errors, failure(app, "rewrites"));
     if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
     if (place === null) {
       refill(

@@ -3,7 +3,7 @@
 
 import { act } from "../../app/actions.js";
 import { button, chooser } from "../../app/pieces.js";
-import { h, words } from "../../base/elements.js";
+import { h, recordText } from "../../base/elements.js";
 import { FORMS } from "./position.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -18,7 +18,7 @@ export function stepBar(app, state, place, step) {
   const count = state.count(place);
   const pass = app.record.passes[place];
   return [
-    h("b", { title: pass.doc }, words(pass.name)),
+    h("b", { title: pass.doc }, recordText(pass.name)),
     count > 0 && stepper(state, step, count),
     pass.unit !== "decision" && viewButtons(app, state),
     app.view.variant !== null &&
@@ -128,13 +128,13 @@ export function bisectAnswer(app) {
   const { variant, text, of } = app.bisected ?? {};
   const row = app.variant();
   if (of !== app.record || variant !== app.view.variant || !text || !row) return null;
-  const name = words(row.name, "", 40);
+  const name = recordText(row.name, "", 40);
   const forget = () => ((app.bisected = null), app.changed("bisected"));
   return h(
     "div",
     { class: "wb-banner", role: "status", "data-term": "bisect" },
     h("b", {}, "bisect of ", name),
-    words(text, "", 1000),
+    recordText(text, "", 1000),
     button(app, "dismiss", forget, { name: "bisect-done" }),
   );
 }

@@ -4,8 +4,8 @@ import { decisionParts } from "../../app/decision.js";
 import { errorBox } from "../../app/pieces.js";
 import { ruleHead, rulesOffBanner } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
-import { inline, wordLines } from "../../record/node_text.js";
+import { h, recordText } from "../../base/elements.js";
+import { inline, stateLines } from "../../record/node_text.js";
 import { decisionOf, ruleCounts, ruleName } from "../../record/rule_uses.js";
 import { changeText, textDifference } from "./differences.js";
 
@@ -35,7 +35,7 @@ export function stepText(app, state, place, step) {
     textDifference(
       "whole text, with differences",
       state.showsTexts,
-      () => both.map((roots) => roots?.flatMap((root) => wordLines(nodes, root)) ?? []),
+      () => both.map((roots) => roots?.flatMap((root) => stateLines(nodes, root)) ?? []),
       (isOpen) => (state.showsTexts = isOpen),
     ),
   ];
@@ -88,9 +88,9 @@ function ruleCard(app, rule, about) {
     "div",
     { class: "wb-rw-rule" },
     ruleHead(app, row),
-    about && h("div", { title: "what this step is about" }, words(about)),
-    row.text && h("code", { class: "wb-rw-pattern" }, words(row.text, "", 1000)),
-    row.doc && h("div", { class: "wb-rw-doc" }, words(row.doc, "", 1500)),
+    about && h("div", { title: "what this step is about" }, recordText(about)),
+    row.text && h("code", { class: "wb-rw-pattern" }, recordText(row.text, "", 1000)),
+    row.doc && h("div", { class: "wb-rw-doc" }, recordText(row.doc, "", 1500)),
   );
 }
 
@@ -102,7 +102,7 @@ function passOverview(app, state, place) {
   const pass = app.record.passes[place];
   const counts = ruleCounts(pass).filter(([rule]) => rule >= 0).slice(0, 12);
   return [
-    h("p", { class: "wb-rw-doc" }, words(pass.doc, "", 1500)),
+    h("p", { class: "wb-rw-doc" }, recordText(pass.doc, "", 1500)),
     errorBox(pass.error ? { what: pass.error } : null),
     counts.length > 0 &&
     h(

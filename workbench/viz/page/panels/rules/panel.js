@@ -4,7 +4,7 @@
 import { failure, hasAny, heading } from "../../app/pieces.js";
 import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { hasWords, plural } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
@@ -22,7 +22,7 @@ export const panel = {
   order: 5,
   title: "Rules",
   make: (/** @type {App} */ app, /** @type {() => ListedRule[]} */ rows) => new Rules(app, rows),
-  needsRoom: true,
+  needsWidth: true,
 };
 
 class Rules {
@@ -158,7 +158,7 @@ function ruleItem(app, { name, doc, text, passes }, count) {
       onclick: () => app.select({ rule: name }),
     },
     h("span", { class: "wb-figure" }, app.record.passes.length > 0 && count.toLocaleString("en")),
-    h("b", {}, words(name), isOff && h("i", { class: "wb-bad" }, " off")),
+    h("b", {}, recordText(name), isOff && h("i", { class: "wb-bad" }, " off")),
     h("span", { class: "wb-quiet wb-clip" }, doc || text),
   );
 }
@@ -180,8 +180,8 @@ function ruleCard(app, row) {
     rulesOffBanner(app),
     failed,
     ruleHead(app, row),
-    row.doc && h("p", { class: "wb-rules-doc" }, words(row.doc, "", 1500)),
-    h("pre", { "data-term": "rule" }, words(row.text, "", 1000)),
+    row.doc && h("p", { class: "wb-rules-doc" }, recordText(row.doc, "", 1500)),
+    h("pre", { "data-term": "rule" }, recordText(row.text, "", 1000)),
     h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
     ...usesTable(app, row.name),
     ...exampleRows(row),
@@ -197,8 +197,8 @@ function exampleRows({ examples }) {
     h(
       "pre",
       { "data-term": "examples" },
-      words(before, "wb-rules-before", 500),
-      words(after, "wb-rules-after", 500),
+      recordText(before, "wb-rules-before", 500),
+      recordText(after, "wb-rules-after", 500),
     )
   );
   return [h("h4", { "data-term": "examples" }, "EXAMPLES"), ...rows];
@@ -210,21 +210,21 @@ function exampleRows({ examples }) {
  * @param {string} name
  * @returns {Child[]} */
 function usesTable(app, name) {
-  const here = new Set(passesOf(app));
+  const current = new Set(passesOf(app));
   const uses = usesByRule(app.record).get(name) ?? [];
   const none = app.record.passes.length
     ? "It fired nowhere in this exploration."
     : app.record.nothing;
   if (!uses.length) return [h("p", { class: "wb-quiet" }, none)];
-  const isHere = (/** @type {Use} */ { pass }) => here.has(pass);
-  const sorted = [...uses.filter(isHere), ...uses.filter((use) => !isHere(use))];
+  const isCurrent = (/** @type {Use} */ { pass }) => current.has(pass);
+  const sorted = [...uses.filter(isCurrent), ...uses.filter((use) => !isCurrent(use))];
   const more = sorted.length - MOST_PASSES;
   return [
     h("h4", { "data-term": "fired" }, "FIRED"),
     h(
       "div",
       { class: "wb-rules-uses" },
-      ...sorted.slice(0, MOST_PASSES).map((use) => useRow(app, use, isHere(use))),
+      ...sorted.slice(0, MOST_PASSES).map((use) => useRow(app, use, isCurrent(use))),
     ),
     more > 0 && h("p", { class: "wb-quiet" }, `and in ${plural(more, "pass")} more`),
   ];
@@ -233,8 +233,8 @@ function usesTable(app, name) {
 /**
  * @param {App} app
  * @param {Use} use
- * @param {boolean} isHere */
-function useRow(app, use, isHere) {
+ * @param {boolean} isCurrent */
+function useRow(app, use, isCurrent) {
   const { record } = app;
   const pass = record.passes[use.pass];
   const variant = rowAt(record.variants, use.variant);
@@ -246,10 +246,10 @@ function useRow(app, use, isHere) {
   return h(
     "button",
     {
-      class: `wb-button${isHere ? "" : " wb-idle"}`,
+      class: `wb-button${isCurrent ? "" : " wb-idle"}`,
       type: "button",
       "data-key": `use-${use.pass}-${use.variant}`,
-      title: `the first of them in Rewrites${isHere ? "" : "; it shows that kernel or variant"}`,
+      title: `the first of them in Rewrites${isCurrent ? "" : "; it shows that kernel or variant"}`,
       onclick: () => goToUse(app, use),
     },
     `${pass.name} × ${use.steps.length.toLocaleString("en")}`,

@@ -40,7 +40,7 @@ export const panel = {
   order: 4,
   title: "Side by side",
   make: modeSideBySide,
-  needsRoom: true,
+  needsWidth: true,
 };
 
 /** @param {App} app */

@@ -1,6 +1,6 @@
 // Over all modes: a notice that Python does not answer, because it is busy or was restarted.
 
-import { say } from "../../app/actions.js";
+import { notify } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 
@@ -23,7 +23,7 @@ function silentPane(app) {
     el.hidden = app.live !== "silent";
     const askAgain = button(app, "ask again", () => {
       app.channel.ping();
-      say(app, "asking … after a restart, run the cell again");
+      notify(app, "asking … after a restart, run the cell again");
     });
     refill(
       el,

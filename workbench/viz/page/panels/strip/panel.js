@@ -82,7 +82,7 @@ function showChosen(blocks) {
 function passBlock(app, place) {
   const pass = app.record.passes[place];
   const n = pass.matches;
-  const did = pass.error
+  const result = pass.error
     ? "failed"
     : pass.changed
     ? n ? plural(n, pass.unit) : "changed"
@@ -98,8 +98,8 @@ function passBlock(app, place) {
       "data-item": "",
       "data-key": `pass-${place}`,
       "aria-selected": String(app.view.pass === place),
-      "aria-label": `${pass.name}, ${did}`,
-      title: `${pass.name}: ${did}\n${pass.doc}`.slice(0, 600),
+      "aria-label": `${pass.name}, ${result}`,
+      title: `${pass.name}: ${result}\n${pass.doc}`.slice(0, 600),
       onclick: () => app.select({ pass: place, step: 0, mode: "rewrites" }),
     },
     h("i", { style: `height:${height}px` }),

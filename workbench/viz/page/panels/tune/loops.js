@@ -3,8 +3,8 @@
 
 import { linked } from "../../app/links.js";
 import { withNames } from "../../app/pieces.js";
-import { axisLink, NOTHING } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
+import { axisLink, NO_SELECTION } from "../../app/store.js";
+import { h, recordText } from "../../base/elements.js";
 import { rove } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 
@@ -44,15 +44,15 @@ export function loopTable(app, variant) {
 
 /** @param {BufferRow} buffer */
 function bufferHead({ name, user, dtype, size, role }) {
-  const yours = user && `, your ${user}`;
+  const userText = user && `, your ${user}`;
   return h(
     "span",
     {
       class: "wb-buffer",
-      title: `${name}${yours}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
+      title: `${name}${userText}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
     },
-    user && h("b", {}, words(user, "wb-code", 16), " "),
-    words(name, "wb-code", 16),
+    user && h("b", {}, recordText(user, "wb-code", 16), " "),
+    recordText(name, "wb-code", 16),
     h("span", { class: "wb-quiet" }, ` ${role}`),
   );
 }
@@ -105,8 +105,8 @@ function statementLink({ nodes: [node], lines }) {
  * @param {NestRow} row */
 function pickStatement(app, row) {
   const [node] = row.nodes;
-  if (node === undefined || app.view.node === node) return app.select(NOTHING);
-  app.select({ ...NOTHING, node, picked: statementLink(row) });
+  if (node === undefined || app.view.node === node) return app.select(NO_SELECTION);
+  app.select({ ...NO_SELECTION, node, picked: statementLink(row) });
 }
 
 /** A bar per loop around it, then the loop's own letter and axis, or the statement.
@@ -127,7 +127,7 @@ function loopName(app, row) {
     { class: "wb-nest" },
     ...bars,
     chip(app, row.axis_kind, row.vector ? "vector lanes" : ""),
-    words(row.axis, "wb-code"),
+    recordText(row.axis, "wb-code"),
   );
 }
 
@@ -207,7 +207,7 @@ function axisCell(app, { name, kind, size }) {
         onclick: () => pickAxis(app, name),
       },
       chip(app, kind),
-      words(name, "wb-code"),
+      recordText(name, "wb-code"),
       h("span", { class: "wb-figure" }, `${size}`),
     ),
     axisLink(app, name),

@@ -6,7 +6,14 @@ import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
 import { withinText } from "../../app/timing.js";
-import { elementsOf, h, keepingFocus, refill, setChildren, words } from "../../base/elements.js";
+import {
+  elementsOf,
+  h,
+  keepingFocus,
+  recordText,
+  refill,
+  setChildren,
+} from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { hasWords, secondsText, three } from "../../base/text.js";
 
@@ -27,11 +34,11 @@ const LEAST_GAIN = 1.01; // times faster: an opt below that gains nothing
  * @param {OffersState} state */
 export function offersPane(app, state) {
   const filters = h("div", { class: "wb-filters", role: "group", "aria-label": "opts by name" });
-  const trouble = h("div", {});
+  const errors = h("div", {});
   const list = walkable("grid", "legal opts", { class: "wb-offer-list wb-list" });
   const rest = h("div", {});
   const refused = h("div", {});
-  const parts = [filters, trouble, list, rest, refused];
+  const parts = [filters, errors, list, rest, refused];
   const el = h("div", { class: "wb-offers", tabindex: "-1" }, ...parts);
   /** @type {Again} */
   const again = (change) => () => (Object.assign(state, change), app.changed("offers"));
@@ -52,7 +59,7 @@ export function offersPane(app, state) {
     for (const part of [filters, list, rest]) part.hidden = showsRefused || !variant;
     list.hidden ||= !shown.length;
     refill(filters, ...(ops.length > 1 || state.op ? filterButtons(app, ops, state, again) : []));
-    refill(trouble, failure(app, "offers"));
+    refill(errors, failure(app, "offers"));
     fillOfferList(app, list, shown);
     refill(
       rest,
@@ -254,7 +261,7 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
       title: captions(app, offer).map((caption) => caption.join(": ")).join("\n"),
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
-    h("span", { role: "gridcell", class: "wb-code wb-clip" }, words(offer.opt)),
+    h("span", { role: "gridcell", class: "wb-code wb-clip" }, recordText(offer.opt)),
     whyCell(offer),
     h(
       "span",
@@ -275,7 +282,7 @@ const whyCell = ({ why, counts }) => {
   return h(
     "span",
     { role: "gridcell", class: "wb-quiet wb-why", title: all },
-    words(all.replaceAll(" -> ", " \u2192 "), "", 400),
+    recordText(all.replaceAll(" -> ", " \u2192 "), "", 400),
   );
 };
 
@@ -288,7 +295,7 @@ const captions = (app, { does, on_gpu }) => optCaptions(app.record, does, on_gpu
 function openOffer(app, offer) {
   const { does, why, counts } = offer;
   const line = (/** @type {string} */ name, /** @type {string} */ text) =>
-    h("div", {}, h("i", { class: "wb-quiet" }, `${name} `), words(text, "", 600));
+    h("div", {}, h("i", { class: "wb-quiet" }, `${name} `), recordText(text, "", 600));
   return h(
     "div",
     { role: "gridcell", class: "wb-does" },
@@ -327,6 +334,8 @@ function refusedList(refused) {
   return h(
     "div",
     { class: "wb-refused" },
-    ...refused.flatMap(({ opt, why }) => [words(opt, "wb-code"), words(why, "wb-quiet", 600)]),
+    ...refused.flatMap((
+      { opt, why },
+    ) => [recordText(opt, "wb-code"), recordText(why, "wb-quiet", 600)]),
   );
 }

@@ -1,7 +1,7 @@
 // Drafts of lists of opts, one for each variant. Python says of each opt whether it is legal after
 // those before it; applying a list makes a variant.
 
-import { canAsk, goTo, NEEDS_PYTHON, say } from "../../app/actions.js";
+import { canAsk, goTo, NEEDS_PYTHON, notify } from "../../app/actions.js";
 import { OFFLINE } from "../../app/channel.js";
 import { debounced } from "../../base/elements.js";
 
@@ -101,7 +101,7 @@ export class OptsDrafts {
       if (this.of(variant).text === text) this.reset(variant); // the text was changed meanwhile
       if (result && app.view.variant === at) goTo(app, result.variant);
     } catch (error) {
-      if (error === OFFLINE) say(app, NEEDS_PYTHON);
+      if (error === OFFLINE) notify(app, NEEDS_PYTHON);
       else this.set(variant, { isAnswered: true, error: /** @type {ErrorWords} */ (error) });
     }
   }

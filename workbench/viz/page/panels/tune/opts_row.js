@@ -1,11 +1,11 @@
 // OPTS: the list of opts of the selected variant, as chips or as text, to change, drag and apply.
 
-import { canAsk, copyPython, NEEDS_PYTHON, say } from "../../app/actions.js";
+import { canAsk, copyPython, NEEDS_PYTHON, notify } from "../../app/actions.js";
 import { optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
-import { elementsOf, h, refill, words } from "../../base/elements.js";
+import { elementsOf, h, recordText, refill } from "../../base/elements.js";
 import { focusItem, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { OptsDrafts } from "./opts_drafts.js";
@@ -96,7 +96,7 @@ function optKeys(app, drafts, el) {
   return {
     a: onOpt((variant) => {
       if (drafts.canApply(variant)) drafts.apply(variant);
-      else say(app, drafts.isChanged(variant) ? "the list is not legal" : "nothing was changed");
+      else notify(app, drafts.isChanged(variant) ? "the list is not legal" : "nothing was changed");
     }),
     Delete: onOpt((variant, place) => (drafts.remove(variant, place), focusSoon(variant, place))),
     "<": onOpt((variant, place) => moveBy(variant, place, -1)),
@@ -153,10 +153,10 @@ function chipOf({ app, drafts, variant }, place) {
       title: titles.filter(Boolean).join("\n"),
       onclick: () => drafts.toggle(variant, place),
     },
-    words(row.words, "wb-code", 60),
+    recordText(row.words, "wb-code", 60),
     because && h("b", { class: "wb-bad" }, " ✗"),
   );
-  if (canAsk(app)) letDrag(el, drafts, variant, place);
+  if (canAsk(app)) makeDraggable(el, drafts, variant, place);
   return row.axis ? linked(el, axisLink(app, row.axis)) : el;
 }
 
@@ -177,7 +177,7 @@ function openOpt({ app, drafts, variant }) {
     kind && h(
       "span",
       { class: "wb-quiet", title: optMeaning(app.record, row.op) },
-      words(`${row.op}: ${optMeaning(app.record, row.op).split("\n")[0]}`, "wb-clip", 200),
+      recordText(`${row.op}: ${optMeaning(app.record, row.op).split("\n")[0]}`, "wb-clip", 200),
     ),
     row.amount !== null && amountField(app, row.amount, set),
     ...amounts.map((amount) =>
@@ -254,9 +254,9 @@ function refusal({ what, because, try: hint }) {
   return verdict(
     h("b", { class: "wb-bad" }, `✗ ${what}`),
     h("i", { class: "wb-quiet" }, " because "),
-    words(because, "", 400),
+    recordText(because, "", 400),
     hint && h("i", { class: "wb-quiet" }, " try "),
-    hint && words(hint, "", 400),
+    hint && recordText(hint, "", 400),
   );
 }
 
@@ -272,7 +272,7 @@ const SIDES = ["wb-opt-before", "wb-opt-after"];
  * @param {OptsDrafts} drafts
  * @param {VariantRow} variant
  * @param {number} place */
-function letDrag(chip, drafts, variant, place) {
+function makeDraggable(chip, drafts, variant, place) {
   const mark = (/** @type {boolean | null} */ isAfter) =>
     SIDES.forEach((name, i) => chip.classList.toggle(name, isAfter === Boolean(i)));
   const isOurs = () => drafts.dragged?.variant === variant;

@@ -21,10 +21,10 @@ import { triedPane } from "./search_tree.js";
 export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };
 
 /** The state of the offers: those that `find` finds, of one op, more than the first; the impossible
- * ones. `shown` are the listed ones; `lookedAt` and `asked` are the last requests.
+ * ones. `shown` are the listed ones; `reported` and `asked` are the last requests.
  * @typedef {{
  *   find: string, op: string | null, all: boolean, refused: boolean,
- *   shown: {askedFor: string, opts: string[]} | null, lookedAt: string,
+ *   shown: {askedFor: string, opts: string[]} | null, reported: string,
  *   asked: WeakMap<VariantRow, string>
  * }} OffersState
  * @param {App} app */
@@ -36,15 +36,15 @@ function modeTune(app) {
     all: false,
     refused: false,
     shown: null,
-    lookedAt: "",
+    reported: "",
     asked: new WeakMap(),
   };
   const find = searchField(app, state);
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
   const list = offersPane(app, state);
   find.onkeydown = (event) => {
-    const goesOn = ["Enter", "ArrowDown"].includes(event.key);
-    if (goesOn && list.focusFirst()) event.preventDefault();
+    const entersList = ["Enter", "ArrowDown"].includes(event.key);
+    if (entersList && list.focusFirst()) event.preventDefault();
   };
   const top = h("div", { class: "wb-pane wb-nest-pane" });
   const head = heading("OPTS TO TRY", find, choice);
@@ -161,11 +161,11 @@ function nextChoice(app, variant, state) {
 function askForOffers(app, variant, state) {
   const { device } = app.record;
   const { variant: place } = app.view;
-  const lookedAt = `${device} ${place}`;
+  const reported = `${device} ${place}`;
   if (!variant || place === null || app.live !== "live") return;
   const isKnown = variant.offers.length + variant.refused.length > 0;
-  if (isKnown ? state.lookedAt === lookedAt : state.asked.get(variant) === device) return;
-  state.lookedAt = lookedAt;
+  if (isKnown ? state.reported === reported : state.asked.get(variant) === device) return;
+  state.reported = reported;
   state.asked.set(variant, device);
   act(app, "offers", { do: "offers", variant: place }).then(
     (reply) => reply || state.asked.delete(variant),

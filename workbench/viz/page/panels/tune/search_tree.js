@@ -2,7 +2,7 @@
 // way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
 import { withinText } from "../../app/timing.js";
-import { fold, h, refill, words } from "../../base/elements.js";
+import { fold, h, recordText, refill } from "../../base/elements.js";
 import { ACROSS, rove, walkable } from "../../base/lists.js";
 import { secondsText, three } from "../../base/text.js";
 
@@ -47,7 +47,7 @@ function triedTree(search) {
   /** @type {Map<number | null, Candidate[]>} */
   const below = new Map(candidates.map((candidate) => [candidate.number, []]));
   for (const candidate of candidates) below.get(candidate.parent)?.push(candidate);
-  const open = new Set(wayTo(candidates, search.best));
+  const open = new Set(pathTo(candidates, search.best));
   const tree = walkable("tree", "candidates of the search", {
     class: "wb-list wb-tried",
     "data-term": "tried",
@@ -94,7 +94,7 @@ function triedTree(search) {
 /** The numbers of a candidate and of its ancestors.
  * @param {Candidate[]} candidates
  * @param {number} best */
-function wayTo(candidates, best) {
+function pathTo(candidates, best) {
   const parents = new Map(candidates.map((candidate) => [candidate.number, candidate.parent]));
   const way = [];
   for (let at = /** @type {number | null} */ (best); at !== null; at = parents.get(at) ?? null) {
@@ -139,9 +139,9 @@ function triedRow(isPredicted, candidate, level, children, isOpen, isBest) {
       "span",
       { class: "wb-name", style: `padding-left:${Math.min(level - 1, 12) * 10}px` },
       h("span", { class: "wb-pin", "aria-hidden": "true" }, mark),
-      words(how, "wb-code wb-clip"),
+      recordText(how, "wb-code wb-clip"),
       isBest && h("b", { class: "wb-mark" }, "best"),
-      note && words(note, "wb-quiet wb-clip", 300),
+      note && recordText(note, "wb-quiet wb-clip", 300),
     ),
   );
 }

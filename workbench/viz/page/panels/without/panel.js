@@ -4,7 +4,7 @@ import { checkedText } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { switchRule } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
-import { h, refill, words } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -39,7 +39,7 @@ function withoutParts(app, rules, differs) {
   const summary = [differs && `${differs} from before`, time, verdict].filter(Boolean).join(" · ");
   const waits = app.pending("rule_off");
   return [
-    h("b", {}, "without ", words(rules.join(", "), "", 400)),
+    h("b", {}, "without ", recordText(rules.join(", "), "", 400)),
     h("span", { role: "status" }, waits ? "planning again …" : summary),
     ...(waits
       ? []
