@@ -24,12 +24,12 @@ FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SECTION = "section.d.ts"
 SUBJECTS = (gpu, variant, plan, record, messages, requests)
 HEAD = """\
-// The types of what Python and the page tell each other. scripts/page_types.py writes this file
-// from workbench/viz/schema; change it there.
+// The types of messages between Python and the page. scripts/page_types.py writes this file from
+// workbench/viz/schema; change them in that folder.
 """
 SECTION_HEAD = """\
 // The types of this panel's section. scripts/page_types.py writes this file from panel.py; change
-// it there.
+// them in that file.
 """
 _PLAIN: dict[type, str] = {
     types.IntType: "number",
@@ -57,8 +57,8 @@ def _record() -> str:
     parts = [HEAD]
     for subject in SUBJECTS:
         parts += [_declared(struct) for struct in _structs(subject)]
-    parts.append(_union("AnyRequest", "Whatever a page may ask.", _structs(requests)))
-    parts.append(_union("Message", "Whatever Python may say.", get_args(messages.Message)))
+    parts.append(_union("AnyRequest", "A request of a page.", _structs(requests)))
+    parts.append(_union("Message", "A message of Python.", get_args(messages.Message)))
     parts.append(_results())
     return "\n\n".join(parts) + "\n"
 
@@ -86,7 +86,7 @@ def _results() -> str:
     """Return the interface that says what each request gets in reply."""
     kinds = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
     lines = [f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in kinds]
-    head = "/** What is replied to a request, by what it asks to do. */"
+    head = "/** The result of a request, by its name. */"
     return "\n".join([head, "export interface Results {", *lines, "}"])
 
 
@@ -95,7 +95,7 @@ def _structs(subject: Any) -> Iterator[type[msgspec.Struct]]:
         is_struct = isinstance(value, type) and issubclass(value, msgspec.Struct)
         if not is_struct or value.__module__ != subject.__name__:
             continue
-        if not value.__subclasses__():  # what others extend crosses no wire itself
+        if not value.__subclasses__():  # a base of others is never sent itself
             yield value
 
 

@@ -187,7 +187,7 @@ def test_what_no_compiler_reads_is_refused(character: str, language: Row) -> Non
     comment = f"// {character}" if language.is_like_c else f"; {character}"
     for inserted in (character, comment):
         error = refusal_of(language, with_store(language, store, inserted))
-        assert error.line == place + 2 and "what is shown" in error.because
+        assert error.line == place + 2 and "the one shown" in error.because
         assert character not in str(error)
 
 

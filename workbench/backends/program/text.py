@@ -243,7 +243,7 @@ def require_readable(text: str) -> None:
         half = f"has half a character, U+{ord(fault[0]):X}"
         names = {"\0": "has a NUL", "\ufeff": "begins with a byte order mark"}
         name = names.get(fault[0], half)
-        because = f"line {line} {name}: what is read is not what is shown"
+        because = f"line {line} {name}: the compiler reads another text than the one shown"
         hint = f"line {line} without it"
         raise CompileError("read", because, hint=hint, line=line)
     if len(text) > MOST_CHARACTERS:

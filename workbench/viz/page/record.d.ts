@@ -1,5 +1,5 @@
-// The types of what Python and the page tell each other. scripts/page_types.py writes this file
-// from workbench/viz/schema; change it there.
+// The types of messages between Python and the page. scripts/page_types.py writes this file from
+// workbench/viz/schema; change them in that folder.
 
 
 /**
@@ -1664,7 +1664,7 @@ export interface PingRequest {
   id?: number | null;
 }
 
-/** Whatever a page may ask. */
+/** A request of a page. */
 export type AnyRequest =
   | ApplyRequest
   | OptsRequest
@@ -1701,14 +1701,14 @@ export type AnyRequest =
   | StopJobs
   | PingRequest;
 
-/** Whatever Python may say. */
+/** A message of Python. */
 export type Message =
   | ReplyMessage
   | StatusMessage
   | PatchMessage
   | RenewedMessage;
 
-/** What is replied to a request, by what it asks to do. */
+/** The result of a request, by its name. */
 export interface Results {
   apply: VariantReply;
   opts: OptsReply;

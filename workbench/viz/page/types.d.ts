@@ -1,14 +1,14 @@
-// The types of the page itself: the view, links, panels, drawings. Those of what Python sends and
-// is asked stand in record.d.ts.
+// The types of the page itself: the view, links, panels. Those of Python's messages and of requests
+// are in record.d.ts.
 
 import type { App } from "./app/store.js";
 import type { AnyRequest, Message, PageRecord, ReplyMessage, Results } from "./record.d.ts";
 
-/** What belongs together: axes by name, nodes and lines by their places; of code also a statement:
- * the variant, and a line of the language that all kernels are read in. */
+/** Things that belong together: axes by name, nodes and lines by their indexes; for code also a
+ * statement: the variant, and a line of the language in which all kernels are written. */
 export interface Link {
   by: "node" | "statement" | "loop" | "line" | "code" | "offer";
-  /** The kernels that it stands for: of others, code and loops do not light it. */
+  /** The kernels that it represents: code and loops of others do not light it. */
   kernels?: number[];
   axes: string[];
   nodes: number[];
@@ -16,15 +16,14 @@ export interface Link {
   statement?: string | null;
 }
 
-/** One of the programs that stand side by side; variant null: the one that is shown; no device: the
- * record's. */
+/** One of the programs side by side; variant null: the selected one; no device: the record's. */
 export interface Column {
   variant: number | null;
   language: string;
   device?: string | null;
 }
 
-/** What of the record is shown, and how. */
+/** The selected and visible parts of the record, and the options of panels. */
 export interface View {
   /** The panel in the middle, by name. */
   mode: string;
@@ -32,38 +31,38 @@ export interface View {
   variant: number | null;
   pass: number | null;
   step: number;
-  /** The rule that Rules shows, by name. */
+  /** The selected rule, by name. */
   rule: string | null;
-  /** What somebody answered to the question of the record. */
+  /** The reader's answer to the question of the record. */
   guess: string | null;
   node: number | null;
   axis: string | null;
   line: number | null;
   opt: string | null;
-  /** What is pinned. */
+  /** The pinned link. */
   picked: Link | null;
-  /** The line of code that is pinned, from 0. */
+  /** The pinned line of code, from 0. */
   code: { language: string; device: string; line: number } | null;
   language: string;
-  /** What stands side by side. */
+  /** The programs side by side. */
   columns: Column[];
-  /** Whether machine code there says how much of a run each instruction is. */
+  /** Whether machine code side by side has the share of each instruction in a run. */
   heat: boolean;
   cold: boolean;
   diff: boolean;
-  /** Whether words and keys are explained; a group of words: that group first. */
+  /** Whether the help sheet is open; the name of a group: that group first. */
   help: boolean | string;
   exporting: boolean;
-  /** The one pane that is shown, by name; null: all. */
+  /** The only visible pane, by name; null: all are. */
   only: string | null;
 }
 
-/** The names of what changed: fields of the view, "record", "live", "status", "hover", and what
- * panes tell themselves. */
+/** The names of changes: fields of the view, "record", "live", "status", "hover", and states of
+ * single panes. */
 export type Changes = Set<string>;
 export type Listener = (changes: Changes) => void;
 
-/** What a page is opened by: a way to Python, if there is one, and a place to keep the view. */
+/** The host of a page: the channel to Python, if there is one, and the storage of the view. */
 export interface Host {
   send?: ((message: AnyRequest) => void) | null;
   view?: Partial<View>;
@@ -71,18 +70,18 @@ export interface Host {
   file?: (() => Record<"shell" | "css" | "script", string>) | null;
 }
 
-/** The reply to a request: what Python says of it, null where there is an error. */
+/** The reply to a request, with its result; null for an error. */
 export type ReplyTo<R extends AnyRequest> = Omit<ReplyMessage, "result"> & {
   result: Results[R["do"]] | null;
 };
 
-/** What a panel shows. */
+/** The element of a panel, and its update. */
 export interface Pane {
   el: HTMLElement;
   update(changes: Changes): unknown;
 }
 
-/** A function for each key; false: it was not for this pane. */
+/** A function for each key; it returns false for a key that is not for this pane. */
 export type Keys = Record<string, (event: KeyboardEvent) => unknown>;
 
 /** A pane in the middle. */
@@ -91,7 +90,7 @@ export interface ModePane extends Pane {
   keys: Keys;
 }
 
-/** What the `panel.js` of a folder exports. */
+/** The export of a folder's `panel.js`. */
 export type PanelRow =
   & { order: number }
   & (
@@ -99,8 +98,8 @@ export type PanelRow =
     | ModeRow
   );
 
-/** A mode: `needsWidth`, where the columns beside it are folded at first; `aside`, what the part of it
- * that can be folded is called, and has; `opens`, of which records it is what one sees first. */
+/** A mode: `needsWidth` if the columns beside it are folded at first; `aside`, the name and the
+ * contents of its foldable part; `opens`, whether a record opens with it. */
 export interface ModeRow {
   place: "middle";
   title: string;
@@ -110,20 +109,20 @@ export interface ModeRow {
   opens?: (record: PageRecord) => boolean;
 }
 
-/** Whether a pane is shown, and its share in percent of what it stands in; 0 or nothing: as at first. */
+/** Whether a pane is open, and its share of its container in percent; 0 or none: the default. */
 export interface PaneSize {
   isOpen?: boolean;
   share?: number;
 }
 /** `section()` returns the section of the record that the panel's `panel.py` builds; `update` is
- * called once that is there. */
+ * called once it has arrived. */
 // deno-lint-ignore no-explicit-any
 export type Make<P extends Pane> = (app: App, section: () => any) => P;
 /** With the name of the folder. */
 export type Panel = PanelRow & { name: string };
 export type Mode = Extract<Panel, { place: "middle" }>;
 
-/** What a host hands over: anywidget's model, or the shim of an exported page. */
+/** The model of a host: anywidget's, or the shim of an exported page. */
 export interface Model {
   get(name: "record"): string;
   get(name: "view"): Partial<View>;
@@ -137,7 +136,7 @@ export interface Model {
   off(name: string, listener: (message: Message) => unknown): void;
 }
 
-/** The middle, of which one mode is shown. */
+/** The middle of the page, which shows one mode. */
 export interface Middle extends Pane {
   current(): ModePane | undefined;
 }

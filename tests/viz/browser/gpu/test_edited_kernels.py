@@ -127,7 +127,7 @@ def test_what_no_compiler_reads_is_refused(record: dict[str, Any], page: Any) ->
             [written, code],
         )
         expect(page.locator(FAULT)).to_contain_text(re.compile(rf"line {at + 2}: .*shown"))
-        assert f"at line {at + 2}" in says(page, "what is shown")
+        assert f"at line {at + 2}" in says(page, "the one shown")
         is_right_again(record, page)
 
 

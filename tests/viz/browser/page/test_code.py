@@ -291,4 +291,4 @@ def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(
         assert lines == session.row(1).code[-1].lines
         assert "neoverse" in page.inner_text(".wb-code-body .wb-quiet")
         page.click("[data-key=mode-tune]")
-        assert page.locator(":text('LLVM:Graviton4, which is not here')").count() == 1
+        assert page.locator(":text('LLVM:Graviton4, another machine')").count() == 1

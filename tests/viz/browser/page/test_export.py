@@ -162,7 +162,7 @@ def test_python_of_a_view_is_what_its_key_copies(page: Any, mode: str) -> None:
     python = page.evaluate("window.copied")
     page.evaluate("window.copied = null")
     sheet(page)
-    page.click(".wb-export [data-key='what is shown']")
+    page.click(".wb-export [data-key='this view']")
     page.wait_for_function("text => window.copied === text", arg=python)
 
 

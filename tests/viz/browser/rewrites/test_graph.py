@@ -71,7 +71,7 @@ def test_between_what_is_near_and_the_whole_there_is_more(page: Any) -> None:
     page.keyboard.press("j")
     counts = []
     for reach in range(3):
-        page.select_option("[aria-label^='what is drawn']", str(reach))
+        page.select_option("[aria-label^='the drawn nodes']", str(reach))
         drawn(page)
         counts.append(
             page.evaluate("""() => {

@@ -82,5 +82,5 @@ def test_a_node_of_another_pass_or_variant_is_said_to_be_one(page: Any) -> None:
     page.keyboard.press("j")
     page.click("[aria-label=variants] [role=treeitem] >> nth=1")
     text = page.inner_text(panel)
-    assert "It was there before" not in text
+    assert "It existed before" not in text
     assert "picked in another variant" in text

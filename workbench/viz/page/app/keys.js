@@ -41,7 +41,7 @@ export const KEYS = [
   ["Del", "remove the opt, or delete the variant, that has the focus", null],
   ["< >", "move the opt that has the focus earlier, later", null],
   ["F2", "name the variant that has the focus", null],
-  ["y", "copy what is shown as Python", copyPython],
+  ["y", "copy the view as Python", copyPython],
   ["e", "export: the page, pictures, Markdown, Python, a link", toggleExport],
   ["Ctrl+Enter", "in the editor: run the edited code", null],
   ["f", "fit the graph", null],
@@ -53,10 +53,10 @@ export const KEYS = [
   ["n N", "Rewrites, Rules: the next use of a rule, the previous one", null],
   ["[", "fold or show kernels, results and lines", (app) => app.sizes.toggle("left")],
   ["]", "fold or show the code", (app) => app.sizes.toggle("right")],
-  ["\\", "fold or show what stands beside a graph", (app) => app.sizes.toggle("aside")],
+  ["\\", "fold or show the list beside a graph", (app) => app.sizes.toggle("aside")],
   ["F", "full screen", toggleFull],
   ["Ctrl+S", "save the notebook, without leaving the workbench", null],
-  ["Esc", "let go of what is selected, out of full screen, then out of the workbench", null],
+  ["Esc", "unpin, leave full screen, then leave the workbench", null],
   ["?", "this sheet: words and keys", (app) => app.select({ help: !app.view.help })],
 ];
 

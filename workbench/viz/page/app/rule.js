@@ -23,7 +23,7 @@ export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
     { class: "wb-rule-head" },
     h("b", { "data-term": "rule" }, recordText(name)),
     set &&
-      h("span", { class: "wb-quiet", title: "the table that the rule stands in" }, ` of ${set}`),
+      h("span", { class: "wb-quiet", title: "the table of the rule" }, ` of ${set}`),
     file &&
       h("span", { class: "wb-quiet", title: "the file and line of the rule" }, `${file}:${line}`),
     file && useStepper(app, name),

@@ -1,10 +1,10 @@
-// The types of elements that are made: `h` and `svg` in elements.js.
+// The types of the arguments of `h` and `svg` in elements.js.
 
-/** What stands in an element; what is not there is left out. */
+/** A child of an element; empty values are left out. */
 export type Part = Node | string | false | null | undefined;
 export type Child = Part | Part[];
 
-/** Any function of an event: which one, says the name of its attribute. */
+/** Any function of an event, whose kind is the name of the attribute. */
 type Handler = { of(event: Event): unknown }["of"];
 type On<E, V extends Event> = { of(event: V & { target: E; currentTarget: E }): unknown }["of"];
 

@@ -1,4 +1,4 @@
-// The types of what runs in this browser.
+// The types of programs that run in this browser.
 
 import type { ErrorWords, PageLaunch } from "../record.d.ts";
 
@@ -13,9 +13,9 @@ declare global {
 }
 
 /** An error in words; `line` is that of the program. */
-export type Trouble = ErrorWords & { line?: number | null };
+export type ProgramError = ErrorWords & { line?: number | null };
 
-/** The GPU that the browser gives; `lost` raises when it is. */
+/** The GPU of the browser; `lost` raises when it is lost. */
 export interface Gpu {
   device: GPUDevice;
   name: string;
@@ -23,18 +23,18 @@ export interface Gpu {
   lost: Promise<never>;
 }
 
-/** A text, and how it is launched; one that somebody edited may not end. */
+/** A text with its launch; one that the reader edited may not end. */
 export interface Runnable {
   text: string;
   isEdited?: boolean;
   launch: PageLaunch;
 }
 
-/** What came of a run of a program, which is that of `text`. Units: seconds of one run. */
+/** The outcome of a run of the program of `text`. Units: seconds of one run. */
 export interface Run {
   isBusy: boolean;
   text?: string;
-  error?: Partial<Trouble>;
+  error?: Partial<ProgramError>;
   gpu?: string;
   check?: { ok: boolean; wrong: number; total: number; worst: number; tolerance: number };
   timing?: { samples: number[]; runs: number; isGpuClock: boolean } | null;

@@ -9,7 +9,7 @@ import { bounded, closeGpu, compiled, mostSteps, openGpu, runOnce, timings } fro
 
 /** @import { App } from "../app/store.js" */
 /** @import { CodeRow, ErrorWords, PageBuffer, PageLaunch } from "../record.d.ts" */
-/** @import { Gpu, Run, Runnable, Trouble } from "./browser.d.ts" */
+/** @import { Gpu, Run, Runnable, ProgramError } from "./browser.d.ts" */
 
 const NOT_EXPORTED = {
   what: "this file has no buffers of the kernel",
@@ -178,11 +178,11 @@ async function requireEnd(gpu, { text, launch }, contents) {
 }
 
 /** @param {unknown} error
- * @returns {Trouble} */
+ * @returns {ProgramError} */
 function errorWords(error) {
   if (error instanceof Error) return { what: "it failed", because: error.message, try: "" };
   if (typeof error === "string") return { what: NEEDS_PYTHON, because: error, try: "" };
-  return /** @type {Trouble} */ (error);
+  return /** @type {ProgramError} */ (error);
 }
 
 // The output of a kernel, compared with the right answer.

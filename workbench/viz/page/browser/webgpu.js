@@ -2,7 +2,7 @@
 // timed.
 
 /** @import { PageLaunch } from "../record.d.ts" */
-/** @import { Gpu, Trouble } from "./browser.d.ts" */
+/** @import { Gpu, ProgramError } from "./browser.d.ts" */
 
 const LIMITS = [
   "maxStorageBuffersPerShaderStage",
@@ -28,7 +28,7 @@ let opened = null;
  * @param {string} because
  * @param {string} hint
  * @param {number | null} [line]
- * @returns {Trouble} */
+ * @returns {ProgramError} */
 const gpuError = (what, because, hint, line = null) => ({ what, because, try: hint, line });
 
 const NO_GPU = "this browser runs no kernel";
@@ -144,7 +144,7 @@ export async function compiled(device, text, entry) {
   if (odd) {
     const line = text.slice(0, odd.index).split("\n").length;
     const name = odd[0] === "\0" ? "a NUL" : "half a character";
-    const because = `line ${line} has ${name}: what is read is not what is shown`;
+    const because = `line ${line} has ${name}: the compiler reads another text than the one shown`;
     throw gpuError(what, because, `line ${line} without it`, line);
   }
   device.pushErrorScope("validation");

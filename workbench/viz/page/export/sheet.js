@@ -183,7 +183,7 @@ function pythonRow(app, middle) {
       () => copy(app, expr.python + variant.recipe, "the expression and this variant as Python"),
       { title: "with the names of your own code" },
     ),
-    ofMode && button(app, "what is shown", () => ofMode(new KeyboardEvent("keydown")), {
+    ofMode && button(app, "this view", () => ofMode(new KeyboardEvent("keydown")), {
       title: "the plan, decision, pass or step in the middle",
     }),
     button(app, "exploration", () => copy(app, expr.python, "the exploration as Python")),

@@ -1,4 +1,4 @@
-// The types of drawings: what is put into a graph pane.
+// The types of drawings, the contents of a graph pane.
 
 import type { PlanRegion } from "../record.d.ts";
 import type { FamilyRow } from "../record.d.ts";
@@ -10,7 +10,7 @@ export interface Size {
   height: number;
 }
 
-/** Where a drawing stands in a pane: its scale, and where its origin is, in pixels. */
+/** The placement of a drawing in a pane: its scale, and its origin in pixels. */
 export interface Placement {
   scale: number;
   x: number;
@@ -48,14 +48,14 @@ export interface GraphNode {
   badge?: string;
   badgeTint?: string;
   hint?: string;
-  /** What it stands for, where that is more than a value. */
+  /** The unit of the folded plan that it represents. */
   unit?: string;
-  /** What else it is found by. */
+  /** More text by which a search finds it. */
   found?: string;
 }
 
-/** A line from node `a` to node `b`, places in the list of nodes, whose source number `slot` it is;
- * `points` is null where the line is too long to be drawn. */
+/** A line from node `a` to node `b`, indexes into the list of nodes, whose source number `slot` it
+ * is; `points` is null for a line that is too long to be drawn. */
 export interface GraphEdge {
   a: number;
   b: number;
@@ -68,17 +68,17 @@ export interface GraphEdge {
   values?: number[];
 }
 
-/** Words on a line or beside a box, and the places where they may stand. */
-export interface WantedWord {
+/** A label on a line or beside a box, with its possible positions. */
+export interface WantedLabel {
   text: string;
   kind: "bytes" | "title";
   spots: Point[];
   edge?: GraphEdge;
   region?: GraphRegion;
-  /** Where there is no room it is left out. */
+  /** It is left out if none of the positions is free. */
   mayHide?: boolean;
 }
-export interface GraphLabel extends WantedWord {
+export interface GraphLabel extends WantedLabel {
   x: number;
   y: number;
   w: number;
@@ -94,7 +94,7 @@ export interface Drawing {
   labels?: GraphLabel[];
 }
 
-/** What is marked: boxes by their keys, lines by the nodes of the record that they read. */
+/** The marked parts: boxes by their keys, lines by the nodes of the record that they read. */
 export interface Marks {
   picked: Key | null;
   found: Set<Key>;
@@ -102,11 +102,11 @@ export interface Marks {
   values: Set<number>;
 }
 
-/** What to bring into sight: all, or some nodes; `first` are those of them that count if not all
- * fit; `whole`: the whole drawing, if it is legible then. */
+/** The nodes to bring into sight, or all; `first` are those that matter most if not all fit; `whole`:
+ * the whole drawing, if it is legible then. */
 export type Wish = "all" | { keys: Key[]; first?: Key[]; whole?: boolean };
 
-/** What is at a point of a drawing. */
+/** The part of a drawing at a point. */
 export interface Hit {
   node?: GraphNode;
   edge?: GraphEdge;
@@ -122,8 +122,8 @@ export interface Painter {
   redraw?(): void;
 }
 
-/** Who hears of clicks on a node, on a line that is cut, on the ground of a kernel, of double
- * clicks on a node, of the node that the pointer is on, and of another size of the pane. */
+/** Listeners to clicks on a node, on a cut line, on the ground of a kernel, to double clicks on a
+ * node, to the hovered node, and to another size of the pane. */
 export interface GraphListener {
   node?(node: GraphNode): void;
   edge?(edge: GraphEdge): void;

@@ -6,7 +6,7 @@
 
 import { stubNames, widthIn } from "./paths.js";
 
-/** @import { GraphEdge, GraphNode, GraphLabel, Marks, Point, WantedWord } from "./graph.d.ts" */
+/** @import { GraphEdge, GraphNode, GraphLabel, Marks, Point, WantedLabel } from "./graph.d.ts" */
 
 const SMALLEST = 9; // pixels on the screen
 const TWO_LINES_FROM = 0.75; // the scale below which a box has one line
@@ -72,7 +72,7 @@ export const labelScale = (scale) => Math.min(LABELS_GROW, Math.max(1, LABELS_FR
  * out, but neither bytes (unless they may hide) nor a title that folds the kernels under it. They
  * cover neither badges nor the names beside stubs.
  * @param {GraphNode[]} nodes
- * @param {WantedWord[]} wanted
+ * @param {WantedLabel[]} wanted
  * @param {GraphEdge[]} [edges] */
 export function placedLabels(nodes, wanted, edges = []) {
   /** @type {GraphLabel[]} */

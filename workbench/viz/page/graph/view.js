@@ -268,7 +268,7 @@ const hoverText = ({ label, sub, hint, state }) =>
 /** The meaning of a box's sign.
  * @type {Record<string, string>} */
 const SIGNS = {
-  new: "+: this step put it there",
-  gone: "−: this step took it away",
-  changed: "~: it has other operands now",
+  new: "+: new in this step",
+  gone: "−: removed in this step",
+  changed: "~: its operands changed in this step",
 };

@@ -1,4 +1,4 @@
-// The types of layouts: of what they are made, and what comes out.
+// The types of layouts, and of the graphs from which they are made.
 
 /** A line from node `a` to node `b`, as source number `slot` of `slots`. */
 export interface LayoutEdge {
@@ -9,7 +9,7 @@ export interface LayoutEdge {
   state?: string;
 }
 
-/** Boxes by their sizes; what has the same key in another graph is the same. */
+/** Boxes by their sizes; nodes of two graphs with one key are the same. */
 export interface LayoutGraph {
   nodes: { key: number | string; w: number; h: number }[];
   edges: LayoutEdge[];
@@ -23,7 +23,7 @@ export interface Place {
 /** The points of a line; null for a stub at its reader: it is too long, or finds no way. */
 export type Route = [number, number][] | null;
 
-/** The middle of each box, and the way of each line. */
+/** The middle of each box, and the route of each line. */
 export interface Layout {
   places: Place[];
   routes: Route[];
@@ -33,7 +33,7 @@ export interface Layout {
 export type Beside = [vertex: number, port: number];
 
 /** A graph whose lines go from a layer to the next: the first `count` vertices are nodes, the others
- * stand where a line passes a layer; those under each node are its `lines`. */
+ * are points at which a line passes a layer; those under each node are its `lines`. */
 export interface ProperGraph {
   count: number;
   layer: number[];

@@ -140,7 +140,7 @@ async function refusalHere({ text, of }, launch) {
  * @param {number | null | undefined} line */
 export function beforeEdit(before, text, line) {
   const { start, end, added } = changedLines(before, text.split("\n"));
-  if (added === 0 && start === end) return "another device: nobody edited this text";
+  if (added === 0 && start === end) return "another device, since this text was not edited";
   const place = (line ?? 0) - 1;
   const isEdited = start <= place && place < start + added;
   if (isEdited && added === end - start) return `line ${line} as it was: ${before[place].trim()}`;

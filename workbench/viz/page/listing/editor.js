@@ -15,7 +15,7 @@ import { isOnlyCompiled, languageOf } from "./programs.js";
 const RUN = "Run the edited code";
 const COMPILE = "Compile it as a variant";
 const RUNS_IN_PAGE = "on the GPU of this browser; the answer is compared with the kernel's";
-const COMPILES_ONLY = "for a machine that is not here: nothing runs it";
+const COMPILES_ONLY = "for another machine: it does not run";
 const RUNS_IN_PROCESS = "in a process of its own: a crash does not end the notebook";
 
 /** The editor of a pane: `show` moves that of a draft into an element, and the caret into it for a
@@ -59,7 +59,7 @@ function editorPane(app, draft, isTinted) {
     { class: "wb-buttons" },
     runButton,
     button(app, "Cancel", () => leaveEdit(app), {
-      title: "what is written stays, for the next time that this program is edited",
+      title: "close the editor; the draft is kept for the next edit of this program",
     }),
     undoButton,
   );
@@ -107,7 +107,7 @@ const runButtonOf = (app, draft, isCompiled, label) =>
 const undoButtonOf = (app, draft) =>
   button(app, "As it was", () => undoEdit(app, draft), {
     name: "undo-edit",
-    title: "the program without what was written",
+    title: "discard the draft",
   });
 
 /** The text area of a draft.

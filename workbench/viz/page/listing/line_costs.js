@@ -24,7 +24,7 @@ export function aboutLine({ lines, help = {}, costs = [], costs_by = "", live = 
   const mnemonic = partsOf(lines[i])?.[1] ?? "";
   const cost = costs[i];
   const words = cost && [
-        `the result is there after ${cost[0]} ${cost[0] === 1 ? "cycle" : "cycles"};`,
+        `the result is ready after ${cost[0]} ${cost[0] === 1 ? "cycle" : "cycles"};`,
         `one can begin every ${cost[1]} ${cost[1] === 1 ? "cycle" : "cycles"} (${costs_by})`,
       ].join(" ") + portsText(cost[2]);
   const text = Object.hasOwn(help, mnemonic) ? `${mnemonic}: ${help[mnemonic]}` : "";
@@ -57,7 +57,7 @@ export function heatOf(variant, { lines, links, costs = [], costs_by = "" }) {
     port: busiestPort(runs, costs),
     by: costs.length
       ? `of the cycles of a run at best, by ${costs_by} and how often its loops run it`
-      : "of the instructions of a run, by how often its loops run it; what one takes is not known",
+      : "of the instructions of a run, by how often loops run it; its cycles are unknown",
   };
 }
 

@@ -108,7 +108,7 @@ function codeLine(app, { code, variant, heat, costs }, i, text, sign = "") {
     heat?.port &&
       heatBar(
         heat.port.shares[i],
-        `of what keeps ${heat.port.name} busy, the part of ` +
+        `of the work of ${heat.port.name}, the port of ` +
           "the core that a run occupies longest",
       ),
     h("code", {}, ...wordsOf(app, code, variant, i, text)),

@@ -177,7 +177,7 @@ export function otherLanguages(app, rows, isThere, chosen, label, choose) {
     {
       "aria-label": label,
       "data-key": label,
-      title: "the same kernel as other devices would get it",
+      title: "the same kernel in the languages of other devices",
       onchange: ({ target }) => target.value && choose(target.value),
     },
     h("option", { value: "", selected: !isOne, disabled: isOne }, "other…"),

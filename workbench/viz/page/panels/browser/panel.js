@@ -9,7 +9,7 @@ import { runCode, runOf } from "../../browser/run.js";
 import { draftHere, runDraft } from "../../listing/drafts.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { Run, Trouble } from "../../browser/browser.d.ts" */
+/** @import { Run, ProgramError } from "../../browser/browser.d.ts" */
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
@@ -78,7 +78,7 @@ function outcome(run, against = "") {
   ];
 }
 
-/** @param {Partial<Trouble>} error */
+/** @param {Partial<ProgramError>} error */
 const lineWords = ({ line }) => line ? h("p", { class: "wb-quiet" }, `at line ${line}`) : null;
 
 /**

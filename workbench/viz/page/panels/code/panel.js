@@ -230,9 +230,9 @@ function diffButton(app, variant) {
 function editButton(app, code, edit) {
   const isInPage = runsInPage(app, code);
   const title = isInPage
-    ? "what you write runs in this browser, checked and timed"
+    ? "your edit runs in this browser, checked and timed"
     : isOnlyCompiled(app.record, code.language)
-    ? "what you write becomes a variant, compiled for a machine that is not here"
-    : "what you write becomes a variant, checked and timed";
+    ? "your edit becomes a variant, compiled for another machine"
+    : "your edit becomes a variant, checked and timed";
   return button(app, "edit", edit, { python: !isInPage, title });
 }

@@ -97,7 +97,7 @@ export class CellsPane {
         const who = writers[element];
         const isChosen = cell?.memory === place && cell.element === element;
         const words = who === NO_WRITER
-          ? `${name}[${element}]: nobody has written it`
+          ? `${name}[${element}]: unwritten`
           : `${name}[${element}] = ${valueText(values[element])}: work-item ${
             steps.itemText(who)
           }, step ${written[element]}`;
@@ -127,8 +127,8 @@ export class CellsPane {
     const uses = steps.uses(cell.memory, cell.element, at, item);
     const rows = uses.slice(-MOST_USES).reverse().map((use, i) => this.#use(steps, use, i));
     const of = `${name}[${cell.element}]`;
-    const title = h("p", { title: `who used ${of}` }, h("code", {}, of), ", last first");
-    if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "nobody has used it yet")];
+    const title = h("p", { title: `accesses of ${of}` }, h("code", {}, of), ", last first");
+    if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "no access yet")];
     return [title, walkable("listbox", `uses of ${name}[${cell.element}]`, {}, ...rows)];
   }
 
@@ -174,5 +174,5 @@ const legend = (hasCells) =>
   h(
     "span",
     { class: "wb-quiet" },
-    "colour: who wrote it; framed: in this step; hatched: nobody",
+    "colour: the work-item that wrote it; framed: accessed in this step; hatched: unwritten",
   );

@@ -20,7 +20,7 @@ export class LanesPane {
     class: "wb-gpu-registers",
     tabindex: 0,
     role: "region",
-    "aria-label": "what the work-item holds",
+    "aria-label": "values of the work-item",
   });
 
   /** @param {Gpu} gpu */
@@ -87,7 +87,7 @@ export class LanesPane {
         h("td", values ? {} : { class: "wb-bad", "data-term": "unwritten" }, textOf(values)),
       )
     );
-    const words = "what it has under each name: a number, or one for each lane of a vector";
+    const words = "the value of each name: a number, or one for each lane of a vector";
     const caption = h("caption", { title: words }, `work-item ${steps.itemText(item)} holds`);
     refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
     const text = partner < 0 ? "" : `takes the value of work-item ${steps.itemText(partner)}`;

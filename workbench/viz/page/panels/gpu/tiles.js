@@ -58,7 +58,7 @@ export class TilesPane {
     refill(this.lane, this.#lane(steps, product, core, lane));
     this.words.textContent = chosen
       ? [this.#element(steps, product, chosen.tile, chosen.place), this.#sum(chosen)].join("")
-      : "an element lights up its lane; one of C also what it is the sum of";
+      : "an element lights up its lane; one of C also the terms of its sum";
   }
 
   /** @param {TensorCoreRow} core */

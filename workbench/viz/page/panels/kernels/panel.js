@@ -164,7 +164,7 @@ const checkButton = (app) =>
     python: true,
     name: "check-all",
     title:
-      "compare each kernel with the default opts, and all results, with what the expression means",
+      "compare each kernel with the default opts, and all results, with the meaning of the expression",
   });
 
 /** The verdict on the whole in a line; its error, and the reference of the comparison, on hover.

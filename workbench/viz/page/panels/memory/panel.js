@@ -137,7 +137,7 @@ function lives(app, { values, steps }) {
   const percent = (/** @type {number} */ part) => `${(100 * part) / steps.length}%`;
   return walkable(
     "listbox",
-    "what lives when",
+    "lifetimes",
     { class: "wb-list wb-held-lives", "data-key": "memory-lives" },
     ...rows.map(({ value, number, first, last }) => {
       const when = first === last ? name(first) : `${name(first)} to ${name(last)}`;

@@ -152,10 +152,15 @@ function listHeading(app, state, shown, isChosen, changed) {
       set: (checked) => ((state.storedOnly = checked), changed()),
     }),
     isChosen && copies > 0 &&
-      listSwitch("copies", plural(copies, "copy"), "show what is only copied to the device", {
-        checked: state.copies,
-        set: (checked) => ((state.copies = checked), changed()),
-      }),
+      listSwitch(
+        "copies",
+        plural(copies, "copy"),
+        "show values that are only copied to the device",
+        {
+          checked: state.copies,
+          set: (checked) => ((state.copies = checked), changed()),
+        },
+      ),
     button(app, "copy", () => copyPlan(app), {
       key: "y",
       name: "copy-plan",

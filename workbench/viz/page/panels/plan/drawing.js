@@ -13,7 +13,7 @@ import { readingOf } from "../../record/states.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Steps } from "../../base/player.js" */
-/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, WantedWord, Wish } from "../../graph/graph.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, WantedLabel, Wish } from "../../graph/graph.d.ts" */
 /** @import { PageRecord, PlanEdge, PlanNode, PlanPicture } from "../../record.d.ts" */
 /** @import { Changes, Keys } from "../../types.d.ts" */
 
@@ -36,7 +36,7 @@ export function planDrawing(record, decided = Infinity) {
     values: edge.cut ? [plan.nodes[edge.a].n] : [],
     hint: edge.cut ? cutHint(record, edge) : "",
   }));
-  /** @type {WantedWord[]} */
+  /** @type {WantedLabel[]} */
   const bytes = edges.flatMap((edge, i) => {
     const text = bytesText(plan.edges[i].bytes);
     return edge.state === "cut"
@@ -109,7 +109,7 @@ export function planNode(record, node, i, decided) {
 /** The title of a kernel, at the value that it stores.
  * @param {GraphNode} node
  * @param {GraphRegion} region
- * @returns {WantedWord} */
+ * @returns {WantedLabel} */
 function planTitle(node, region) {
   const text = region.title.length > 26 ? `${region.title.slice(0, 25)}…` : region.title;
   const away = node.w / 2 + 24 + 0.7 * textWidth(text, 11, "bold"); // it grows on zooming out

@@ -29,7 +29,7 @@ import {
 } from "../../record/units.js";
 import { planNode } from "./drawing.js";
 
-/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, Point, Size, WantedWord } from "../../graph/graph.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, Point, Size, WantedLabel } from "../../graph/graph.d.ts" */
 /** @import { Layout } from "../../layout/graph.d.ts" */
 /** @import { PageRecord, PlanRepeat } from "../../record.d.ts" */
 /** @import { Unfolded, Unit, UnitLine } from "../../record/units.js" */
@@ -111,7 +111,7 @@ export function foldedDrawing(record, unfolded, shape, pane) {
   }));
   const regions = foldedRegions(record, unfolded, nodes, edges);
   /** Of two overlapping grounds the larger is seen.
-   * @type {WantedWord[]} */
+   * @type {WantedLabel[]} */
   const bytes = edges.map((edge, i) => ({ edge, bytes: lineBytes(shape.lines[i]) }))
     .sort((a, b) => b.bytes - a.bytes)
     .flatMap(({ edge, bytes }) =>
@@ -272,7 +272,7 @@ function foldedRegions(record, unfolded, nodes, edges) {
 /** The title of an unfolded unit, which folds it again.
  * @param {GraphRegion & {unit: string}} region
  * @param {GraphNode[]} nodes
- * @returns {WantedWord} */
+ * @returns {WantedLabel} */
 function foldTitle(region, nodes) {
   const text = `− ${cutTitle(region.title)}`;
   const top = nodes.find(({ kernel }) => kernel === region.kernel) ?? nodes[0];

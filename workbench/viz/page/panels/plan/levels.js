@@ -27,7 +27,7 @@ const FEW_KERNELS = 4; // of a plan that only shows its values
 const PANE = { width: 640, height: 480 }; // until it has a size
 
 export class Levels {
-  el = h("span", { class: "wb-plan-levels", role: "group", "aria-label": "what is drawn" });
+  el = h("span", { class: "wb-plan-levels", role: "group", "aria-label": "level of detail" });
   #isFolded = true;
   /** @type {Unfolded} */
   #unfolded = new Set();

@@ -124,7 +124,7 @@ function wholeParts(app) {
 /** @param {App} app */
 const oneKernel = ({ record: { plan } }) =>
   plan.decisions.some(({ tradeoff }) => tradeoff)
-    ? "Only the result goes to memory. What else could have gone there, and why it did not:"
+    ? "Only the result goes to memory. Other values that could have, and why they do not:"
     : plan.decisions.some(({ rank }) => rank !== null)
     ? "Only the result goes to memory: to fuse the others costs nothing. A kernel could have ended here:"
     : "Only the result goes to memory: there is no other value.";
@@ -282,7 +282,7 @@ function madeBy(app, kernel) {
     { class: "wb-plan-made" },
     phaseMark(phasesOf(app.record, [kernel]), kernelColour(app.record, kernel)),
     ...modules.slice(0, MOST_MODULES).map((text) =>
-      h("span", { title: "the module that made it, and what it called" }, recordText(text, "", 80))
+      h("span", { title: "the module that made it, and its own modules" }, recordText(text, "", 80))
     ),
     modules.length > MOST_MODULES &&
       h(
@@ -345,7 +345,7 @@ function valueParts(app, n, decision, drawn, showKernel) {
     readersLine(app, n),
     ...(decision
       ? decisionParts(app, decision)
-      : [h("p", { class: "wb-quiet" }, "There was nothing to decide here.")]),
+      : [h("p", { class: "wb-quiet" }, "It needed no decision.")]),
     kernel !== null && tuneButton(app, kernel),
   ];
 }

@@ -86,7 +86,7 @@ function stepParts({ name, opts, why, counts }) {
 
 /** @param {Record<string, number> | null} counts */
 function countsFold(counts) {
-  return counts && fold("counts", "counts: what one run does", () => countsTable(counts));
+  return counts && fold("counts", "counts of one run", () => countsTable(counts));
 }
 
 /** @param {Record<string, number>} counts */

@@ -111,7 +111,7 @@ export function deletedVariants(app) {
 export function savedVariants(app) {
   const { saved } = app.record;
   if (!saved || !canAsk(app)) return null;
-  const title = "kept on this machine: other notebooks tried them of this expression";
+  const title = "stored on this machine by other notebooks with this expression";
   return h(
     "div",
     { class: "wb-buttons" },

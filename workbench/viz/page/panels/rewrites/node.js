@@ -131,7 +131,7 @@ function historyBox(app, n) {
   if (tensors.length) items.push(tensorsItem(app, tensors, rows.length));
   box.append(
     items.length
-      ? walkable("listbox", "what led to this node", {}, ...items)
+      ? walkable("listbox", "rewrites that led to this node", {}, ...items)
       : h("p", { class: "wb-quiet" }, withoutHistory(app, ofLine)),
   );
   return box;
@@ -148,7 +148,7 @@ function withoutHistory(app, nodes) {
     return nodes.some((n) => state.has(n));
   });
   return isThere
-    ? "It was there before the first pass that is recorded."
+    ? "It existed before the first recorded pass."
     : "No pass of this variant has it: it was picked in another variant.";
 }
 

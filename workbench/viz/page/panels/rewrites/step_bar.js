@@ -79,7 +79,7 @@ function viewButtons(app, state) {
       (place) => state.showAs(FORMS[place]),
     ),
     chooser(
-      "what is drawn (g: the next)",
+      "the drawn nodes (g: the next choice)",
       REACH_CHOICES,
       state.reach,
       (place) => state.draw(place),
@@ -92,7 +92,7 @@ function viewButtons(app, state) {
     state.isWhole &&
       button(app, "fold loops", () => state.closeLoops(), {
         title:
-          "hide what stands in loops; a double click on a node hides or shows the nodes that only it uses",
+          "hide the contents of loops; a double click on a node hides or shows the nodes that only it uses",
         name: "close",
       }),
   );

@@ -51,7 +51,7 @@ function passText(app, state, place) {
   const texts = [text_before, text_after].map((k) => rowAt(app.record.texts, k)?.split("\n"));
   const [before, after] = [texts[0] ?? texts[1], texts[1] ?? texts[0]];
   const differs = texts[0] && texts[1] && text_before !== text_after;
-  const title = differs ? "what the whole pass changed" : "the text";
+  const title = differs ? "changes of the whole pass" : "the text";
   return [
     rulesOffBanner(app),
     ...passOverview(app, state, place),
@@ -88,7 +88,7 @@ function ruleCard(app, rule, about) {
     "div",
     { class: "wb-rw-rule" },
     ruleHead(app, row),
-    about && h("div", { title: "what this step is about" }, recordText(about)),
+    about && h("div", { title: "the subject of this step" }, recordText(about)),
     row.text && h("code", { class: "wb-rw-pattern" }, recordText(row.text, "", 1000)),
     row.doc && h("div", { class: "wb-rw-doc" }, recordText(row.doc, "", 1500)),
   );

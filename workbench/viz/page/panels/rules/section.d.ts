@@ -1,5 +1,5 @@
 // The types of this panel's section. scripts/page_types.py writes this file from panel.py; change
-// it there.
+// them in that file.
 
 /**
  * A graph in words, and what it becomes.

@@ -177,20 +177,19 @@ function columnBar(app, at, column, shown, isEdited) {
     button(app, "heat", () => app.select({ heat: !app.view.heat }), {
       pressed: app.view.heat,
       name: `${SIDES[at]}-heat`,
-      title:
-        "how much of a run each instruction is, and of what keeps the busiest port of the core " +
-        "busy where llvm-mca is there: estimates, not measurements",
+      title: "the share of each instruction in a run, and in the work of the core's busiest port " +
+        "where llvm-mca is installed: estimates, not measurements",
     }),
     other && h("span", {
       class: "wb-quiet",
       title: `the device ${code.device} makes it of the edited code`,
     }, `by ${code.device}`),
     code && isStale(app, shown) &&
-    h("span", { class: "wb-bad", title: "what is written now does not compile" }, "as it was"),
+    h("span", { class: "wb-bad", title: "the draft does not compile" }, "as it was"),
     mayEdit && button(app, "edit", () => beginEdit(app, place, code), {
       python: !runsInPage(app, code),
       name: `${SIDES[at]}-edit`,
-      title: "the machine code beside it follows what you write",
+      title: "the machine code beside it follows your edits",
     }),
   ];
 }
@@ -271,7 +270,7 @@ function languageTabs(app, at, column, { variant }) {
       isPasses(column),
       () => setColumn(app, at, { language: PASSES }),
       `${SIDES[at]}-passes`,
-      "the passes of the compiler that made the machine code, with what each changed",
+      "the passes of the compiler that made the machine code, with the changes of each",
     ));
   }
   return [

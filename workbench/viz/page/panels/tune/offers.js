@@ -118,7 +118,7 @@ function moreButton(app, variant, state, left, again) {
   const few = !isListed && others.length ? `, ${others.length} of them no faster` : "";
   return button(app, `${left} more${few}`, again({ all: true }), {
     name: "more",
-    title: "the other legal opts, those that are predicted to gain nothing last",
+    title: "the other legal opts; those that are predicted to gain nothing come last",
   });
 }
 

@@ -42,7 +42,7 @@ export function optsRow(app) {
         h("h3", { "data-term": "opts" }, "OPTS"),
         h(
           "span",
-          { class: "wb-quiet", title: "what the opts are applied to" },
+          { class: "wb-quiet", title: "the kernel to which the opts are applied" },
           `on ${rootName(app, variant)}:`,
         ),
         isText ? textField(shown) : chips(shown),

@@ -115,7 +115,7 @@ function editedNote(app, variant) {
   const of = (rowAt(app.record.variants, variant.parent)?.name ?? "the kernel").slice(0, 40);
   const machine = machineOfEdited(app.record, variant);
   const compiled = machine
-    ? ` It was compiled for ${machine}, which is not here, and did not run.`
+    ? ` It was compiled for ${machine}, another machine, and did not run.`
     : "";
   return `The code was edited: these are the loops of ${of}, from which it was made.${compiled}`;
 }
@@ -149,7 +149,7 @@ function nextChoice(app, variant, state) {
   if (!variant) return [];
   return [
     choice(false, variant.offers, "possible", kindsText(variant.offers)),
-    choice(true, variant.refused, "not legal: why", "each with what is in its way"),
+    choice(true, variant.refused, "not legal: why", "each with its reason"),
   ];
 }
 
