@@ -34,10 +34,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "Rules": "Every rule, with its pattern and example: where it fired, and a switch.",
         "GPU": "The kernel on an emulated GPU, step by step: its work-items, memories and code,"
             " with races, bank conflicts and scattered accesses.",
-        "export": "What can be taken away: the page as one file, pictures, Markdown, Python, a"
-            " link.",
-        "whole page": "One file with all that stands here: it opens without Python and without a"
-            " network.",
+        "export": "Exports: the page as one file, pictures, Markdown, Python, a link.",
+        "whole page": "The page as one file: it opens without Python and without a network.",
         "picture": "What is in sight, as a picture: SVG is sharp at any size, PNG can be pasted"
             " everywhere.",
         "Markdown": "This variant beside the pinned one, as a text for a report: opts, times,"
@@ -62,8 +60,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " has in Plan.",
         "lines": "The lines of your code that the expression comes from. A click lights up what"
             " was made of one, in every pane.",
-        "variant": "A kernel with a list of opts, or with code that somebody edited. It computes"
-            " the same, in another way.",
+        "variant": "A kernel with a list of opts, or with edited code. It computes the same, in"
+            " another way.",
         "results": "The variants of the kernel that is shown, with their times. Each stands below"
             " the one that it was made from.",
         "plain": "The kernel without opts: as it came from the scheduler.",
@@ -75,7 +73,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "pinned": "◆: ratios and diffs refer to this variant, the first one unless you pin another"
             " (p).",
         "baseline": "A function of your own that computes the same, timed for comparison.",
-        "tried": "What the search tried, each list of opts below the one that it went on from.",
+        "tried": "The lists of opts that the search tried, each below the one that it extends.",
         "on a device": "The time of the same kernel on another device.",
         "other devices": "Times of these variants on devices that are not shown now, and variants"
             " with the default opts of such a device.",
@@ -187,8 +185,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "lanes": "Steps that are computed together, as one vector or as copies of a statement.",
     },
     "opts": {
-        "opts to try": "What can be done next with the variant that is shown, best first, as far as"
-            " that is known. Enter marks one, a applies it.",
+        "opts to try": "The legal opts of the variant that is shown, best first, as far as that is"
+            " known. Enter marks one, a applies it.",
         "opts": "The opts of this variant, applied one after the other to the kernel without opts."
             " An opt changes how a kernel runs, never what it computes.",
         "opt": "UPCAST(\"g1\", 4): a kind of opt, the axis that it changes, and an amount; 0 is"
@@ -216,7 +214,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "stored": "The value goes to memory, and those that need it read it back: a kernel ends"
             " here.",
         "fused": "The value is computed where it is needed, and never goes to memory.",
-        "input": "An array that was there before the expression.",
+        "input": "An array that existed before the expression.",
         "forced": "You decided this, not the scheduler.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
@@ -230,14 +228,14 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
             " letters of all, and the colour of the forward, or else of the last.",
         "backward": "B: kernels that compute gradients, from the result back to the parameters.",
-        "optimiser": "O: kernels that compute of gradients what parameters become.",
+        "optimiser": "O: kernels that compute the new parameters from gradients.",
         "stored for the backward": "Activations: values that a kernel of the forward stores and a"
             " kernel of the backward reads. They stay in memory until then. On hover their lines"
             " are marked in the graph.",
-        "memory of the plan": "The bytes of the values that live while each kernel runs, if nothing"
-            " else is read later: grey for results, above it what is on the way to them, which"
-            " shares memory as far as it is not needed at once. The highest bar is marked; on hover"
-            " a bar says which values live.",
+        "memory of the plan": "The bytes of the values that live while each kernel runs, if"
+            " nothing else is read later: grey for results, above it intermediate values, which"
+            " share memory as far as their lives do not overlap. The highest bar is marked; on"
+            " hover a bar lists the values that live.",
     },
     "passes": {
         "passes": "What was done to the program one after the other, from the expression to machine"
@@ -268,9 +266,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     },
     "graphs": {
         "·": "An operand that is drawn as a box of its own.",
-        "+ on a box": "This step put it there.",
-        "− on a box": "This step took it away: it is what was there before.",
-        "~ on a box": "It stays, and has other operands now.",
+        "+ on a box": "New in this step.",
+        "− on a box": "Removed in this step: it belongs to the state before.",
+        "~ on a box": "It stays, with other operands.",
         "box": "A node: its op, and below it its shape and dtype. Colour, shape and letter say of"
             " which family the op is; point at it for what the op does.",
         "badge": "The number of the kernel that stores this value.",
@@ -308,15 +306,15 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " register of one lane (of several, where they hold copies).",
         "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
         "shared memory": "Memory of the group, a cell for each element.",
-        "unwritten": "It depends on memory that nobody has written.",
+        "unwritten": "It depends on memory that was not written.",
         "findings": "What is wrong with this program, at its first occurrence.",
         "race": "Two work-items use one cell, one of them writes, and no barrier stands between.",
         "unfinished copy": "A work-item uses a cell that a copy may still fill: a copy goes on"
             " while the program does, and no barrier since has waited for it.",
         "out of bounds": "An index beyond the memory.",
         "wrong value": "An element of the result that is not what it should be.",
-        "uncoalesced": "Work-items of a warp access what lies far apart: more sectors are moved"
-            " than would hold it.",
+        "uncoalesced": "Work-items of a warp access elements that lie far apart: more sectors are"
+            " moved than would hold them.",
         "bank conflict": "Work-items of a warp want several words of one bank in one step.",
         "divergent branch": "An if at which some work-items of a warp go on, and others wait.",
         "shuffle": "The lanes of a warp hand each other values, from register to register: in no"
@@ -331,7 +329,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " from, and your line. p0, p1 are the kernel's memory, acc0 is an accumulator, v0 a"
             " value, _14 a value without a name, As a copy of a tile of the first input.",
         "statement number": "The line of C that computes the same: equal numbers, equal colours.",
-        "made by": "What made the value that this line computes; a click shows that rewrite.",
+        "made by": "The rewrite that made the value of this line; a click shows it.",
         "heat": "How much of a run an instruction is: an estimate, not a measurement.",
     },
 }
