@@ -245,7 +245,7 @@ const OF = {
 Deno.test("an instruction is as much of a run as its loops run it, lanes apart", () => {
   const { shares, by } = heatOf(OF, ASM);
   assert.deepEqual(shares, [null, 1 / 31, null, 15 / 31, 15 / 31]);
-  assert.match(by, /not known/);
+  assert.match(by, /cycles are unknown/);
   const costs = [null, [1, 0.25], null, [4, 0.5], [1, 0.5]];
   const priced = heatOf(OF, { ...ASM, costs, costs_by: "a tool" });
   assert.deepEqual(priced.shares[3], 7.5 / 15.25);

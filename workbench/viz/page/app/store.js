@@ -355,7 +355,7 @@ function leftBehind({ code, picked }, partial) {
   return picked?.by === "offer" ? { picked: null, opt } : { opt };
 }
 
-/** Selecting a node, an axis or a line pins what belongs to it.
+/** Selecting a node, an axis or a line pins its link.
  * @param {App} app
  * @param {Partial<View>} partial
  * @returns {Partial<View>} */

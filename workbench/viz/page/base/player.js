@@ -60,7 +60,7 @@ export class Player {
 
   /** Show the current step.
    * @param {string} words
-   * @param {string} step what the step is, for those who hear it */
+   * @param {string} step the name of the step, for screen readers */
   show(words, step) {
     const { first, last, at } = this.#now();
     const isPlaying = this.#timer > 0;

@@ -1,5 +1,5 @@
 // A link into an exported page: the view as the fragment of its address, written on request. An
-// address comes from anywhere, so what is not a view is left out.
+// address comes from anywhere, so invalid fields are left out.
 
 import { copy, notify } from "../app/actions.js";
 import { openingView } from "../app/store.js";

@@ -12,7 +12,7 @@ const AROUND = 3; // lines of code before and after a difference
 /** Return two variants of a kernel as Markdown; of one variant alone, its facts.
  * @param {PageRecord} record
  * @param {VariantRow} variant
- * @param {VariantRow} other what it is compared with */
+ * @param {VariantRow} other the reference */
 export function comparison(record, variant, other) {
   const both = other === variant ? [variant] : [other, variant];
   const { title } = record.kernels[variant.kernel];

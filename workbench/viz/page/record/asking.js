@@ -1,6 +1,6 @@
 // A question of the record: the parts hidden until the reader guesses, its answer, and the error of
 // a guess. All of it is data of the record (workbench/viz/exploration/questions.py has the table),
-// and panels see a record without what is hidden, so no panel knows about the question.
+// and panels see a record without the hidden parts, so no panel knows about the question.
 
 /** @import { HiddenPart, PageRecord, QuestionRow } from "../record.d.ts" */
 

@@ -132,7 +132,7 @@ export class Gpu {
   /** Run the selected variant on the emulator.
    * @param {number[] | null} group
    * @param {number | null} without a barrier that is taken away, by its number
-   * @param {boolean} unasked nobody asked for it: what takes long is left out */
+   * @param {boolean} unasked without a request of the reader: long runs are left out */
   run(group, without = null, unasked = false) {
     const { variant } = this.app.view;
     if (variant === null) return;
