@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "workbench/viz/page"
-ENTRIES = ("main.js", "layout/whole.js")
+ENTRIES = ("main.js", "layout/whole.js", "panels/plan/still.js")
 """Modules that nobody imports, beside those of the panels."""
 OFFLINE = ("--no-remote", "--no-npm")
 

@@ -1,9 +1,9 @@
-// Elements as text: as much of a document as painters need, for V8 without a browser.
+// Elements as text: the part of a document that painters use, for V8 without a browser.
 
 const SIGNS = /[&<>"]/g;
 /** @type {Record<string, string>} */
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const LETTER = 0.56; // how wide a letter is, by the size of its font
+const LETTER = 0.56; // the width of a letter, as a share of its font's size
 
 /** @param {unknown} text */
 const escaped = (text) => String(text).replace(SIGNS, (sign) => ESCAPES[sign]);
@@ -64,7 +64,7 @@ class Markup {
   }
 }
 
-/** Let elements be made where there is no document; texts have the width of average letters. */
+/** Make elements possible without a document; texts have the width of average letters. */
 export function writeElements() {
   const measure = {
     font: "",

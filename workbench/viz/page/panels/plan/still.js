@@ -9,15 +9,15 @@ import { planDrawing } from "./drawing.js";
 /** @import { PageRecord } from "../../record.d.ts" */
 
 /** Return the markup of the plan of a record, without style: of the record it needs `plan`, `nodes`,
- * `readings` and `families`. Words beyond its edges are left out: nobody can move it.
+ * `readings` and `families`. Labels beyond its edges are left out, since a still cannot be moved.
  * @param {PageRecord} record */
 export function stillPlan(record) {
   writeElements();
   const { plan } = record;
-  const { words = [], ...drawing } = planDrawing(withReadings(record));
-  const inside = words.filter(({ x, w }) => x - w / 2 >= 0 && x + w / 2 <= plan.width);
+  const { labels = [], ...drawing } = planDrawing(withReadings(record));
+  const inside = labels.filter(({ x, w }) => x - w / 2 >= 0 && x + w / 2 <= plan.width);
   const painter = new SvgPainter();
-  painter.paint({ ...drawing, words: inside });
+  painter.paint({ ...drawing, labels: inside });
   painter.place({ scale: 1, x: 0, y: 0 });
   return String(painter.el);
 }
