@@ -36,7 +36,7 @@ def driver() -> None:
 def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No binary is on disk, and none gets there."""
     monkeypatch.setattr(compiling.object_cache, "get", lambda key: None)
-    monkeypatch.setattr(compiling.object_cache, "put", lambda key, content: None)
+    monkeypatch.setattr(compiling.object_cache, "store_object", lambda key, content: None)
 
 
 def need_pocl() -> None:
