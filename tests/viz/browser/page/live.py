@@ -3,6 +3,7 @@ now; so that a test waits for nothing but the page's own time."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ class LivePage:
                 self.session.handle(request, self)
             self.session.tell_changes()
             for message in self._heard:
-                self.page.evaluate("(m) => hear(m)", message)
+                # as text: Playwright walks through an argument part by part
+                self.page.evaluate("(text) => hear(JSON.parse(text))", json.dumps(message))
             self._heard.clear()
             # an answer may have the page ask again, in its own time
             self.page.evaluate("() => new Promise((done) => setTimeout(done, 0))")

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support import LONG
 from tests.viz.browser.browser import COPIED, WAIT_MS, opened, shown
 from tests.viz.browser.page.support import Record, keys, step_twice, texts
 from tests.viz.record.support import exported, plain
@@ -101,7 +102,7 @@ def test_a_graph_that_is_painted_is_a_drawing_too(browser: Any, tmp_path: Path) 
         assert page.locator(".wb-plan .wb-g-svg").count() == 0, "it is taken out again"
 
 
-@pytest.mark.parametrize("width", [800, 953, 1400])
+@pytest.mark.parametrize("width", [800, 953, 1400] if LONG else [953])
 def test_panes_are_pictures(page: Any, tmp_path: Path, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     for mode in "1 2 3".split():

@@ -3,6 +3,7 @@ page before a Python session that the test plays."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +63,8 @@ def functions(record: Record) -> Functions:
 def drawing_functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
     page = functions_page(browser)
-    page.evaluate("(made) => { window.record = withReadings(made); }", record)
+    text = json.dumps(record)  # Playwright would walk through it part by part
+    page.evaluate("(text) => { window.record = withReadings(JSON.parse(text)); }", text)
     yield page
     page.context.close()
 
