@@ -1,7 +1,7 @@
 // What Rewrites copies: lines of the record, joined.
 
 import assert from "node:assert/strict";
-import { stepPython } from "../../../workbench/viz/page/panels/rewrites/lists.js";
+import { stepPython } from "../../../workbench/viz/page/panels/rewrites/pass_lists.js";
 
 const record = {
   expr: { python: "ex\n" },

@@ -1,7 +1,7 @@
 // What a list of rewrites says of each.
 
 import assert from "node:assert/strict";
-import { appliedTo } from "../../../../workbench/viz/page/panels/rewrites/lists.js";
+import { appliedTo } from "../../../../workbench/viz/page/panels/rewrites/pass_lists.js";
 import { withReadings } from "../../../../workbench/viz/page/record/states.js";
 
 const leaf = (name) => ({ name, parts: [name], binds: 9, line: "never", is_leaf: true });

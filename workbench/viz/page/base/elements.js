@@ -1,6 +1,5 @@
-// Elements and words: one function that makes elements, one that refills a pane without losing
-// the reader's place, and how figures are written. Text of the record only ever becomes text
-// nodes and attributes, never markup.
+// Elements: their maker, the refill of a pane that keeps the reader's place, and folds. Text of the
+// record only ever becomes text nodes and attributes, never markup.
 
 /** @import { Attributes, Child, Part } from "./elements.d.ts" */
 

@@ -8,7 +8,7 @@ import { h, recordText, refill } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
 import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
-import { deletedVariants, otherDevices, savedVariants, variantTree } from "./variants.js";
+import { deletedVariants, otherDevices, savedVariants, variantTree } from "./variant_tree.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */

@@ -9,7 +9,7 @@ import { h, refill } from "../../base/elements.js";
 import { focusItem, isAcross } from "../../base/lists.js";
 import { stepPass } from "../../record/passes.js";
 import { RewriteGraph } from "./graph.js";
-import { copyStep, markStep, passTree, rewriteList } from "./lists.js";
+import { copyStep, markStep, passTree, rewriteList } from "./pass_lists.js";
 import { nodePanel } from "./node.js";
 import { RewritesState } from "./position.js";
 import { bisectAnswer, stepBar } from "./step_bar.js";
