@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 import pytest
 from code_map import LAYERS, row_of
 
-from tests.tools.package_modules import Modules, imported_names, imports, package_modules
+from tests.tools.package_modules import Modules, imported_names, imports, outline, package_modules
 
 # Downward imports that are forbidden all the same: a device knows what the compiler hands
 # it (a linear program, a source), not how the compiler came to it.
@@ -41,9 +41,8 @@ def test_a_class_name_stands_once() -> None:
     """A reader searches for a class by its name, and errors show it alone."""
     places = defaultdict(list)
     for module, source in package_modules().items():
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(module)
+        for name in outline(source).classes:
+            places[name].append(module)
     assert {n: p for n, p in places.items() if len(p) > 1} == {}
 
 
@@ -104,10 +103,9 @@ def _steps(module: str, source: str) -> set[str]:
         for step, entry in STEPS.items()
         if fnmatch(name, entry) or fnmatch(name, f"{entry}.*")
     }
-    tree = ast.parse(source)
-    calls = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
     is_viz = module.startswith("workbench.viz")  # a page renders too
-    return steps | ({"render"} if "render" in calls and not is_viz else set())
+    renders = "render" in outline(source).attributes and not is_viz
+    return steps | ({"render"} if renders else set())
 
 
 PRINTERS = ("workbench.viz.text", "workbench.viz.decision_text", "workbench.viz.still")
@@ -136,22 +134,12 @@ have the same bound."""
 
 def test_no_function_is_long() -> None:
     functions = [
-        (f"{module}.{node.name}", _lines(node) - _lines(_docstring(node)))
+        (f"{module}.{name}", lines)
         for module, source in package_modules().items()
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name, lines in outline(source).functions
     ]
     assert len(functions) > 2000
     assert [name for name, lines in functions if lines > MOST_LINES] == []
-
-
-def _lines(node: ast.stmt | None) -> int:
-    return 0 if node is None else (node.end_lineno or 0) - node.lineno + 1
-
-
-def _docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt | None:
-    has_one = ast.get_docstring(function, clean=False) is not None
-    return function.body[0] if has_one else None
 
 
 # The checks themselves, on packages small enough to see the fault.

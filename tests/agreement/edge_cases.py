@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tests.support import LONG
 from workbench.backends.c import c_device as runtime_c
 from workbench.backends.device import Device
 from workbench.base.context import Context
@@ -171,6 +173,18 @@ def integers() -> Iterator[Case]:
             want = [wrap(meaning(a, 0, dtype), dtype) for a in corners(dtype)]
             answer = np.array(want, dtype.numpy)
             yield Case(f"{name} of {dtype}", one, (single,), answer)
+
+
+QUICK = REFERENCE, "LLVM", "PYTHON"
+"""Devices that compute all cases in a short run as well: the compilers of others take long."""
+
+
+def drawn(cases: list[Case], seed: str, device: str, most: int) -> list[Case]:
+    """Return the cases that a device computes: all, or the first and some others."""
+    if LONG or device in QUICK or len(cases) <= most:
+        return cases
+    first, *others = cases
+    return [first, *random.Random(seed).sample(others, most - 1)]
 
 
 def computed(cases: Sequence[Case], device: str) -> list[Array]:

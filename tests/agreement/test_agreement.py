@@ -57,15 +57,15 @@ def blocks(n_long: int, size: int = BLOCK) -> list[range]:
 
 
 # Of the branches in the package that 1,000 of them take, 300 take all but 1 in 140, and programs,
-# which have more dtypes and ops, take more: a short run takes a third of its tenth, and a tenth on
+# which have more dtypes and ops, take more: a short run has 150 and 100 programs, and 50 of each on
 # C, whose compiler takes longer than all else.
 EXPRESSIONS = [
-    *[(seeds, device) for seeds in blocks(10_000 if LONG else 3_000, 50) for device in DEVICES],
-    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 1_000, 50)],
+    *[(seeds, device) for seeds in blocks(10_000 if LONG else 1_500, 50) for device in DEVICES],
+    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 500, 50)],
 ]
 PROGRAMS = [
-    *[(seeds, device) for seeds in blocks(10_000 if LONG else 2_000, 50) for device in DEVICES],
-    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 1_000, 50)],
+    *[(seeds, device) for seeds in blocks(10_000 if LONG else 1_000, 50) for device in DEVICES],
+    *[pytest.param(seeds, "C", marks=needs_c) for seeds in blocks(10_000 if LONG else 500, 50)],
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -13,8 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.agreement.edge_cases import INTEGERS, REFERENCE, Array, Case, computed
-from tests.support import LONG
+from tests.agreement.edge_cases import INTEGERS, REFERENCE, Array, Case, computed, drawn
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import LanguageError
@@ -210,18 +208,9 @@ def roundings(dtype: DType) -> Iterator[Case]:
 
 
 MOST = 5
-"""Cases that a device whose compiler takes long computes of one table, in a short run."""
-QUICK = REFERENCE, "LLVM", "PYTHON"
-"""Where all are computed. What is special in a number beside a tensor is found on the way to a
-kernel, which is one for all devices."""
-
-
-def drawn(cases: list[Case], seed: str, device: str) -> list[Case]:
-    """Return the cases that a device computes: all, or the first, of tensors, and some others."""
-    if LONG or device in QUICK or len(cases) <= MOST:
-        return cases
-    first, *others = cases
-    return [first, *random.Random(seed).sample(others, MOST - 1)]
+"""Cases of one table that a device computes whose compiler takes long: of tensors, and some others.
+What is special in a number beside a tensor is found on the way to a kernel, which is one for all
+devices."""
 
 
 GRIDS: list[tuple[Callable[[DType], Iterator[Case]], DType, int]] = [
@@ -244,7 +233,7 @@ GRIDS: list[tuple[Callable[[DType], Iterator[Case]], DType, int]] = [
 def test_special_values(
     make: Callable[[DType], Iterator[Case]], dtype: DType, ulps: int, device: str
 ) -> None:
-    cases = drawn(list(make(dtype)), f"{make.__name__} {dtype} {device}", device)
+    cases = drawn(list(make(dtype)), f"{make.__name__} {dtype} {device}", device, MOST)
     wrong = []
     try:
         results = list(computed(cases, device))

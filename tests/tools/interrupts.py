@@ -33,8 +33,6 @@ class Interrupt:
 
     def __init__(self, at: int = 0):
         self.at, self.count = at, 0
-        self._last: dict[int, int] = {}
-        """The instruction that ran last, by its frame."""
 
     def __enter__(self) -> Interrupt:
         self._before = sys.gettrace()
@@ -48,20 +46,19 @@ class Interrupt:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        self._last[id(frame)] = -1
-        return self._event
+        checks, last = _checks(frame.f_code), -1
 
-    def _event(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "return":
-            self._last.pop(id(frame), None)
-        if event != "opcode":
-            return self._event
-        last, self._last[id(frame)] = self._last.get(id(frame), -1), frame.f_lasti
-        if last in _checks(frame.f_code):
-            self.count += 1
-            if self.count == self.at:
-                signal.raise_signal(signal.SIGINT)
-        return self._event
+        def trace(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal last
+            if event == "opcode":
+                before, last = last, frame.f_lasti
+                if before in checks:
+                    self.count += 1
+                    if self.count == self.at:
+                        signal.raise_signal(signal.SIGINT)
+            return trace
+
+        return trace
 
 
 @cache

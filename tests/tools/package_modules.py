@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from tests.support import ROOT
 
@@ -35,17 +36,45 @@ def package_modules() -> Modules:
 def imports(modules: Modules) -> Iterator[Import]:
     """Yield each import of one of `modules` by another, wherever in its file it stands."""
     for module, source in modules.items():
-        for node in _statements(source):
+        for node in outline(source).imports:
             for target in _targets(node, modules):
                 if target != module:
                     yield Import(module, target, node.lineno)
 
 
+class Outline(NamedTuple):
+    """What a file has: its tree, which is large, is not kept."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+    """Those too that only a type checker reads."""
+    classes: list[str]
+    functions: list[tuple[str, int]]
+    """Name, and lines without the docstring."""
+    attributes: set[str]
+
+
 @cache
-def _statements(source: str) -> list[ast.Import | ast.ImportFrom]:
-    """Return each import of a file, also of those that only a type checker reads."""
-    tree = ast.walk(ast.parse(source))
-    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
+def outline(source: str) -> Outline:
+    result = Outline([], [], [], set())
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            result.imports.append(node)
+        elif isinstance(node, ast.ClassDef):
+            result.classes.append(node.name)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            result.functions.append((node.name, _lines(node) - _lines(_docstring(node))))
+        elif isinstance(node, ast.Attribute):
+            result.attributes.add(node.attr)
+    return result
+
+
+def _lines(node: ast.stmt | None) -> int:
+    return 0 if node is None else (node.end_lineno or 0) - node.lineno + 1
+
+
+def _docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt | None:
+    has_one = ast.get_docstring(function, clean=False) is not None
+    return function.body[0] if has_one else None
 
 
 def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
@@ -62,8 +91,8 @@ def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
 
 
 def imported_names(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in outline(source).imports:
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
+        else:
             yield from (alias.name for alias in node.names)
