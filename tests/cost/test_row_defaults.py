@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import LONG
+from tests.support import LONG, by_rows
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -25,8 +25,8 @@ def seconds(kernel: UOp, machine: str) -> float:
         return float("inf")
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("shape", SHAPES)
+@by_rows("machine", MACHINES)
+@by_rows("shape", SHAPES)
 def test_work_items_share_a_row(machine: str, shape: tuple[int, int]) -> None:
     target = Device[machine].target
     kernel = explore(Tensor.empty(*shape).softmax(-1)).kernels[0].ast

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench.emulator.accesses import AccessCount, count_global, count_shared
 
 LANES = np.arange(32)
@@ -49,7 +50,7 @@ def test_work_items_that_take_no_part() -> None:
     assert (nobody.requests, nobody.transactions, nobody.bytes_moved) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("stride", [*range(1, 34), 64])
+@by_rows("stride", [*range(1, 34), 64])
 def test_conflicts_of_a_stride(stride: int) -> None:
     """Words `stride` apart meet in a bank as often as the greatest common divisor with 32."""
     count = counted(LANES * stride * 4, 4, "shared")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench import Context, GlobalCounters, Tensor
 from workbench.backends.memory import BufferPool
 from workbench.backends.native.host_memory import HOST, host_memory
@@ -54,7 +55,7 @@ PIECES: list[tuple[Pick, bool]] = [  # and whether they lie in one stretch
 # fmt: on
 
 
-@pytest.mark.parametrize(("pick", "in_place"), PIECES)
+@by_rows(("pick", "in_place"), PIECES)
 def test_a_stretch_of_memory_needs_no_kernel(tensor: Tensor, pick: Pick, in_place: bool) -> None:
     before = GlobalCounters.kernel_count
     assert len(pick(tensor).schedule()) == (not in_place)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench import GlobalCounters, Tensor
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -202,7 +203,7 @@ IN_PLACE: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("operator", IN_PLACE)
+@by_rows("operator", IN_PLACE)
 def test_an_operator_writes_where_other_names_see_it(operator: str) -> None:
     dtype, right = IN_PLACE[operator]
     array = np.arange(1, 10).astype(dtype).reshape(3, 3)
@@ -239,8 +240,8 @@ def test_clones_are_two() -> None:
     assert [t.tolist() for t in (a, one, two)] == [[0, 0], [6, 7], [1, 2]]
 
 
-@pytest.mark.parametrize("write", ["t -= t", "t.assign(t - 1)", "t += 1", "t[1] = 2"])
-@pytest.mark.parametrize("other", ["u += 1", "u[..., -1] += 2", "u[u > 0] = 9", "pass"])
+@by_rows("write", ["t -= t", "t.assign(t - 1)", "t += 1", "t[1] = 2"])
+@by_rows("other", ["u += 1", "u[..., -1] += 2", "u[u > 0] = 9", "pass"])
 def test_a_version_that_an_expression_reads_is_kept(write: str, other: str) -> None:
     """The expression was built of the version before that was computed: it has DETACHs in it."""
     names = {"t": Tensor(np.arange(-2, 2, dtype=np.float32).reshape(2, 2))}

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support import by_rows
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost
@@ -187,7 +188,7 @@ def opts_of(pair: Pair, variant: Opts | str) -> Opts:
     return (*plain, o("UPCAST", "a_l0", int(number)))
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=[f"{p.kernel}, {p.name}" for p in PAIRS])
+@by_rows("pair", PAIRS, ids=[f"{p.kernel}, {p.name}" for p in PAIRS])
 def test_the_order_of_two_variants(pair: Pair) -> None:
     first, second = (
         cost(pair.kernel, opts_of(pair, variant), pair.machine)

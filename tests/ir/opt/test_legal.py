@@ -17,7 +17,7 @@ from workbench.ir.verify.verify import verify
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_legal_opts_apply_and_give_different_kernels(name: str) -> None:
-    for seed in range(count(30)):
+    for seed in range(count(30, 30)):
         graph = random_form(EXAMPLES[name], seed, 2).graph
         listed = legal_opts(graph, LLVM)
         variants = [apply(graph, each) for each in listed]

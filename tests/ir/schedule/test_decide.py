@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
+from tests.support import by_rows
 from workbench import Tensor
 from workbench.execution import realize
 from workbench.execution.memory_plan import without_detach
@@ -27,7 +27,7 @@ def test_what_was_realized_is_not_computed_again() -> None:
     assert planned(twin).items == ()
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@by_rows("name", COUNTS)
 def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
     plan, simple = realize.planned([t.uop for t in COUNTS[name][1]()])
     decided = {d.node: d for d in plan.decisions}

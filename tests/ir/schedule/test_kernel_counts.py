@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench import Context, Tensor, dtypes
 
 Array = np.ndarray[Any, Any]
@@ -216,7 +217,7 @@ def test_folding_needs_no_kernel(row: Row) -> None:
     _agrees(row)
 
 
-@pytest.mark.parametrize("row", OTHERS, ids=lambda row: row.name)
+@by_rows("row", OTHERS, ids=lambda row: row.name)
 def test_no_more_kernels_than_tinygrad(row: Row) -> None:
     assert kernels(row.build()) == row.ours
     assert row.why or row.ours == row.seed

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
+from tests.support import by_rows
 from workbench import Context, Tensor, dtypes, nn
 from workbench.base.errors import FileError
 from workbench.execution.buffers import memory_of
@@ -265,7 +266,7 @@ BAD_PICKLES: list[tuple[str, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "pickled"), BAD_PICKLES, ids=[r[0] for r in BAD_PICKLES])
+@by_rows(("name", "pickled"), BAD_PICKLES, ids=[r[0] for r in BAD_PICKLES])
 def test_a_damaged_pickle_is_refused(path: Path, name: str, pickled: bytes) -> None:
     path.write_bytes(archive(pickled))
     with pytest.raises(FileError):

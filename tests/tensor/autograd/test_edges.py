@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
+from tests.support import by_rows
 from workbench import Tensor, dtypes
 from workbench.base.dtypes import DType
 from workbench.ir.node.ops import Ops
@@ -32,8 +33,8 @@ AT_CORNERS: dict[str, tuple[Callable[[Tensor], Tensor], list[float], list[float]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", AT_CORNERS)
-@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+@by_rows("name", AT_CORNERS)
+@by_rows("dtype", [dtypes.float32, dtypes.float64], ids=str)
 def test_at_corners_they_are_exact(name: str, dtype: DType) -> None:
     function, values, gradients = AT_CORNERS[name]
     x = Tensor(CORNERS, dtype=dtype, requires_grad=True)
@@ -133,7 +134,7 @@ def gradients_of(call: Callable[..., Any], arrays: list[Any], make: Any) -> list
     return [g.numpy(force=True) for g in (*grads, *more)]
 
 
-@pytest.mark.parametrize("exponent", EXPONENTS)
+@by_rows("exponent", EXPONENTS)
 def test_powers_have_torchs_gradients_everywhere(exponent: float) -> None:
     arrays = [np.array(NUMBERS)]
     ours = gradients_of(lambda x: x**exponent, arrays, Tensor)
@@ -207,7 +208,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Any]]] =
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
-@pytest.mark.parametrize("name", FUNCTIONS)
+@by_rows("name", FUNCTIONS)
 def test_edges_are_torchs(name: str) -> None:
     ours, theirs, lists = FUNCTIONS[name]
     arrays = [np.array(a, np.float64) for a in lists]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
-from tests.support import count
+from tests.support import by_rows, count
 from workbench import Tensor, TinyJit, nn
 from workbench.base.errors import GradientError
 from workbench.ir.text.printer import to_text
@@ -77,7 +77,7 @@ BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any] | N
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNARY)
+@by_rows("name", UNARY)
 def test_each_result_is_a_target_of_its_own(name: str) -> None:
     ours, theirs = UNARY[name]
     results = []
@@ -97,7 +97,7 @@ def test_each_result_is_a_target_of_its_own(name: str) -> None:
         np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", UNARY)
+@by_rows("name", UNARY)
 def test_each_result_may_be_a_leaf(name: str) -> None:
     make = UNARY[name][0]
     y = Tensor(A) * 1.5

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench.base.errors import DTypeError
 from workbench.tensor import Tensor
 
@@ -39,7 +40,7 @@ def _constructors() -> dict[str, Callable[..., Tensor]]:
     return {n: f for n, f in (makers | likes).items() if n not in _OTHERS}
 
 
-@pytest.mark.parametrize("name", _constructors())
+@by_rows("name", _constructors())
 def test_every_constructor_takes_requires_grad(name: str) -> None:
     make = _constructors()[name]
     arguments = _ARGUMENTS.get(name, () if name.endswith("_like") else (2, 3))

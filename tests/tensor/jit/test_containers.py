@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.jit.support import held
 from workbench import Tensor, TinyJit, nn
 from workbench.base.errors import JitError
@@ -92,8 +93,8 @@ def same_with_jit(program: Callable[[Jit], Any]) -> None:
     assert program(TinyJit) == program(lambda function: function)
 
 
-@pytest.mark.parametrize("place", ["attribute", "item", "variable", "argument"])
-@pytest.mark.parametrize("kind", KINDS)
+@by_rows("place", ["attribute", "item", "variable", "argument"])
+@by_rows("kind", KINDS)
 def test_a_container_is_replaced_by_one_of_its_kind(kind: str, place: str) -> None:
     make, parts = KINDS[kind]
     start = make(vector(1, 2), vector(3, 4))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.jit.support import held
 from workbench import GlobalCounters, Tensor, TinyJit, dtypes
 from workbench.base.errors import JitError
@@ -220,7 +221,7 @@ class Pair:
     l: list[Tensor]  # noqa: E741
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@by_rows("name", PROGRAMS)
 def test_a_replay_reads_what_a_name_stands_for(name: str) -> None:
     text, outcomes = PROGRAMS[name].text(), []
     for jit in (TinyJit, lambda function: function):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
@@ -35,7 +35,7 @@ REPEATS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("shapes", "dim"), CATS, ids=str)
+@by_rows(("shapes", "dim"), CATS, ids=str)
 def test_cat(shapes: list[tuple[int, ...]], dim: int) -> None:
     parts = [numbers(shape, seed=i) for i, shape in enumerate(shapes)]
     tensors = [Tensor(p) for p in parts]

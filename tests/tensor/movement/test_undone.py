@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from workbench import Tensor, TinyJit
 
 Move = Callable[[Tensor], Tensor]
@@ -60,8 +61,8 @@ def test_no_kernel_runs(name: str) -> None:
     np.testing.assert_array_equal(moved.numpy(), VALUES)
 
 
-@pytest.mark.parametrize("is_early", [False, True])
-@pytest.mark.parametrize("name", VIEWS | COPIES)
+@by_rows("is_early", [False, True])
+@by_rows("name", VIEWS | COPIES)
 def test_a_write_is_seen_by_views_alone(name: str, is_early: bool) -> None:
     for is_moved_written in (False, True):
         a = made()
@@ -88,7 +89,7 @@ def test_a_capture_of_nothing_else_has_the_values_of_each_call(name: str) -> Non
     assert jit.count == 0
 
 
-@pytest.mark.parametrize("name", VIEWS | COPIES)
+@by_rows("name", VIEWS | COPIES)
 def test_a_write_to_what_a_replay_returns_is_seen_by_views_alone(name: str) -> None:
     jit = TinyJit(ALL[name])
     for _ in range(4):

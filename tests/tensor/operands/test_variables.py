@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees
 from workbench import Tensor, TinyJit, Variable
 from workbench.base.errors import AxisError, DTypeError, JitError, ShapeError, WorkbenchError
@@ -32,7 +33,7 @@ FORMULAS: dict[str, tuple[Callable[[int], Tensor], Callable[[int], object]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FORMULAS)
+@by_rows("name", FORMULAS)
 def test_one_kernel_computes_with_every_value(name: str) -> None:
     formula, numpys = FORMULAS[name]
     kernels = set()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import numbers
 from tests.tensor.oracles import conv
 from workbench.base.errors import ShapeError
@@ -65,7 +65,7 @@ def _check(x: Any, w: Any, b: Any, stride: Any, dilation: Any, padding: Any, gro
     np.testing.assert_allclose(actual.numpy(), np.maximum(want, 0), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("shape", "weight", "options"), CASES, ids=str)
+@by_rows(("shape", "weight", "options"), CASES, ids=str)
 def test_conv2d(shape: tuple[int, ...], weight: tuple[int, ...], options: dict[str, Any]) -> None:
     x, w, b = (numbers(s, seed=i) for i, s in enumerate([shape, weight, weight[:1]]))
     full = {"stride": 1, "dilation": 1, "padding": 0, "groups": 1} | options

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import by_rows
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.tensor import Tensor
 
@@ -26,7 +27,7 @@ SUMMED = [("bool", "int64"), ("int8", "int64"), ("int16", "int64"), ("int32", "i
 # fmt: on
 
 
-@pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
+@by_rows(("shape", "axis"), SHAPES, ids=str)
 def test_cumsum_and_cummax(shape: tuple[int, ...], axis: int) -> None:
     x = numbers(shape, "int32")
     assert_agrees(Tensor(x).cumsum(axis), x.cumsum(axis, dtype=np.int64))
@@ -47,7 +48,7 @@ def _last_positions(x: Any, running: Any, axis: int) -> Any:
     return np.maximum.accumulate(np.where(x == running, places, np.int32(-1)), axis)
 
 
-@pytest.mark.parametrize(("dtype", "summed"), SUMMED)
+@by_rows(("dtype", "summed"), SUMMED)
 def test_dtypes(dtype: str, summed: str) -> None:
     x = numbers((3, 9), dtype)
     assert_agrees(Tensor(x).cumsum(1), x.cumsum(1, dtype=summed), 64)

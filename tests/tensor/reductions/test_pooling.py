@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tensor.agree import Array, assert_agrees, numbers
 from tests.tensor.oracles import pool
 from workbench.base.errors import ShapeError
@@ -97,7 +97,7 @@ def _longer(ones: Array, outs: tuple[int, ...], window: dict[str, Any]) -> Array
     return np.pad(ones, more)
 
 
-@pytest.mark.parametrize(("shape", "options"), CASES, ids=str)
+@by_rows(("shape", "options"), CASES, ids=str)
 def test_pooling(shape: tuple[int, ...], options: dict[str, Any]) -> None:
     _check(numbers(shape), options)
 

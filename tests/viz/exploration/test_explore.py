@@ -108,6 +108,14 @@ class OwnModule(torch.nn.Module):
     """A class of the user's is PyTorch's all the same."""
 
 
+def optimizer() -> object:
+    """Return one of PyTorch's without a parameter. Its `__init__` imports PyTorch's compiler, which
+    every process of a run would do."""
+    result = torch.optim.SGD.__new__(torch.optim.SGD)
+    result.param_groups = []
+    return result
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "hint"),
     [
@@ -119,7 +127,7 @@ class OwnModule(torch.nn.Module):
         (OwnModule(), f"a {__name__}.OwnModule", "layers of workbench.nn"),
         (OwnModule, f"the class {__name__}.OwnModule", "layers of workbench.nn"),
         (torch.ones(3), "a torch.Tensor", "explore(Tensor(x) + 1)"),
-        (torch.optim.SGD([torch.ones(3)]), "a torch.optim.sgd.SGD", "schedule_step()"),
+        (optimizer(), "a torch.optim.sgd.SGD", "schedule_step()"),
         (torch.relu, "a builtin_function_or_method", "explore(Tensor(x).relu())"),
         (SGD([array(4)]), "a LARS", "explore(loss, *optimiser.schedule_step())"),
         ({"x": array(4)}, "a dict", "explore(*tensors.values())"),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
+from tests.support import by_rows
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.analysis import analyse
@@ -40,8 +40,8 @@ def values_of(trace: Trace) -> Array:
     return values
 
 
-@pytest.mark.parametrize("items", [2, 5, 7, 8, 13, 64, 100, 255])
-@pytest.mark.parametrize("name", REDUCTIONS)
+@by_rows("items", [2, 5, 7, 8, 13, 64, 100, 255])
+@by_rows("name", REDUCTIONS)
 def test_any_number_of_parts(name: str, items: int) -> None:
     of_tensor, of_array = REDUCTIONS[name]
     rng = np.random.default_rng(items)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import LONG, count
+from tests.support import LONG, by_rows, count
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.backends.gpu.work_group_device import common_gpu
@@ -74,7 +74,7 @@ PARTS = [
 """In a short run, each reduction with each number of parts, and each number with each warp."""
 
 
-@pytest.mark.parametrize(("name", "items", "lanes"), PARTS)
+@by_rows(("name", "items", "lanes"), PARTS)
 def test_any_number_of_parts(name: str, items: int, lanes: int) -> None:
     of_tensor, of_array = REDUCTIONS[name]
     rng = np.random.default_rng(items)
@@ -111,8 +111,8 @@ def test_a_row_of_one_warp_needs_no_memory(items: int) -> None:
     assert barriers(kernel.ast, with_warps(32)) == 0 < barriers(kernel.ast, TREE)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X", "METAL:M3"])
+@by_rows("dtype", NUMBERS, ids=str)
+@by_rows("machine", ["CUDA:H100", "HIP:MI300X", "METAL:M3"])
 def test_dtypes(machine: str, dtype: DType) -> None:
     """What a machine does not hand on stays in the tree, and is as right."""
     target = Device[machine].target

@@ -13,7 +13,7 @@ import pytest
 from tests.agreement.hunt import attempts, report
 from tests.emulator.device import NAME, Emulated
 from tests.ir.opt.heuristic.work_groups.kernels import KERNELS, Build
-from tests.support import count
+from tests.support import by_rows, count
 from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.gpu.work_group_device import common_gpu
@@ -58,7 +58,7 @@ def run(device: Emulated, build: Build) -> list[Trace]:
     return [*device.traces]
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@by_rows("name", KERNELS)
 def test_memory_moves_what_is_wanted(device: Emulated, name: str) -> None:
     most, build = KERNELS[name]
     traces = run(device, build)
@@ -79,7 +79,7 @@ def test_a_transpose_is_without_conflicts(device: Emulated) -> None:
         assert trace.total("shared").conflicts == 0 < trace.total("shared").requests
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@by_rows("name", KERNELS)
 def test_every_limit_is_kept(name: str) -> None:
     for kernel in kernels(name):
         for target in (
