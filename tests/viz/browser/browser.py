@@ -2,7 +2,9 @@
 system's browser.
 
 What the page does at once, in answer to a click, a key or a message, can be read at once. For
-what comes later there are `expect`, which tries again until it is so, and `drawn`.
+what comes later there are `expect`, which tries again until it is so, and `drawn`. Later comes, too,
+the `inner_text` of a row of a list: it is "" until the browser has drawn a frame with the row in sight
+(`content-visibility: auto`); `text_content` and `expect` do not need that.
 """
 
 from __future__ import annotations

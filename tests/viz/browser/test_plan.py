@@ -167,7 +167,8 @@ def test_a_kernel_leads_to_tune(page: Any, record: Record) -> None:
     page.click('.wb-plan-list [role=option]:has-text("result")')
     page.click('[data-key="plan-kernel"]')
     assert page.locator(".wb-tune").count() == 1
-    assert record["kernels"][1]["title"] in page.inner_text(".wb-kernels [aria-selected=true]")
+    row = page.locator(".wb-kernels [aria-selected=true]")
+    expect(row).to_contain_text(record["kernels"][1]["title"])
 
 
 def test_search_and_zoom(page: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser.browser import drawn, opened, shown
 from tests.viz.browser.scans.scan import barriers, unexplained
@@ -70,8 +71,8 @@ def test_they_are_the_last_row_of_the_list_in_every_order(page: Any, record: Rec
         page.click(f"[data-key=sort-{order}]")
         row = page.locator(ROWS).last
         assert row.get_attribute("data-key") == "drawn"
-        assert "6 kernels" in row.inner_text() and "%" in row.inner_text()
-        assert "only draw random numbers" in row.inner_text()
+        for words in ("6 kernels", "%", "only draw random numbers"):
+            expect(row).to_contain_text(words)
         before = page.locator(ROWS).count()
         row.click()
         assert page.locator(ROWS).count() == before + 6

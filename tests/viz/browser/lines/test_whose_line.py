@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import WAIT_MS, new_page
+from tests.viz.browser.browser import WAIT_MS, drawn, new_page
 
 Pages = Callable[[str], Any]
 
@@ -148,6 +148,7 @@ def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         page.goto((Path(folder) / f"{place}.html").as_uri(), timeout=WAIT_MS)
         page.click("[data-key=mode-tune]")
         page.wait_for_selector(".wb-kernel")
+        drawn(page)
         return page
 
     yield opened
