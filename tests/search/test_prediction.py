@@ -59,7 +59,7 @@ def test_beam_searches_by_prediction_there_and_not_on_an_emulator(
         return SearchResult(kernel, kernel, start, 0, None, "", 0.0, kernel.device)
 
     monkeypatch.setattr("workbench.search.search.run", run)
-    monkeypatch.setattr("workbench.search.realization.say", lambda *_: None)
+    monkeypatch.setattr("workbench.search.realization.debug_print", lambda *_: None)
     ast = explore(numbers(16, 16) @ numbers(16, 16)).kernels[0].original
     for device in (MACHINE, Device.emulator.name):
         with Context(BEAM=2):
