@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 
-from tests.support import PATIENCE_S, ROOT, count, eventually
+from tests.support import LONG, PATIENCE_S, ROOT, count, eventually
 from tests.tools.interrupts import is_interrupted, places
 from tests.tools.processes import children, in_fork, is_alive
 from workbench.base.child_process import (
@@ -283,7 +283,7 @@ def test_after_ctrl_c_each_answer_is_that_of_its_request(functions: FunctionProc
     def call_function(number: int) -> int:
         return functions.call(PATIENCE_S, double, number) // 2
 
-    for work, step in ((call, 1), (call_function, 200 // count(200))):
+    for work, step in ((call, 1 if LONG else 5), (call_function, 1 if LONG else 50)):
         for place in range(1, places(lambda: work(0)) + 1, step):  # noqa: B023
             is_interrupted(lambda: work(place), place)  # noqa: B023
             assert work(1000 + place) == 1000 + place
