@@ -15,7 +15,7 @@ help:
 	@echo "make install    install into $(VENV)"
 	@echo "make lab        open JupyterLab on the tour"
 	@echo "make test       lint, check types and run every test"
-	@echo "make test-long  the same with ten times the examples"
+	@echo "make test-long  the same with ten times the examples or more"
 	@echo "make tour       run the tour and write build/tour.html"
 	@echo "make notebooks  run the notebooks and strip what changes from run to run"
 	@echo "make bench      measure, beside the libraries that are installed"
