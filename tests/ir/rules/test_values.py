@@ -139,7 +139,7 @@ LEAVES = Leaves(leaf, number, (*VALUES, dtypes.index))
 @by_rows("rule", VALUE_RULES.rules, ids=repr)
 def test_both_sides_of_a_rule_agree(rule: Rule) -> None:
     """On every dtype that the pattern takes; a rule that is not reached fails."""
-    for before, after in instances(rule, LEAVES, count(2_000)):
+    for before, after in instances(rule, LEAVES, count(2_000, 40)):
         leaves = inputs(len(before.toposort()) % 7)
         sides = evaluate(before, leaves, (HERE,)), evaluate(after, leaves, (HERE,))
         assert same(*sides), f"{to_expr(before)}\n-> {to_expr(after)}"
