@@ -142,7 +142,7 @@ def hip_by_clang(arch: str) -> Callable[[str, Kernel], None]:
     def compile_kernel(device: str, kernel: Kernel) -> None:
         clang = clang_for("amdgcn")
         assert clang is not None
-        assert hip.compile_text(clang, text_of(device, kernel), arch).lines
+        assert hip.compile_with_clang(clang, text_of(device, kernel), arch).lines
 
     return compile_kernel
 
