@@ -24,7 +24,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import explore
 from workbench.viz.page.panel import panes
 from workbench.viz.schema.messages import ViewState
-from workbench.viz.session.widget import session_of
+from workbench.viz.session.show import session_of
 
 
 def load(shell: Any) -> None:

@@ -15,13 +15,11 @@ from tests.viz.support import array
 from workbench import Opt, OptOps
 from workbench.base.context import Context
 from workbench.viz import explore
-from workbench.viz.session import saved_output
+from workbench.viz.session import saved_output, show
 from workbench.viz.session import widget as cell_outputs
-from workbench.viz.session import widget as show
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.persistence import PageParts
 from workbench.viz.session.requests import jobs
-from workbench.viz.session.widget import CellOutputs, Workbench
+from workbench.viz.session.widget import CellOutputs, PageParts, Workbench
 
 
 class Notebook:

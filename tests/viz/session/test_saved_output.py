@@ -17,8 +17,7 @@ from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.variant import CheckRow
-from workbench.viz.session import saved_output
-from workbench.viz.session import widget as show
+from workbench.viz.session import saved_output, show
 from workbench.viz.session.opt_text import timing_row, timing_text
 from workbench.viz.session.saved_output import SavedOutput
 

@@ -19,10 +19,10 @@ from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
 from workbench.viz import explore
 from workbench.viz.page import document as page
-from workbench.viz.session import widget as show
+from workbench.viz.session import show
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.persistence import page_parts
 from workbench.viz.session.requests import jobs
+from workbench.viz.session.widget import page_parts
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.panel import panes
 from workbench.viz.page.panels.gpu.panel import QUIET
 from workbench.viz.schema.messages import ViewState
-from workbench.viz.session import widget as show
+from workbench.viz.session import show
 
 WITHOUT_LINE = re.compile(r"  (test_pane\.py|<string>):\d+|\d+ \w?s\b")
 A = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)

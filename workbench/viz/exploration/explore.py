@@ -26,7 +26,7 @@ from workbench.viz.names import Names, module_paths, names_of, variables
 from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
-from workbench.viz.session.widget import LivePage
+from workbench.viz.session.show import LivePage
 
 
 def explore(

@@ -16,7 +16,6 @@ from threading import Timer
 from typing import Any
 from weakref import ref
 
-from IPython.core.getipython import get_ipython
 from msgspec import Struct
 
 from workbench.base.errors import WorkbenchError
@@ -350,7 +349,9 @@ def sending() -> Generator[bool, None, None]:
 
 @cache
 def _prepare() -> None:
-    session = getattr(getattr(get_ipython(), "kernel", None), "session", None)
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    session = getattr(getattr(shell, "kernel", None), "session", None)
     if session is not None:
         session.copy_threshold = sys.maxsize  # a copy of a record takes microseconds
     atexit.register(_end)  # runs before the hooks of Jupyter, which registered earlier

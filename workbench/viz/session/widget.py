@@ -3,19 +3,15 @@
 Requests arrive on the main thread. Quick ones are answered there; those that run kernels become
 jobs, so that cells can run.
 
-Sections: The workbench as a Jupyter widget, which only passes messages to and from a session;
-The workbenches in the outputs of a notebook, each as long as its output exists; Showing an
-exploration.
+Sections: Script and style of the page as one widget that all workbenches of a Python session
+share; The widget; The workbenches in the outputs of a notebook, each as long as its output exists.
 """
 
 from __future__ import annotations
 
-import logging
-import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,31 +22,81 @@ from IPython.core.getipython import get_ipython
 from ipywidgets import widget_serialization
 from msgspec import convert, to_builtins
 
-from workbench.base.context import LIVE
-from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import Uninterrupted, free_lock
-from workbench.base.terminal import Bundle
-from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.exploration.tables import Variant, Variants, variants_of
-from workbench.viz.files.files import file_text
-from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
-from workbench.viz.page import document as saved_page
-from workbench.viz.pane import Pane
-from workbench.viz.record.recipe import baseline_recipe
-from workbench.viz.record.record import build
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
-from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.opt_text import timing_text
-from workbench.viz.session.persistence import LOADER, PageParts, page_parts
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to, sending
 
 # --------------------------------------------------------------------------------------------------
-# The workbench as a Jupyter widget, which only passes messages to and from a session.
+# Script and style of the page as one widget that all workbenches of a Python session share.
+#
+# A widget travels, and is saved, with all that it has. So a workbench has its record, and a script
+# of some lines that asks the front end's manager of widgets for this one.
+
+_lock = free_lock()
+LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script" };
+const LATEST_MS = 20_000; // a page that is loaded again has its models one after the other
+const pages = globalThis[Symbol.for("workbench.pages")] ??= new Map();
+
+async function partsOf(model) {
+  const id = model.get("parts").replace("IPY_MODEL_", "");
+  const until = Date.now() + LATEST_MS;
+  for (;;) {
+    try {
+      return await model.widget_manager.get_model(id);
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await new Promise((go) => setTimeout(go, 50));
+    }
+  }
+}
+
+async function pageOf(script) {
+  const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const { default: page } = await import(url);
+  URL.revokeObjectURL(url);
+  return page;
+}
+
+export default {
+  async render({ model, el }) {
+    const parts = await partsOf(model);
+    const script = parts.get("script");
+    if (!pages.has(script)) pages.set(script, pageOf(script));
+    const get = (name) => name in PARTS ? parts.get(PARTS[name]) : model.get(name);
+    return (await pages.get(script)).render({ model: { ...model, get }, el });
+  },
+};
+"""
+"""The script of a workbench: that of the page, run once in a window, renders it."""
+
+
+class PageParts(anywidget.AnyWidget):
+    """`script` is the page's module, `shell` the document that a page fills to save itself."""
+
+    _esm = "export default {};\n"
+    _css = page.css()
+    script = traitlets.Unicode(page.esm()).tag(sync=True)
+    shell = traitlets.Unicode(page.shell()).tag(sync=True)
+
+
+_parts: list[PageParts] = []
+
+
+def page_parts() -> PageParts:
+    """Return the one widget, made again if all widgets were closed."""
+    with _lock:
+        if not _parts or _parts[0].comm is None:
+            _parts[:] = [PageParts()]
+        return _parts[0]
+
+
+# --------------------------------------------------------------------------------------------------
+# The widget.
 
 DISCONNECTED = ErrorWords(
     "this workbench is no longer connected",
@@ -71,7 +117,7 @@ class Workbench(anywidget.AnyWidget):
     live = traitlets.Bool(True).tag(sync=True)
     still = traitlets.Unicode().tag(sync=True)
     lacks_parts = traitlets.Bool(False).tag(sync=True)
-    parts_name = traitlets.Unicode(saved_page.name()).tag(sync=True)
+    parts_name = traitlets.Unicode(page.name()).tag(sync=True)
     parts = traitlets.Instance(PageParts).tag(sync=True, **widget_serialization)
 
     def __init__(self, session: Session, view: ViewState, saved: SavedOutput | None = None):
@@ -363,165 +409,3 @@ def _parent() -> Mapping[str, Any]:
 
 CELL_OUTPUTS = CellOutputs()
 """The outputs of this Python session."""
-
-
-# --------------------------------------------------------------------------------------------------
-# Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
-#
-# A session is created when an exploration first needs one, and lives as long as the exploration, or
-# as long as it is in the LRU cache.
-
-PAGE_S = 1.0
-"""Seconds for a page to open before work in the background begins."""
-WIDGET = "application/vnd.jupyter.widget-view+json"
-_LOG = logging.getLogger("workbench")
-_lock = free_lock()
-
-
-class LivePage:
-    """Shows explorations; see `viz.exploration.Page`."""
-
-    def bundle(self, ex: Exploration) -> Bundle:
-        """Return the mimebundle for Jupyter: the widget in a live notebook, else a static picture;
-        and always text."""
-        return self._live(ex, NO_VIEW, lambda: exploration_bundle(ex, 0.0)) or (
-            exploration_bundle(ex)
-        )
-
-    def pane_bundle(self, pane: Pane) -> Bundle:
-        """Return the mimebundle of one pane: the widget with that pane alone, and always text."""
-        ex = pane.exploration
-        assert isinstance(ex, Exploration)
-        picture = pane_bundle(pane)
-        return self._live(ex, pane.view, lambda: picture) or picture
-
-    def _live(self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]) -> Bundle:
-        """Return the mimebundle of the widget in a live notebook, after showing the output that
-        stays where the notebook is saved; elsewhere nothing."""
-        if not is_live():
-            return {}
-        still = picture()
-        try:
-            from workbench.viz.session.saved_output import SavedOutput
-            from workbench.viz.session.widget import CELL_OUTPUTS
-
-            title = "workbench" if ex.line is None else ex.line.text
-            before = CELL_OUTPUTS.opening_view(len(ex.kernels))
-            opens = before.then(ex.display.view).then(_one_pane(ex)).then(view)
-            saved = SavedOutput(still["text/html"], title, opens)
-            CELL_OUTPUTS.prepare(saved)
-            widget = self.to_widget(ex, opens, saved)
-            CELL_OUTPUTS.add(widget, saved)
-            bundle = widget._repr_mimebundle_()
-        except Exception:  # the picture does not need it
-            _LOG.exception("the workbench cannot be shown; this is its picture")
-            return still
-        reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
-        # the picture is an output of its own: where widgets are unknown, this one is empty
-        return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
-
-    def to_widget(self, ex: Exploration, view: ViewState | None = None, saved: Any = None) -> Any:
-        """Return a widget of the exploration's session, which opens with `view`; `saved` is the
-        output that is saved in its place."""
-        from workbench.viz.session.widget import Workbench
-
-        opens = ex.display.view.then(_one_pane(ex)) if view is None else view
-        return Workbench(session_of(ex), opens, saved)
-
-    def to_html(self, ex: Exploration) -> str:
-        """Return the page as one file, with the session's variants, if there is a session."""
-        session: Session | None = ex.display.session
-        record = self.record(ex)
-        with nullcontext() if session is None else session.lock:
-            return page.export_html(record, _one_pane(ex))
-
-    def record(self, ex: Exploration) -> PageRecord:
-        """Return the complete record: the session's, if there is a session."""
-        session: Session | None = ex.display.session
-        if session is None:
-            return build(ex)
-        session.complete()
-        return session.record
-
-    def to_file(self, ex: Exploration) -> str:
-        """Return the text of the exploration's file."""
-        return file_text(ex)
-
-    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
-        """Add a baseline; it is timed where the exploration is shown.
-
-        Errors: WorkbenchError for a value that cannot be called, and for one that is not a name.
-        """
-        hint = baseline_recipe(ex)
-        if not isinstance(name, str) or not name:
-            because = f"{name!r:.40} is not a text"
-            raise WorkbenchError("a baseline must have a name", because, hint)
-        if not callable(run):
-            because = f"{type(run).__name__} cannot be called"
-            raise WorkbenchError(f"the baseline {name:.40} is not a function", because, hint)
-        ex.display.baselines[name] = run
-        session: Session | None = ex.display.session
-        if session is not None:
-            session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
-
-    def variants(self, ex: Exploration) -> Variants:
-        """Return the variants of an exploration; the plain ones where it was not shown."""
-        session: Session | None = ex.display.session
-        if session is None:
-            return variants_of(ex.kernels, ex.display)
-        with session.lock:
-            speeds = session.recorder.speeds
-            rows = (
-                Variant(
-                    place, row.kernel, row.name, session.kernels[place],
-                    timing_text(row.timing, speeds) if row.timing else "",
-                )
-                for place, row in enumerate(session.record.variants) if not row.deleted
-            )  # fmt: skip
-            return Variants(rows, ex.display)
-
-    def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
-        """Return the reply to a request of the page of an exploration.
-
-        Errors: WorkbenchError, as the page would show it.
-        """
-        session = session_of(ex)
-        with Uninterrupted():  # half a change of the record is wrong for good
-            reply = session.handle({"do": do, **fields})
-            session.is_asked_by_code = True
-        if reply.error is not None:
-            error = reply.error
-            raise WorkbenchError(error.what, error.because, error.hint)
-        return reply.result
-
-    def select(self, ex: Exploration, view: ViewState) -> None:
-        """Change what the widgets of an exploration show."""
-        ex.display.view = ex.display.view.then(view)
-        session: Session | None = ex.display.session
-        for listener in [] if session is None else session.listeners():
-            listener.look(view)
-
-
-def _one_pane(ex: Exploration) -> ViewState:
-    """Return the view of the one pane of an exploration, if it has one."""
-    return Pane(ex, ex.show).view if ex.show else NO_VIEW
-
-
-def session_of(ex: Exploration) -> Session:
-    """Return the session of an exploration, created if necessary."""
-    with _lock:
-        session: Session | None = ex.display.session
-        if session is None:
-            session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
-            session.begin_after(PAGE_S)
-    SESSIONS.use(session)
-    return session
-
-
-def is_live() -> bool:
-    """Whether this is a live notebook, with which a widget could communicate."""
-    if LIVE.value < 1:
-        return False
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
