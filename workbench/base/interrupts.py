@@ -33,15 +33,6 @@ _SIGINT = int(signal.SIGINT)
 
 
 P = ParamSpec("P")
-# --------------------------------------------------------------------------------------------------
-# Forked processes: locks that are free in the child, and no fork in the middle of native code.
-#
-# A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
-# child for ever, and its data may be inconsistent. So
-#
-#     LOCK = free_lock()           is free in the child: for data that is whole between two steps
-#     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
-#     computed = once(function)    a cached property without a lock
 
 T = TypeVar("T")
 
@@ -203,6 +194,16 @@ def _uninstall(handler: _Handler, is_own: bool) -> None:
     if is_own and is_main and _handler_of(_SIGINT) is handler:
         _handle(_SIGINT, handler.before)
 
+
+# --------------------------------------------------------------------------------------------------
+# Forked processes: locks that are free in the child, and no fork in the middle of native code.
+#
+# A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
+# child for ever, and its data may be inconsistent. So
+#
+#     LOCK = free_lock()           is free in the child: for data that is whole between two steps
+#     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
+#     computed = once(function)    a cached property without a lock
 
 no_fork = RLock()
 """While a thread holds it, other threads that fork wait. Within, take no other lock."""

@@ -1,4 +1,4 @@
-"""The verdict on a kernel's answer, and the tolerance of an element.
+"""The verdict on a kernel's answer: all elements compared with its reference.
 
 The answer is compared with a `Reference`: the meaning of the user's expression
 (`check/meanings.py`), or the kernel before its opts (the last section).

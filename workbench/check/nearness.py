@@ -1,4 +1,4 @@
-"""The distance of an answer from its references, element by element.
+"""The tolerance of each element, and the distance of an answer from its references.
 
 There are three kinds of reference: float64, the expression's own dtypes, and these with other
 roundings (`ir/meaning/closeness.py`). Where these differ little, they say how far an element may be

@@ -23,8 +23,7 @@ from workbench.cost.predicted_cost import bottleneck_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import to_expr
-from workbench.kernel import compiled as arguments
-from workbench.kernel import performance
+from workbench.kernel import compiled, performance
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.pasted import graph_of, to_python
@@ -63,8 +62,8 @@ class Kernel(RunnableKernel, Displayed):
         """
         ast = graph_of(text)
         first, *others = [param.length for param in written(ast)]
-        shape = (first,) if shape is None else arguments.shape_of(shape, first)
-        data = Seeded(arguments.seed(seed))
+        shape = (first,) if shape is None else compiled.shape_of(shape, first)
+        data = Seeded(compiled.seed(seed))
         shapes = (shape, *[(length,) for length in others])
         return Kernel(ast, ast, data, shapes, title=str(title) or ast.arg.name)
 
@@ -129,7 +128,7 @@ class Kernel(RunnableKernel, Displayed):
         Units: budget_s is seconds of measuring, without warming up. Errors: DTypeError unless it
         is a number, 0 or more.
         """
-        budget_s = arguments.budget(budget_s)
+        budget_s = compiled.budget(budget_s)
         require(cold, bool, "time: cold", "cold=True")
         return performance.timed(self, self._device(device), budget_s, cold)
 
@@ -145,7 +144,7 @@ class Kernel(RunnableKernel, Displayed):
             array, other = a.numpy(), b.numpy()
             k.compare_times({"auto": k.optimized(), "numpy": lambda: array @ other})
         """
-        budget_s = arguments.budget(budget_s)
+        budget_s = compiled.budget(budget_s)
         return performance.with_peers(self, others, self._device(device), budget_s)
 
     def compare(
@@ -153,7 +152,7 @@ class Kernel(RunnableKernel, Displayed):
     ) -> Comparison:
         """Return the differences: of opts, counts, source and answers, and, unless `budget_s` is 0,
         of times, measured in turns for `budget_s` seconds."""
-        return compared(self, other, self._device(device), arguments.budget(budget_s))
+        return compared(self, other, self._device(device), compiled.budget(budget_s))
 
     # inspection
 

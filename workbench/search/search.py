@@ -27,7 +27,7 @@ from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import added_rules, without
-from workbench.kernel import compiled as arguments
+from workbench.kernel import compiled
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import seconds_text
 from workbench.search.beam import search
@@ -177,7 +177,7 @@ def _checked(width: Any, budget_s: object, executor: object) -> tuple[int, float
             "it has no method `submit`",
             "concurrent.futures.ProcessPoolExecutor(), or Dask's client.get_executor()",
         )
-    return int(width), arguments.budget(budget_s)
+    return int(width), compiled.budget(budget_s)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import count
 from workbench import Tensor
-from workbench.ir.gradient.backward import rows_of
+from workbench.ir.gradient.windows import rows_of
 from workbench.tensor.movement.windows import Window, windows
 
 SEEDS = range(count(200))

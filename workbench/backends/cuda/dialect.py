@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.backends.c_like.dialect import COMPONENTS, ArrayPart, CopyText, FragmentText
-from workbench.backends.cuda.cuda_machines import (
-    GROUP_SHARED_BYTES,
-    matrix_function,
-    mma_function,
-    registers,
-)
+from workbench.backends.cuda.cuda_machines import GROUP_SHARED_BYTES
 from workbench.backends.cuda.driver import COMMIT, COPY_BYTES, WAIT, copy_function
+from workbench.backends.cuda.mma import matrix_function, mma_function, registers
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.program.text import ATOM, Expression, Language, call
 from workbench.base.dtypes import DType, dtypes

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.backends.compilers import compilers as llvm
+from workbench.backends.compilers import compilers
 from workbench.backends.compilers.child import end_child, in_child
 from workbench.backends.compilers.compilers import MachineCode, ResourceUse, code_of
 from workbench.backends.llvm_ir.gpu_render import render_gpu
@@ -224,24 +224,24 @@ def compile_ir(
 
     Errors: CompileError.
     """
-    isa = llvm.Isa(gpu.triple, arch if gpu.has_processors else "", gpu.features)
+    isa = compilers.Isa(gpu.triple, arch if gpu.has_processors else "", gpu.features)
 
     marked = with_marks(ir.text, line_of) if gpu is SPIRV else None
     text = marked.text if marked else _with_lines(gpu, ir.text, line_of)
 
     def compile_text() -> MachineCode:
         try:
-            written = in_child(llvm.assembly_of, text, isa, optimise=gpu is not SPIRV)
+            written = in_child(compilers.assembly_of, text, isa, optimise=gpu is not SPIRV)
             if gpu is SPIRV and repeats_ids(written):
                 # LLVM 22 has ids of blocks from what this process compiled before
                 end_child()
-                written = in_child(llvm.assembly_of, text, isa)
+                written = in_child(compilers.assembly_of, text, isa)
         except CompileError as error:
             error.last_good = ir.text
             raise
         return read_spirv(written, marked) if marked else read_gpu(gpu, arch, written)
 
-    return code_of(compile_text, text, *isa, llvm.package_version())
+    return code_of(compile_text, text, *isa, compilers.package_version())
 
 
 def _with_lines(gpu: GpuTarget, text: str, line_of: Callable[[int], int] | None) -> str:
@@ -255,7 +255,7 @@ def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
     """Return what LLVM wrote for a GPU: instructions, with what the kernel takes."""
     lines = tuple(_instructions(readable(_without_ends(text))))
     use = amd_resources(text) if gpu is AMDGCN else ResourceUse()
-    name, compiler = f"{gpu.name} for {arch}", f"LLVM {llvm.package_version()}"
+    name, compiler = f"{gpu.name} for {arch}", f"LLVM {compilers.package_version()}"
     kernels = tuple(_KERNEL.findall(text))
     return MachineCode(gpu.family, name, compiler, text, lines, kernels, use)
 
@@ -263,7 +263,7 @@ def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
 def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
     """Return the SPIR-V that LLVM wrote of LLVM IR with marks."""
     lines = tuple(lines_of(text, marked.statements))
-    compiler = f"LLVM {llvm.package_version()}"
+    compiler = f"LLVM {compilers.package_version()}"
     plain = without_marks(text)
     kernels = tuple(_ENTRY_POINT.findall(text))
     return MachineCode(SPIRV.family, SPIRV.name, compiler, plain, lines, kernels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from workbench.backends.compilers import compilers as llvm
+from workbench.backends.compilers import compilers
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.compilers import MachineCode, code_of
 from workbench.backends.llvm_ir.loops import with_locations
@@ -18,7 +18,7 @@ _SVE_BYTES = 16
 """The least bytes of a vector of SVE; code assumes no more without an option."""
 
 
-def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> MachineCode:
+def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> MachineCode:
     """Return the machine code of a kernel, compiled as for this machine's processor: without LLVM's
     own passes. `vector_bytes` is the width of the processor's vectors.
 
@@ -26,21 +26,21 @@ def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> Machi
     """
 
     def compile_text() -> MachineCode:
-        written = in_child(llvm.assembly_of, with_locations(_sized(text, isa)), isa)
+        written = in_child(compilers.assembly_of, with_locations(_sized(text, isa)), isa)
         family = isa.triple.partition("-")[0]
         lines = readable(written)
         name = f"{family} for {isa.cpu or 'any processor'}"
         kernels = tuple(_FUNCTION.findall(written))
         return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
 
-    def _sized(ir: str, of: llvm.Isa) -> str:
+    def _sized(ir: str, of: compilers.Isa) -> str:
         """Say how long vectors of SVE are, where that is known."""
         if of.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
             times = vector_bytes // _SVE_BYTES
             return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)
         return ir
 
-    version = llvm.package_version()
+    version = compilers.package_version()
     code = code_of(compile_text, text, *isa, str(vector_bytes), version)
     callees = set(_CALL.findall(text))
     return replace(code, kernels=tuple(k for k in code.kernels if k not in callees))

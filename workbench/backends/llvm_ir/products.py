@@ -14,13 +14,6 @@ from workbench.base.errors import CompileError
 from workbench.base.tensor_cores import TensorCore
 
 # --------------------------------------------------------------------------------------------------
-# Products of tiles on processors in LLVM IR, where one lane holds whole tiles (Intel, AVX512_BF16
-# and AMX-BF16; Arm, BF16 of Advanced SIMD).
-#
-#     %wmma_0 = call <4 x float> @llvm.aarch64.neon.bfmmla(<4 x float> %acc0_0, <8 x bfloat> %t0,
-#               <8 x bfloat> %t1)
-
-# --------------------------------------------------------------------------------------------------
 # Products of tiles in LLVM IR for GPUs: AMD's intrinsics (LLVM, "User Guide for AMDGPU Backend"),
 # and PTX's mma.sync as inline assembly.
 #
@@ -104,6 +97,13 @@ def _registers(value: str, dtype: DType, step: Step) -> list[tuple[str, str]]:
     words = step(f"bitcast {type_of(dtype)} {value} to <{count} x i32>")
     return [("i32", step(f"extractelement <{count} x i32> {words}, i32 {i}")) for i in range(count)]
 
+
+# --------------------------------------------------------------------------------------------------
+# Products of tiles on processors in LLVM IR, where one lane holds whole tiles (Intel, AVX512_BF16
+# and AMX-BF16; Arm, BF16 of Advanced SIMD).
+#
+#     %wmma_0 = call <4 x float> @llvm.aarch64.neon.bfmmla(<4 x float> %acc0_0, <8 x bfloat> %t0,
+#               <8 x bfloat> %t1)
 
 _TILE_WORDS = 256
 """Words of 32 bits in a register of AMX."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.compilers import compilers as llvm
+from workbench.backends.compilers import compilers
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.refusal import errors_in, require_arguments
 from workbench.backends.contract import DeviceInfo, Program
@@ -257,12 +257,12 @@ class WasmProgram:
     @once
     def assembly(self) -> str:
         """WebAssembly's instructions, as text."""
-        return in_child(llvm.assembly_of, self.source.text, ISA)
+        return in_child(compilers.assembly_of, self.source.text, ISA)
 
     @once
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source."""
-        return readable(in_child(llvm.assembly_of, with_locations(self.source.text), ISA))
+        return readable(in_child(compilers.assembly_of, with_locations(self.source.text), ISA))
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()

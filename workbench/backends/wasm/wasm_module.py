@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from workbench.backends.compilers import compilers as llvm
+from workbench.backends.compilers import compilers
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.refusal import missing_kernel
 from workbench.backends.llvm_ir.instructions import INDEX_BITS, Operands, type_of
@@ -27,7 +27,7 @@ from workbench.ir.node.uop import KernelInfo, UOp
 # --------------------------------------------------------------------------------------------------
 # The linker for WebAssembly.
 
-ISA = llvm.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
+ISA = compilers.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
 """WebAssembly 2.0, as browsers have it."""
 EXPORT = "kernel"
 """What a module exports."""
@@ -63,13 +63,13 @@ def module_of(source: Source) -> bytes:
     """
 
     def compile_text(text: str) -> bytes:
-        image = in_child(llvm.object_of, text, ISA)
+        image = in_child(compilers.object_of, text, ISA)
         functions = dict(_functions(image))
         if source.name not in functions:
             raise missing_kernel("wasm", source)
         return with_export(image, EXPORT, functions[source.name])
 
-    version = [llvm.package_version(), source.name]
+    version = [compilers.package_version(), source.name]
     return object_cache.object_of(source.text, version, ISA, compile_text)
 
 

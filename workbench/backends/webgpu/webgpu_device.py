@@ -43,7 +43,7 @@ def target(
 ) -> Target:
     """Return the Target of an implementation with these limits.
 
-    Transcendentals are functions of the language (`functions.py`): the polynomials of other devices
+    Transcendentals are functions of the language (`wgsl.py`): the polynomials of other devices
     need 64 bits, and sums in the order in which they stand, which an implementation may change.
     """
     return Target(

@@ -24,7 +24,7 @@ from workbench.backends.program.text import (
     call,
     paren,
 )
-from workbench.backends.webgpu import wgsl_integers as long_integers
+from workbench.backends.webgpu import wgsl_integers
 from workbench.backends.webgpu.wgsl_integers import PackedMemory, fills_words, is_packed, word_count
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import LanguageError
@@ -140,11 +140,11 @@ class Wgsl(Dialect):
     bits, wrapped where an operation may leave its own."""
 
     language = WGSL
-    reserved = _RESERVED | long_integers.NAMES
+    reserved = _RESERVED | wgsl_integers.NAMES
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
         "uint16": "u32", "uint32": "u32",
-        "int64": long_integers.LONG_TYPE, "uint64": long_integers.LONG_TYPE,
+        "int64": wgsl_integers.LONG_TYPE, "uint64": wgsl_integers.LONG_TYPE,
         "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"
@@ -216,28 +216,28 @@ class Wgsl(Dialect):
     # values
 
     def constant(self, value: Const, dtype: DType) -> Expression:
-        if long_integers.has_words(dtype.scalar):
-            return long_integers.constant(int(value))
+        if wgsl_integers.has_words(dtype.scalar):
+            return wgsl_integers.constant(int(value))
         return super().constant(value, dtype)
 
     def operation(self, node: UOp, arguments: Sequence[Expression]) -> Expression | None:
         op, source = node.op, node.src[0].dtype.scalar
-        if not long_integers.has_words(source):
+        if not wgsl_integers.has_words(source):
             return None
         if op is Ops.CAST and node.dtype.is_bool:
-            op, arguments = Ops.CMPNE, (*arguments, long_integers.constant(0))
-        text = long_integers.operation(op, source, arguments)
+            op, arguments = Ops.CMPNE, (*arguments, wgsl_integers.constant(0))
+        text = wgsl_integers.operation(op, source, arguments)
         return text and self._with_functions(text)
 
     def has_operators(self, dtype: DType) -> bool:
-        return not long_integers.has_words(dtype.scalar)
+        return not wgsl_integers.has_words(dtype.scalar)
 
     def has_vector(self, dtype: DType) -> bool:
-        return not long_integers.has_words(dtype.scalar) and super().has_vector(dtype)
+        return not wgsl_integers.has_words(dtype.scalar) and super().has_vector(dtype)
 
     def _with_functions(self, text: Expression) -> Expression:
         """Return an expression; the functions that it calls come before the kernel."""
-        self._calls |= long_integers.calls(text[0])
+        self._calls |= wgsl_integers.calls(text[0])
         return text
 
     def integer_text(self, value: int, dtype: DType) -> str:
@@ -256,10 +256,10 @@ class Wgsl(Dialect):
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
-        if long_integers.has_words(dtype) or long_integers.has_words(source) and dtype.is_float:
-            return self._with_functions(long_integers.cast(value, source, dtype))
-        if long_integers.has_words(source):
-            value, source = long_integers.low_word(value), dtypes.uint32
+        if wgsl_integers.has_words(dtype) or wgsl_integers.has_words(source) and dtype.is_float:
+            return self._with_functions(wgsl_integers.cast(value, source, dtype))
+        if wgsl_integers.has_words(source):
+            value, source = wgsl_integers.low_word(value), dtypes.uint32
         kind = self.scalar(dtype)
         if dtype.is_int and source.is_int and dtype.bits < 32:
             return call("extractBits", f"{kind}({value[0]})", "0u", f"{dtype.bits}u")
@@ -364,4 +364,4 @@ class Wgsl(Dialect):
         return "atomic<u32>" if is_atomic else self.in_memory(parameter.dtype)
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return long_integers.functions(self._calls)
+        return wgsl_integers.functions(self._calls)

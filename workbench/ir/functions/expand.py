@@ -13,7 +13,7 @@ inputs.
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions import formulas as trigonometry
+from workbench.ir.functions import formulas
 from workbench.ir.functions.formulas import (
     copysign,
     erf,
@@ -45,15 +45,15 @@ FUNCTION_RULES = RuleSet("expand-functions", [
     Rule("softplus-formula", op(Ops.SOFTPLUS, x), softplus),
     Rule("tanh-formula",     op(Ops.TANH, x),    tanh),
     Rule("erf-formula",      op(Ops.ERF, x),     erf),
-    Rule("tan-formula",      op(Ops.TAN, x),     trigonometry.tan),
-    Rule("asin-formula",     op(Ops.ASIN, x),    trigonometry.asin),
-    Rule("acos-formula",     op(Ops.ACOS, x),    trigonometry.acos),
-    Rule("atan-formula",     op(Ops.ATAN, x),    trigonometry.atan),
-    Rule("sinh-formula",     op(Ops.SINH, x),    trigonometry.sinh),
-    Rule("cosh-formula",     op(Ops.COSH, x),    trigonometry.cosh),
-    Rule("asinh-formula",    op(Ops.ASINH, x),   trigonometry.asinh),
-    Rule("acosh-formula",    op(Ops.ACOSH, x),   trigonometry.acosh),
-    Rule("atanh-formula",    op(Ops.ATANH, x),   trigonometry.atanh),
+    Rule("tan-formula",      op(Ops.TAN, x),     formulas.tan),
+    Rule("asin-formula",     op(Ops.ASIN, x),    formulas.asin),
+    Rule("acos-formula",     op(Ops.ACOS, x),    formulas.acos),
+    Rule("atan-formula",     op(Ops.ATAN, x),    formulas.atan),
+    Rule("sinh-formula",     op(Ops.SINH, x),    formulas.sinh),
+    Rule("cosh-formula",     op(Ops.COSH, x),    formulas.cosh),
+    Rule("asinh-formula",    op(Ops.ASINH, x),   formulas.asinh),
+    Rule("acosh-formula",    op(Ops.ACOSH, x),   formulas.acosh),
+    Rule("atanh-formula",    op(Ops.ATANH, x),   formulas.atanh),
     Rule("abs-formula",      op(Ops.ABS, x),     magnitude),
     Rule("copysign-formula", op(Ops.COPYSIGN, x, y), copysign),
     Rule("pow-formula",      op(Ops.POW, x, y),  power),

@@ -1,12 +1,11 @@
 """Reverse-mode differentiation: from a graph of the tensor level to that of its gradients.
 
 The nodes are visited from the root down, each after all that read it, and only those that lead to
-a target. The rule of a node's op (table.py) says what it hands on to its sources; what reaches a
+a target. The rule of a node's op (`rules.py`) says what it hands on to its sources; what reaches a
 node from several readers is added. Source of the idea: Linnainmaa 1970; by rewriting a graph of
 values, and so differentiable again, Pearlmutter and Siskind 2008.
 
-Sections: The gradient of sliding windows, as `tensor/movement/windows.py` makes them; The steps
-of the gradient pass, as rewrites; Reverse-mode differentiation.
+Sections: The steps of the gradient pass, as rewrites; Reverse-mode differentiation.
 """
 
 from __future__ import annotations
@@ -26,97 +25,13 @@ from workbench.ir.gradient.occurrences import (
     merged,
     with_twins,
 )
-from workbench.ir.gradient.rules import GRADIENTS, OF_RESULT, REDUCTIONS, reshaped, summed
+from workbench.ir.gradient.rules import GRADIENTS, OF_RESULT, REDUCTIONS
+from workbench.ir.gradient.windows import rows_of, source_gradient
 from workbench.ir.node.construct import full
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import rules_off
-
-# --------------------------------------------------------------------------------------------------
-# The gradient of sliding windows, as `tensor/movement/windows.py` makes them.
-#
-# They are copies of an axis, end to end, cut into rows longer than it by a shift: column p of row j
-# is element p + j * shift. Rule by rule, an element would be looked for in every copy; here it is
-# told directly, and the kernel has a step for each row: the adjoint of a convolution is one, too.
-
-
-class Rows(NamedTuple):
-    """Rows of an axis of `source`, which has `length` elements there: `size` of them, each `shift`
-    later than the one above, of which the first `columns` are kept; row j is at position j of
-    `axis`."""
-
-    source: UOp
-    axis: int
-    length: int
-    size: int
-    shift: int
-    columns: int
-
-
-def rows_of(node: UOp, source: Callable[[UOp], UOp]) -> Rows | None:
-    """Return the rows that `node`, a SHRINK, keeps the first columns of; None if it is another
-    one. `source` returns the value that a node moves."""
-    if node.op is not Ops.SHRINK or (rows := source(node)).op is not Ops.RESHAPE:
-        return None
-    cut = source(rows)
-    line = source(cut) if cut.op is Ops.SHRINK else cut
-    if line.op is not Ops.RESHAPE or (copies := source(line)).op is not Ops.EXPAND:
-        return None
-    one = copies.src[0].shape
-    wide = [i for i, (a, b) in enumerate(zip(one, copies.shape, strict=False)) if a != b]
-    if len(wide) != 1 or len(one) != len(copies.shape) or wide[0] + 1 >= len(one):
-        return None
-    (axis,) = wide
-    before, length, after = one[:axis], one[axis + 1], one[axis + 2 :]
-    number = copies.shape[axis] * length
-    if len(rows.shape) != len(one) or line.shape != (*before, number, *after):
-        return None
-    size, width = rows.shape[axis : axis + 2]
-    columns = node.shape[axis + 1]
-    whole = (*before, size, columns, *after)
-    is_skewed = (
-        rows.shape == (*before, size, width, *after)
-        and cut.shape == (*before, size * width, *after)
-        and all(lo == 0 for lo, _ in (*node.arg, *_box(cut)))
-        and node.shape == whole
-        and columns + (size - 1) * (width - length) <= length < width
-    )
-    if not is_skewed:
-        return None
-    return Rows(source(copies), axis, length, size, width - length, columns)
-
-
-def source_gradient(g: UOp, rows: Rows) -> UOp:
-    """Return the gradient of the source of `rows`, whose own is `g`.
-
-    Rewrite: with the last row first, and padded before, element i is the sum over rows of their
-    column i + row * shift: rows cut longer by the shift have these below each other.
-    """
-    axis, shift, size = rows.axis, rows.shift, rows.size
-    before, after = g.shape[:axis], g.shape[axis + 2 :]
-    offset = (size - 1) * shift
-    width = rows.length + offset
-    g = UOp(Ops.FLIP, g.dtype, (g,), (axis,))
-    g = _padded(g, axis + 1, offset, rows.length - rows.columns)
-    g = _padded(reshaped(g, (*before, size * width, *after)), axis, 0, size * shift)
-    g = reshaped(g, (*before, size, width + shift, *after))
-    box = [(0, n) for n in g.shape]
-    box[axis + 1] = (0, rows.length)
-    g = UOp(Ops.SHRINK, g.dtype, (g,), tuple(box))
-    return reshaped(summed(g, (axis,)), rows.source.shape)
-
-
-def _box(node: UOp) -> tuple[tuple[int, int], ...]:
-    return node.arg if node.op is Ops.SHRINK else ()
-
-
-def _padded(value: UOp, axis: int, before: int, after: int) -> UOp:
-    if not before and not after:
-        return value
-    box = tuple((before, after) if i == axis else (0, 0) for i in range(len(value.shape)))
-    return UOp(Ops.PAD, value.dtype, (value,), box)
-
 
 # --------------------------------------------------------------------------------------------------
 # The steps of the gradient pass, as rewrites: the rule, the gradient and the result.

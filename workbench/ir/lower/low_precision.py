@@ -26,16 +26,13 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
+_U32 = dtypes.uint32
+_F32 = dtypes.float32
 # --------------------------------------------------------------------------------------------------
 # Conversions of low-precision floats from and to float32, by integer arithmetic on their bits.
 #
 # Nothing branches or calls a library. Source: Giesen 2012, "Float->half conversion variants".
 
-# --------------------------------------------------------------------------------------------------
-# Low-precision floats.
-
-_U32 = dtypes.uint32
-_F32 = dtypes.float32
 _SINGLE = FORMATS[_F32]
 # masks of a float32 in a uint32, and the bits of infinity
 _SIGN = 0x80000000
@@ -116,6 +113,10 @@ FLOAT16 = StorageFormat(dtypes.uint16, 10, 15, 0x7C00, 65536.0, 0x7C00, 0x7E00)
 FP8E5M2 = StorageFormat(_u8, 2, 15, special=0x7C, limit=65536.0, large=0x7C, nan=0x7F)
 FP8E4M3 = StorageFormat(_u8, 3, 7, special=0x7F, limit=448.0, large=0x7E, nan=0x7F)
 """It has no infinity: what is too large is the greatest number, 448."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Low-precision floats.
 
 
 def has_low_precision(tree: UOp) -> bool:

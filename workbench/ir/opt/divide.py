@@ -1,4 +1,4 @@
-"""The primitive of all splitting opts: it splits an axis, and gives one part a kind.
+"""The primitive of all splitting opts: an axis split, one part given a kind; and refused amounts.
 
     for g1 in 512: s(g1)    ->    for g1 in 32: for u0 in 16: s(g1*16 + u0)
 

@@ -1,4 +1,5 @@
-"""Scheduling: from tensor expressions to kernels in execution order.
+"""Scheduling: from tensor expressions to kernels in execution order, with large reductions split
+and axes merged.
 
 Sections: Merging axes; Splitting large reductions to few values; Scheduling.
 """

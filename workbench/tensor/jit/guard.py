@@ -1,5 +1,5 @@
-"""The guard of a captured function: the tensors that it reaches must mean the same as at the
-capture.
+"""The guard of a captured function: the tensors and numbers that it reaches must mean the same as
+at the capture.
 
 A replay runs no Python, so whatever name leads to other memory now, by whichever way it got there,
 must be found before: then the function is captured anew. A look at all that is reached takes long

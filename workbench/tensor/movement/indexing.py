@@ -1,4 +1,5 @@
-"""Basic indexing: integers, slices with any step, None and Ellipsis, as movement.
+"""Indexing: integers, slices, None and Ellipsis as movement; tensors, lists and masks as sums over
+positions.
 
 Sections: Basic indexing; Indexing by tensors.
 """

@@ -41,7 +41,7 @@ from workbench.viz.record.about import machine
 from workbench.viz.record.variants import step_rows
 from workbench.viz.schema.saved import FileVariant, SavedExploration
 from workbench.viz.schema.variant import TimingRow
-from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.handlers import variants
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import Session
@@ -280,7 +280,7 @@ def _restore(session: Session, saved: SavedExploration) -> None:
                 _fill(session, places[number], entry, elsewhere)
     with suppress(WorkbenchError):
         if saved.device != session.device:
-            tuning.device(session, saved.device)
+            variants.device(session, saved.device)
 
 
 def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> int:
@@ -290,10 +290,10 @@ def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> i
     parent = places.get(-1 if entry.parent is None else entry.parent, root)
     if was.edited is not None:
         source = Edited(was.edited.device, was.edited.text, is_foreign=True)
-        return tuning.edited_variant(session, source, parent, f"edited: {was.name}"[:60])
+        return variants.edited_variant(session, source, parent, f"edited: {was.name}"[:60])
     kernel = _kernel(session.kernels[root], entry)
     name = was.name if was.name not in ("plain", "auto") or kernel.steps else ""
-    variant = tuning.variant_of(session, kernel, parent, name)
+    variant = variants.variant_of(session, kernel, parent, name)
     session.set(variant, "steps", step_rows(kernel.steps))
     return variant
 
@@ -319,7 +319,7 @@ def _fill(session: Session, variant: int, entry: FileVariant, elsewhere: str) ->
     device = session.device if was.edited is None else was.edited.device
     session.set(variant, "timing", session.timings.get((variant, device)))
     session.set(variant, "check", session.checks.get((variant, device)))
-    tuning.show_elsewhere(session, variant)
+    variants.show_elsewhere(session, variant)
     if was.edited is not None:
         session.set(variant, "check", was.edited.check)
         session.set(variant, "error", was.edited.error)

@@ -30,7 +30,7 @@ from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.ir.schedule.plan import Decision, ScheduleItem, SchedulePlan
 from workbench.pipeline import COMPILE_STEPS
-from workbench.viz.model import passes as rewrites
+from workbench.viz.model import passes
 from workbench.viz.model.loops import pass_recipe
 from workbench.viz.model.passes import outcomes
 from workbench.viz.model.words import paragraphs
@@ -301,12 +301,12 @@ class PassRows:
 
     def _new_text(self, state: Any) -> int | None:
         if isinstance(state, tuple) and state and isinstance(state[0], ScheduleItem):
-            kernels = [rewrites.text(i.kernel) for i in state if i.kernel is not None]
+            kernels = [passes.text(i.kernel) for i in state if i.kernel is not None]
             state = "\n\n".join(kernels)
         is_text = isinstance(getattr(state, "text", state), str)
         if not is_text and not self._roots(state, []):
             return None
-        text = rewrites.text(state)
+        text = passes.text(state)
         if len(text) > MOST_TEXT:
             text = f"{text[:MOST_TEXT]}\n... ({len(text):,} characters)"
         return self._texts.add(text)

@@ -25,7 +25,7 @@ from workbench.viz.exploration.questions import question_row
 from workbench.viz.model.decisions import random_hint
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.page.panel import panes, section_row, sections
-from workbench.viz.record import kernels as unasked_runs
+from workbench.viz.record import kernels
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import MachineSpeeds
 from workbench.viz.record.changes import Changes, Path
@@ -224,14 +224,14 @@ class Recorder:
     def _stepped(self) -> list[int]:
         """Return the kernels whose runs on the emulator a record has for a pane of steps alone."""
         show = self.exploration.show
-        count = unasked_runs.MOST_KERNELS if show and panes()[show].has_steps else 0
+        count = kernels.MOST_KERNELS if show and panes()[show].has_steps else 0
         return self._first(count)
 
     def _add_steps(self, variant: int) -> None:
         """Add the run of a variant on the emulator, where it can have one: a page says why not on
         request."""
         with suppress(WorkbenchError):
-            run = unasked_runs.unasked_run(self.kernels[variant])
+            run = kernels.unasked_run(self.kernels[variant])
             if run is not None:
                 self.add_trace(variant, run, None)
 

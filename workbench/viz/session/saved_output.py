@@ -20,7 +20,7 @@ from msgspec import to_builtins
 
 from workbench.measure.speeds import Speeds
 from workbench.viz.model.words import kernel_number
-from workbench.viz.page import document as saved_page
+from workbench.viz.page import document
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
 from workbench.viz.schema.record import PageRecord
@@ -65,7 +65,7 @@ class SavedOutput:
     def html(self, record: PageRecord, speeds: Speeds | None = None) -> str:
         """Return the page of a record, folded, a table of the variants, and the picture."""
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
-        page = saved_page.page_frame(self._title, packed, self.view)
+        page = document.page_frame(self._title, packed, self.view)
         parts = [
             _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
             _FOLD.format(page=escape(page)),
@@ -74,7 +74,7 @@ class SavedOutput:
             self._picture,
         ]
         if self.carries:
-            parts.append(_CARRIER.format(page=escape(saved_page.carrier())))
+            parts.append(_CARRIER.format(page=escape(document.carrier())))
         return f'<div data-still="{self.key}">{"".join(parts)}</div>'
 
     def _visible(self, record: PageRecord) -> set[int]:

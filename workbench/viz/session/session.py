@@ -47,13 +47,8 @@ from workbench.viz.session.handlers import (
     plan_comparison,
     rule_toggles,
     variant_transfer,
+    variants,
 )
-from workbench.viz.session.handlers import inspection as machine_code
-from workbench.viz.session.handlers import inspection as stepping
-from workbench.viz.session.handlers import opt_lists as searches
-from workbench.viz.session.handlers import variant_transfer as saved_variants
-from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.handlers import variants as variant_names
 from workbench.viz.session.live_record import Listener, LiveRecord
 from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped
@@ -62,18 +57,18 @@ from workbench.worker.client import TaskStopped
 # A session.
 
 QUICK: dict[str, Callable[..., Any]] = {
-    "apply": tuning.apply,
+    "apply": variants.apply,
     "opts": opt_lists.verdicts,
     "paste": opt_lists.paste,
-    "auto": tuning.auto,
-    "code": tuning.code,
+    "auto": variants.auto,
+    "code": variants.code,
     "offers": prefetch.offers,
-    "pin": tuning.pin,
-    "name": variant_names.name,
-    "delete": variant_names.delete,
-    "note": tuning.note,
-    "forget": saved_variants.forget,
-    "device": tuning.device,
+    "pin": variants.pin,
+    "name": variants.name,
+    "delete": variants.delete,
+    "note": variants.note,
+    "forget": variant_transfer.forget,
+    "device": variants.device,
     "values": inspection.values,
     "why_not": inspection.why_not,
     "stop": lambda session: session.stop(),
@@ -81,18 +76,18 @@ QUICK: dict[str, Callable[..., Any]] = {
 }
 """Requests that are answered at once, by Python alone."""
 LONG: dict[str, Callable[..., Any]] = {
-    "saved": saved_variants.show,
+    "saved": variant_transfer.show,
     "measure": measurement.measure,
     "check": measurement.check,
     "compile": edits.compile_source,
     "edit": edits.edit,
-    "data": tuning.data,
-    "passes": tuning.passes,
-    "costs": machine_code.costs,
-    "compiler_passes": machine_code.compiler_passes,
+    "data": variants.data,
+    "passes": variants.passes,
+    "costs": inspection.costs,
+    "compiler_passes": inspection.compiler_passes,
     "baseline": baselines.measure_all,
-    "search": searches.search,
-    "emulate": stepping.emulate,
+    "search": opt_lists.search,
+    "emulate": inspection.emulate,
     "bisect": inspection.bisect,
     "plans": plan_comparison.measure,
     "kernels": kernel_times.measure,
@@ -126,8 +121,8 @@ class Session(LiveRecord):
         baselines.add_rows(self)  # so that pages can list them
         self._pieces: Iterator[str] = self.recorder.rest()
         for variant in range(len(self.kernels)):
-            tuning.adopt(self, variant)
-        saved_variants.count(self)
+            variants.adopt(self, variant)
+        variant_transfer.count(self)
         self.recorder.patch()  # it is in the whole record that the page gets
         self.record.n = self._patches
 
@@ -152,7 +147,7 @@ class Session(LiveRecord):
             result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
             if do in SAVES:
                 self.save()
-                saved_variants.count(self)
+                variant_transfer.count(self)
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
         return self.send(reply_to(request, result, error), asker)
@@ -182,7 +177,7 @@ class Session(LiveRecord):
             plan = plan_comparison.present_plan(self)
             self._open(planned, self.recorder.speeds)
             if device != self.device:  # the reader chose it
-                tuning.device(self, device)
+                variants.device(self, device)
             plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
             variant_transfer.transfer(self, last)
@@ -293,14 +288,14 @@ class Session(LiveRecord):
 
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
         # the user's own variants first
-        for _ in saved_variants.restored(self, only_by_hand=True):
+        for _ in variant_transfer.restored(self, only_by_hand=True):
             self.tell_changes()
             yield
-        yield from tuning.prefetch_code(self)
+        yield from variants.prefetch_code(self)
         while self._add_piece():
             yield
             self.recorder.prepare()  # without the lock: no request waits for it
-        for _ in saved_variants.restored(self):
+        for _ in variant_transfer.restored(self):
             self.tell_changes()
             yield
         if self.prefetches and measures:
@@ -313,7 +308,7 @@ class Session(LiveRecord):
             if next(self._pieces, None) is None:
                 return False
             for variant in range(before, len(self.kernels)):
-                tuning.adopt(self, variant)
+                variants.adopt(self, variant)
             self.tell_changes()
             return True
 

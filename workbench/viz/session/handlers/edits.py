@@ -14,8 +14,7 @@ from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import EditedCode, VariantReply
 from workbench.viz.schema.variant import CodeRow
-from workbench.viz.session.handlers import measurement
-from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import edited_code
 from workbench.worker.client import TaskStopped, Worker
@@ -61,12 +60,12 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     """
     source = Edited(_runs(session, language), text)
     require_readable(text)
-    tuning.leave_room(session)
+    variants.leave_room(session)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
         with session.lock:
-            child = tuning.edited_variant(session, source, variant)
+            child = variants.edited_variant(session, source, variant)
             session.set(child, "code", code)
             session.tell_changes()
         if Device[source.device].is_elsewhere:

@@ -25,9 +25,7 @@ from workbench.search.result import SearchResult
 from workbench.viz.model.words import opt_row
 from workbench.viz.schema.messages import OptsReply, OptVerdict, VariantReply
 from workbench.viz.schema.variant import CheckRow
-from workbench.viz.session.handlers import measurement
-from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.handlers import variants as variant_names
+from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.handlers.measurement import (
     BUDGET_S,
     HEADLINE,
@@ -81,10 +79,10 @@ def paste(session: LiveRecord, variant: int, text: str, name: str) -> VariantRep
     existing = session.recorder.variant_of(variant, kernel)
     if name:
         number = session.row(variant).kernel
-        variant_names.require_free(session, number, name, existing)
+        variants.require_free(session, number, name, existing)
     place = variant_of(session, kernel, variant)
     if name:
-        variant_names.name(session, place, name)
+        variants.name(session, place, name)
     return VariantReply(place)
 
 
@@ -173,8 +171,8 @@ def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]
     with session.lock:
         number = session.row(variant).kernel
         name = free_name(session, number, "search", counts=True)
-        kernel = tuning.on_device(outcome.kernel, session.kernels[variant].device)
-        child = tuning.variant_of(session, kernel, variant, name)
+        kernel = variants.on_device(outcome.kernel, session.kernels[variant].device)
+        child = variants.variant_of(session, kernel, variant, name)
         session.set(child, "note", session.row(child).note or outcome.ended)
         session.set(child, "search", search_row(outcome))
         if outcome.answer:

@@ -15,8 +15,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.schema.messages import RuleReply
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.session.handlers import inspection
-from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.handlers import inspection, variants
 from workbench.viz.session.live_record import LiveRecord
 
 
@@ -61,7 +60,7 @@ def _variant(session: LiveRecord, kernel: int, name: str, on: bool, of: int | No
     candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
     parent = session.row(variant).parent if on else variant
     parent = root if parent is None else parent
-    return RuleReply(tuning.variant_of(session, candidate, parent))
+    return RuleReply(variants.variant_of(session, candidate, parent))
 
 
 def compare(session: LiveRecord, was: PageRecord) -> None:

@@ -1,4 +1,4 @@
-"""Requests that need no kernel run: variants, their opts and names.
+"""Requests that need no kernel run: an opt applied, default opts, code, and names of variants.
 
 Sections: Names of variants, and deleted variants; Requests that need no kernel run.
 """

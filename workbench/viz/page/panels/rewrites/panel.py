@@ -10,7 +10,7 @@ from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
 from workbench.viz.decision_text import outcome
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model import passes as rewrites
+from workbench.viz.model import passes
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.page.panel import Panel, kernels_text
@@ -53,7 +53,7 @@ def _step(match: Match) -> str:
 
 
 def _line(state: Any) -> str:
-    words = rewrites.text(state).rpartition("\n")[2]
+    words = passes.text(state).rpartition("\n")[2]
     return words if len(words) <= 100 else f"{words[:98]}.."
 
 
