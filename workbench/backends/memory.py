@@ -21,20 +21,20 @@ from workbench.base.interrupts import free_lock, once, raised_after
 # The memory of a device: the operations that Buffers need, and the pool of its blocks.
 #
 # Fresh memory is slow (a system clears each page on first touch, a driver takes its time), so
-# blocks are used again. A block goes back to the pool when the last Buffer on it dies, and the last
-# numpy view of it: a user may still have a `buffer.array`.
+# blocks are used again. A block goes back to the pool when the last Buffer and the last numpy view
+# on it are dead: a user may still have a `buffer.array`.
 
 Bytes = NDArray[np.uint8]
 _CHECKED_BYTES = 16 << 20
-"""Smaller requests are not checked against the free memory, which takes too long."""
+"""Least request that is compared with the free memory: the query takes long."""
 
 
 class Memory(ABC):
-    """Memory that kernels of a device read and write. A handle is a value that `allocate` returns;
-    devices that have the same Memory read each other's buffers.
+    """Memory that kernels of a device read and write; a handle is a value that `allocate` returns.
+    Devices that have the same Memory read each other's buffers.
 
-    Units: bytes. A block begins at a multiple of `alignment_bytes`; a Buffer that is a part of
-    another one begins at a multiple of `offset_bytes` from the beginning of its block.
+    Units: bytes. The address of a block is a multiple of `alignment_bytes`, the offset of a Buffer
+    in its block a multiple of `offset_bytes`.
     """
 
     alignment_bytes: int = 64
@@ -42,7 +42,7 @@ class Memory(ABC):
     spare_limit_bytes: int = 512 << 20
     """Most bytes of unused blocks in the pool."""
     shares_host_memory: bool = False
-    """Whether this process can read it: then it has an `address`, and nothing is copied."""
+    """Whether it is the memory that devices of this process share: they use it in place."""
 
     @abstractmethod
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
@@ -67,12 +67,12 @@ class Memory(ABC):
         """Copy memory to other memory of the same device."""
 
     def adopt(self, data: Bytes) -> Any:
-        """Return a handle for bytes of this process, to use them in place; None where that cannot
-        be. `free` is not called for it."""
+        """Return a handle for bytes of this process, used in place; None where the device cannot.
+        `free` is not called for it."""
         return None
 
     def address(self, handle: Any) -> int:
-        """Return its address in this process's memory; 0 where it has none."""
+        """Return the address of memory in this process; 0 where it has none."""
         return 0
 
     def available_bytes(self) -> int | None:
@@ -81,14 +81,14 @@ class Memory(ABC):
 
     @once
     def pool(self) -> BufferPool:
-        """The pool of all Buffers in this memory."""
+        """The pool of this memory's blocks."""
         return BufferPool(self, self.spare_limit_bytes)
 
 
 class BufferPool:
-    """Blocks of a memory that are free to be used again, by size.
+    """The spare blocks of a memory, by size: they are used again.
 
-    Units: limit_bytes bounds the free blocks; beyond it blocks are freed.
+    Units: limit_bytes is the most bytes of spare blocks; blocks beyond it are freed.
     """
 
     def __init__(self, memory: Memory, limit_bytes: int = 512 << 20):
@@ -126,11 +126,11 @@ class BufferPool:
         class: if the lock is taken, its holder or the next caller adds the block to the pool."""
         self._returned.append(block)
         if not self._lock.locked():
-            with self._lock:  # no Ctrl-C can come between acquiring it and the block
+            with self._lock:  # no Ctrl-C can come between the lock and the body
                 self._sort()
 
     def clear(self) -> None:
-        """Free all free blocks."""
+        """Free all spare blocks."""
         with self._lock:
             self._sort()
             blocks = [block for same in self._free.values() for block in same]
@@ -150,8 +150,7 @@ class BufferPool:
                 self.memory.free(block.handle)
 
     def check_room(self, nbytes: int) -> None:
-        """Raise DeviceError for more bytes than are available, after freeing the pool's free
-        blocks.
+        """Errors: DeviceError if `nbytes` are not available, even without the pool's spare blocks.
 
         Requests below _CHECKED_BYTES are not checked.
         """
@@ -194,7 +193,7 @@ class Lease:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """The bytes of a block that has an address, for numpy: it knows no name for bfloat16."""
+        """The bytes of a block with an address, for numpy, which has no name for bfloat16."""
         return {
             "shape": (self.nbytes,),
             "typestr": "|u1",
@@ -211,7 +210,7 @@ class Lease:
 
 
 class Loan(Lease):
-    """The owner of memory that is in no pool; `owner` is a value that lives as long."""
+    """The owner of memory that is in no pool; it keeps `owner` alive."""
 
     __slots__ = ("owner",)
 
@@ -240,7 +239,7 @@ def memory_named(device: str) -> Memory:
 
 
 def size_class(nbytes: int, step_bytes: int = 64) -> int:
-    """Return `nbytes` rounded up so that blocks can be reused: at most an eighth is wasted."""
+    """Return `nbytes` rounded up for reuse of blocks: at most an eighth, or a step, is added."""
     if nbytes <= 8 * step_bytes:
         return max(1, -(-nbytes // step_bytes)) * step_bytes
     step = 1 << ((nbytes - 1).bit_length() - 4)
@@ -269,9 +268,9 @@ Array = NDArray[Any]
 class Buffer(Unpicklable):
     """`size` elements of `dtype` in the memory of a device, not initialised.
 
-    They begin `offset` bytes after the beginning of `handle`, the device's own name for the memory.
-    Where this process can read that memory, `array` is a 1-D numpy view of it, and `address` is its
-    address; elsewhere `address` is 0, and data move by `copy_in` and `to_numpy` alone.
+    They begin `offset` bytes after the beginning of `handle`, the device's name for the memory.
+    Where this process can read it, `array` is a 1-D numpy view of the elements, and `address`
+    their address; elsewhere `address` is 0, and data are copied.
     Errors: DeviceError if there is not enough memory.
     """
 
@@ -303,9 +302,9 @@ class Buffer(Unpicklable):
 
     @staticmethod
     def over(device: str, dtype: DType, data: Bytes) -> Buffer | None:
-        """Return a Buffer whose memory is `data`, uint8 of this process, which is not copied: what
-        is written to one is read in the other. None where that cannot be: the memory of the device
-        is elsewhere, or an element would not be aligned."""
+        """Return a Buffer over `data`, bytes of this process, without a copy: both have one memory.
+        None for no data, memory of the device that is elsewhere, or elements that are not
+        aligned."""
         memory = memories.get(device) or memory_named(device)
         handle = memory.adopt(data) if data.size else None
         if handle is None or memory.address(handle) % dtype.itemsize:
@@ -315,7 +314,7 @@ class Buffer(Unpicklable):
 
     @staticmethod
     def on(lease: Lease, device: str, dtype: DType, size: int) -> Buffer:
-        """Return a Buffer of `size` elements on memory that has an owner."""
+        """Return a Buffer of `size` elements at the beginning of the memory of `lease`."""
         buffer = object.__new__(Buffer)
         buffer.device, buffer.dtype, buffer.size = device, dtype, size
         buffer.nbytes = size * dtype.itemsize
@@ -350,7 +349,7 @@ class Buffer(Unpicklable):
         return data.view(self.dtype.numpy)
 
     def copy_in(self, values: Array) -> None:
-        """Copy an array, of as many elements and of the same item size, to this memory."""
+        """Copy an array of as many bytes to this memory."""
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         self._check_bytes(data.size, "an array")
         self.memory.copy_in(self.handle, self.offset, data)
@@ -380,7 +379,7 @@ class Buffer(Unpicklable):
             self.copy_in(other.as_array())
 
     def overlaps(self, other: Buffer) -> bool:
-        """Whether both have bytes of one memory in common."""
+        """Whether two Buffers have bytes in common."""
         return (
             self._lease is other._lease
             and self.offset < other.offset + other.nbytes
@@ -404,7 +403,7 @@ class Buffer(Unpicklable):
 
     def part(self, offset: int, dtype: DType, size: int) -> Buffer:
         """Return `size` elements of any dtype from byte `offset` on as a Buffer over the same
-        memory, which is freed when both are dead. Errors: DeviceError where it ends before them."""
+        memory, which is freed when both are dead. Errors: DeviceError beyond the last byte."""
         nbytes = size * dtype.itemsize
         if not 0 <= offset <= offset + nbytes <= self.nbytes:
             raise DeviceError(

@@ -41,9 +41,7 @@ def install_command(extra: str) -> str:
     Packages for other systems are left out, unless all of them are for others.
     Errors: KeyError where the distribution has no such extra.
     """
-    from packaging.requirements import (
-        Requirement,  # slow to import, and seldom asked for
-    )
+    from packaging.requirements import Requirement  # slow to import, and seldom asked for
 
     rows = [Requirement(row) for row in _requirements(extra)]
     if not rows:

@@ -1,4 +1,4 @@
-"""A step of a work-group: active work-items, accesses, the values of a work-item, and memory.
+"""A step of a work-group on the emulator, and the trace of a kernel's run.
 
 Sections: A step of a work-group; The trace of a kernel's run on the emulator.
 """
@@ -34,21 +34,21 @@ from workbench.ir.text.program import ProgramLine, program_lines
 # A step of a work-group.
 
 LANES = 32
-"""Work-items that are pictures in a row."""
+"""Work-items in a row of the picture."""
 MOST_ROWS = 8
 MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
 class HistoryStep:
-    """A step of a work-group, as it is after it."""
+    """A step of a work-group, with the state after it."""
 
     history: GroupHistory
     number: int
 
     @property
     def position(self) -> int:
-        """The position in the linear program."""
+        """The position of its node in the linear program."""
         return int(self.history.positions[self.number])
 
     @property
@@ -58,12 +58,12 @@ class HistoryStep:
 
     @property
     def line(self) -> ProgramLine:
-        """The line of the program that it is, or is in."""
+        """The line of the program that has the node."""
         return self.history.lines[self.history.line_of[self.position]]
 
     @property
     def rounds(self) -> dict[str, int]:
-        """The round of each loop around it, by the loop's name."""
+        """The round of each loop around the step, by the loop's name."""
         counters = self.history.rounds.items()
         return {
             axis.axis_name: int(rounds[self.number])
@@ -73,13 +73,13 @@ class HistoryStep:
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """Which work-items are on."""
+        """The mask of the active work-items."""
         mask: NDArray[np.bool_] = self.history.masks[self.history.mask_of[self.number]]
         return mask
 
     @property
     def access(self) -> StepAccess | None:
-        """What it reads or writes in memory."""
+        """The access to memory; None where there is none."""
         return self.history.accesses.get(self.number)
 
     def partner(self, item: int) -> int | None:
@@ -91,8 +91,8 @@ class HistoryStep:
 
     def registers(self, item: int) -> dict[str, Any]:
         """Return what a work-item holds, by name: numbers of groups and work-items, rounds of
-        loops, registers, and values that have a line of their own. A value that depends on what
-        no work-item has written is None."""
+        loops, registers, and values with a line of their own; None for a value that depends on
+        unwritten memory."""
         names = self.history.names
         values_by_name: dict[str, Any] = {}
         for node, of_node in self.history.values.items():
@@ -105,9 +105,9 @@ class HistoryStep:
         return values_by_name | self.rounds
 
     def cells(self, memory: str, item: int = 0) -> MemoryCells:
-        """Return the memory of a name as it is now: that of the group, or the `item`'s own.
+        """Return the cells of a memory after the step: the group's, or the `item`'s own.
 
-        Errors: KeyError where there is none.
+        Errors: KeyError for an unknown name.
         """
         return cells_at(self.history, memory, self.number, item)
 
@@ -134,8 +134,8 @@ class HistoryStep:
 
 
 def _text(step: HistoryStep, item: int) -> str:
-    """Return a step as text: the program with a mark, who is on, what is accessed, what a work-item
-    holds, and shared memory."""
+    """Return a step as text: the program with a mark at its line, the active work-items, the
+    access, the values of a work-item, and shared memory."""
     history = step.history
     group = along(history.group, history.launch.grid)
     rounds = "".join(f", {name} = {at}" for name, at in step.rounds.items())
@@ -160,7 +160,7 @@ def _text(step: HistoryStep, item: int) -> str:
 
 
 def _access_words(access: StepAccess) -> str:
-    """Return what a step reads or writes, and what that costs."""
+    """Return an access and its costs in words."""
     verb = "writes" if access.is_store else "reads"
     words = f"{verb} {access.name}: {int(access.takes_part.any(1).sum())} work-items"
     if access.space == "global":
@@ -211,19 +211,18 @@ def _value(value: Any) -> str:
 # The trace of a kernel's run on the emulator.
 
 SPACES = "global", "shared"
-"""Where memory is whose accesses are counted."""
+"""The spaces whose accesses are counted."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened in a run.
+    """A run of a kernel on the emulator.
 
-    `linear` is the program, `launch` its shape. Counts are by position in the program:
-    `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
-    `barriers` that groups waited at, `shuffles` of warps. `findings` are its defects,
-    `inefficiencies` what is right and slow; `outputs` the arrays that it wrote, by slot; `history`
-    the steps of one work-group, where they were asked for. Where a run is not whole, only that
-    group ran. `target` is what it ran for.
+    `linear` is the program, `launch` its shape, `target` the machine. Counts are by position in the
+    program: `accesses` to global and shared memory, `executed` work-items, `divergent` warps at an
+    IF, `barriers`: groups that waited, `shuffles`: warps. `findings` are the defects,
+    `inefficiencies` what is right and slow; `outputs` the written arrays, by slot; `history` the
+    steps of one work-group, if requested. Unless the run `is_whole`, only that group ran.
     """
 
     linear: tuple[UOp, ...]
@@ -241,10 +240,10 @@ class Trace:
     target: Target | None = None
 
     def step(self, number: int) -> HistoryStep:
-        """Return a step of the work-group whose history there is; it prints itself.
+        """Return a step of the history, by number; a negative one counts from the end.
 
-        Errors: WorkbenchError where there is none, and unless `number` is a whole number;
-        AxisError, an IndexError, beyond the last one.
+        Errors: WorkbenchError without a history, and for a number that is not an integer;
+        AxisError, an IndexError, beyond the last step.
         """
         if self.history is None:
             what, because = "there are no steps", "this run noted none"
@@ -260,11 +259,11 @@ class Trace:
 
     @property
     def code(self) -> str:
-        """The text of the program: edited, it runs by `emulate(kernel, code=text)`."""
+        """The text of the program; edited, it runs by `emulate(kernel, code=text)`."""
         return to_text(self.linear)
 
     def total(self, space: str) -> AccessCount:
-        """Return the sum of all accesses of a space, "global" or "shared".
+        """Return the counts of all accesses to a space, "global" or "shared".
 
         Errors: WorkbenchError for another space.
         """
@@ -310,8 +309,8 @@ class Trace:
         return "\n".join(texts)
 
     def text(self) -> str:
-        """Return the run as text, with the program and what each of its lines costs: sectors of
-        global memory, the share of their bytes that was wanted, passes over banks for conflicts."""
+        """Return the run as text, with the costs of each line of the program: sectors of global
+        memory, the share of their bytes that was wanted, passes for bank conflicts."""
         head = f"{'sectors':>10} {'used':>5} {'conflicts':>10}"
         lines = [str(self), head]
         for line in program_lines(self.linear):

@@ -9,17 +9,7 @@ from typing import Any
 import pytest
 
 from tests.ir import samples
-from tests.ir.samples import (
-    DEEP,
-    F,
-    V,
-    at,
-    axis,
-    buffer,
-    load,
-    param,
-    tensor,
-)  # fmt: skip
+from tests.ir.samples import DEEP, F, V, at, axis, buffer, load, param, tensor  # fmt: skip
 from tests.ir.verify.broken_graphs import COPY, KERNEL, LOWERED, TENSOR, Ir, g0, sink, x
 from tests.ir.verify.broken_programs import LINEAR, good, register, vector
 from tests.support import by_rows

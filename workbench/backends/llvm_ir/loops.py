@@ -1,4 +1,4 @@
-"""Control flow and arguments of a kernel in LLVM IR: loops, IFs, and debug locations.
+"""Loops, IFs, the arguments of a kernel, and debug locations in LLVM IR.
 
 Sections: Loops in LLVM; IFs in LLVM; The arguments of a kernel on this processor; LLVM IR with a
 debug location on each instruction.
@@ -20,15 +20,15 @@ from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register.
+# Loops in LLVM: each begins a block, is tested at its end, and has a phi per loop-carried register.
 #
-# A phi names its value at the end of the loop, which is known only when the loop has been written:
-# its header is inserted afterwards, where the loop began.
+# A phi names its value at the end of the loop, so the header of a loop is inserted when the loop is
+# closed, where it began.
 
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: the position of its header, and the values that the header needs."""
+    """An open loop: the line of its header, the position of its LOOP, and what the header needs."""
 
     range: UOp
     first: str
@@ -42,8 +42,8 @@ class _Loop:
 
 
 class Loops:
-    """Writes the loops of one kernel. `set_at` has the position in the program of the last SET of
-    each register. With `runs_whole`, a launch runs all steps of each loop."""
+    """The writer of a kernel's loops. `set_at` has, for each register, the position of its last
+    SET. With `runs_whole`, a launch runs all steps of each loop."""
 
     def __init__(self, operands: Operands, text: LLVMWriter):
         self.operands, self.text = operands, text
@@ -72,7 +72,7 @@ class Loops:
         self.text.depth, self.text.block = len(self.stack), label
 
     def _bounds(self, node: UOp) -> tuple[str, str]:
-        """Return (first, last) of the steps of a loop that this launch runs."""
+        """Return (first, stop) of the steps of a loop that this launch runs."""
         if self.runs_whole:
             return "0", str(node.src[0].extent)
         if node.role == "thread":
@@ -86,7 +86,7 @@ class Loops:
     def close(self, node: UOp) -> None:
         """End the innermost loop.
 
-        Errors: CompileError if it is not the one of this ENDLOOP.
+        Errors: CompileError if the ENDLOOP is another loop's.
         """
         loop = self.stack[-1]
         if loop.range is not node.src[0]:
@@ -103,8 +103,7 @@ class Loops:
         self.text.begin(after)
 
     def _header(self, loop: _Loop) -> list[tuple[str, tuple[int, ...]]]:
-        """Return the lines that begin a loop, each with the positions of the nodes whose code it
-        is."""
+        """Return the lines that begin a loop, each with the positions of its nodes."""
         inner = "  " * len(self.stack)
         steps = f"{loop.first}..{loop.last}".replace("%", "")
         kind = loop.range.axis_kind.name.lower()
@@ -134,8 +133,8 @@ class Loops:
 
 @dataclass(slots=True)
 class _Branch:
-    """An open IF: the block before it, the label after it, the registers that it sets with their
-    values before, and the addresses that are known before."""
+    """An open IF: the block before it, the label after it, the registers that it sets, with their
+    values before it, and the addresses that were computed before it."""
 
     came_from: str
     after: str
@@ -144,7 +143,7 @@ class _Branch:
 
 
 class Branches:
-    """Writes the IFs of one kernel."""
+    """The writer of a kernel's IFs."""
 
     def __init__(self, operands: Operands, memory: LLVMMemory, text: LLVMWriter):
         self.operands, self.memory, self.text = operands, memory, text
@@ -164,7 +163,7 @@ class Branches:
         self.text.begin(inside)
 
     def close(self) -> None:
-        """End the innermost IF: what it computed is known only in it."""
+        """End the innermost IF; addresses that were computed in it are forgotten."""
         branch = self.stack.pop()
         self.text.put(f"br label %{branch.after}")
         inside = self.text.block
@@ -186,10 +185,10 @@ class Branches:
 
 
 class ArgumentMemory(LLVMMemory):
-    """Writes memory accesses of a processor."""
+    """The memory of a kernel on a processor: its arguments, scratch memory, and accesses."""
 
     def pointers(self) -> None:
-        """Fetch the pointers to the arguments, and those to the arrays in scratch memory."""
+        """Load the pointers to the arguments; compute those to arrays in scratch memory."""
         for param in self.plan.params:
             slot = param.slot
             self.operands.values[param] = self._argument(f"p{slot}", slot)
@@ -219,7 +218,7 @@ class ArgumentMemory(LLVMMemory):
 
 
 # --------------------------------------------------------------------------------------------------
-# LLVM IR with a debug location on each instruction: the line of its own text.
+# LLVM IR with a debug location on each instruction: its line in the text.
 #
 # Debug locations change no instruction: LLVM's code generator writes them into the assembly as
 # `.loc` lines, which map machine code to the lines of the text.
@@ -230,10 +229,9 @@ _DEBUG_LOCATION = re.compile(r",? !dbg !(\d+)")
 
 
 def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
-    """Return `text` with a debug location on every instruction: the number of its line, from 1, or
-    what `line_of` makes of that (0: none). Where LLVM makes one instruction of two, it has a
-    location only if both have the same: those of a line of C stay together by the number of that
-    line."""
+    """Return `text` with a debug location on each instruction: its line, from 1, or `line_of` that
+    line (0: none). An instruction that LLVM makes of two keeps a location only if theirs are the
+    same: so `line_of` gives the instructions of a line of C one line."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
     lines = list(_located(text, function, free + 6))
@@ -257,8 +255,8 @@ def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> st
 
 
 class LocatedIr(NamedTuple):
-    """LLVM IR without debug locations, and for each of its lines the number of the line of the
-    source that it is for, from 1; 0 where there is none."""
+    """LLVM IR without debug locations, and the line of the source of each of its lines, from 1 (0:
+    none)."""
 
     text: str
     numbers: Sequence[int]
@@ -276,7 +274,7 @@ def without_locations(text: str) -> LocatedIr:
 
 
 def _located(text: str, function: str, first: int) -> Iterator[str]:
-    """Yield the lines of a module with locations; the one of line n has the number first + n."""
+    """Yield the lines of a module with locations; that of line n is metadata first + n."""
     inside = False
     for number, line in enumerate(text.split("\n"), 1):
         words = line.partition(";")[0].strip()

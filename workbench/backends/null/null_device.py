@@ -16,10 +16,10 @@ from workbench.ir.node.uop import UOp
 
 
 class NullDevice(DeviceInfo):
-    """Kernels go all the way that they go on another device, `inner` (by default the processor),
-    to machine code where that has a compiler; then they are refused, so that nothing is ever taken
-    for their answer. `Device["NULL:OPENCL"]`, `Device["NULL:CUDA:H100"]` are that of other devices,
-    and of machines that are not here.
+    """The NULL device of another one, `inner` (by default the processor): kernels are compiled as
+    there, to machine code where it has a compiler, and refused instead of run, so that no value
+    is taken for their result. `Device["NULL:OPENCL"]` is that of OPENCL,
+    `Device["NULL:CUDA:H100"]` that of a machine that is not here.
     """
 
     name = "NULL"
@@ -70,7 +70,7 @@ class NullProgram:
 
     @property
     def assembly_lines(self) -> Any:
-        """The instructions, each with its line of the source."""
+        """The instructions, each with its line of the source; () where there are none."""
         return getattr(self.program, "assembly_lines", ())
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:

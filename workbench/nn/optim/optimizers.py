@@ -1,4 +1,4 @@
-"""Optimisers: their base, SGD, LARS, Muon, Adam, AdamW and LAMB.
+"""Optimisers: their base, groups, SGD, LARS, Muon, Adam, AdamW and LAMB.
 
 Sections: The base of optimisers; SGD, LARS (the step scaled for each parameter) and Muon (the
 step made orthogonal); Adam, AdamW and LAMB.
@@ -23,13 +23,13 @@ from workbench.tensor.tensor import Tensor
 class Optimizer:
     """Parameters that are changed by their gradients.
 
-    `params` are the tensors of a model; those whose `requires_grad` is False are computed with a
-    step, but not changed, and the others require a gradient from here on. `lr` is a tensor, of one
+    `params` are the tensors of a model. Those whose `requires_grad` is False are realized with a
+    step, but not changed; the others require a gradient from here on. `lr` is a tensor of one
     element: `optimizer.lr.assign([0.1])` changes it, inside a TinyJit too. State is on `device`, or
     that of the first parameter; with `fused`, all parameters are computed as one vector.
 
-    Dtypes: steps, state and `lr` are float32, or float64 if a parameter is, whatever the default.
-    Errors: OptimizerError for no parameters, or a learning rate below 0.
+    Dtypes: steps, `lr`, and state of parameters are float32, or float64 if a parameter is.
+    Errors: OptimizerError for no parameters, other values, and a learning rate below 0 or NaN.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Optimizer:
         first.realize(*others)
 
     def schedule_step(self) -> list[Tensor]:
-        """Make the parameters, and the state, what they are after a step, and return them: nothing
+        """Assign the values after a step to the parameters and the state, and return these: nothing
         is computed before they are realized."""
         gradients = self._gradients()
         params = [param.detach().to(self.device) for param in self.params]
@@ -79,13 +79,13 @@ class Optimizer:
         else:
             steps = self._step(params, gradients)
         for param, before, step in zip(self.params, params, steps, strict=True):
-            # A step may be larger than a low-precision float holds.
+            # A low-precision float may not hold a step: only the difference is cast to it.
             after = (before.cast(step.dtype) - step).cast(param.dtype)
             param.assign(after.to(param.device))
         return [*self._state(), *self.params, *self.buffers]
 
     def _step(self, params: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
-        """Return what is subtracted of each parameter; writes the state."""
+        """Return what is subtracted from each parameter; writes the state."""
         return [
             self._of(place, param.cast(self.dtype), grad.cast(self.dtype))
             for place, (param, grad) in enumerate(zip(params, grads, strict=True))
@@ -99,7 +99,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _zeros(self) -> list[Tensor]:
-        """Return state that is 0, for each parameter."""
+        """Return state of zeros, for each parameter."""
         shapes = [(self._places[-1][1],)] if self.fused else [p.shape for p in self.params]
         zeros = partial(Tensor.zeros, device=self.device, dtype=self.dtype)
         return [buffer(zeros(*shape)) for shape in shapes]
@@ -151,13 +151,13 @@ class OptimizerGroup(Optimizer):
 
 
 def buffer(tensor: Tensor) -> Tensor:
-    """Return a tensor as one that gradients do not change."""
+    """Mark a tensor as one that gradients do not change, and return it."""
     tensor.requires_grad = False
     return tensor
 
 
 def not_negative(value: float, name: str) -> float:
-    """Return a number. Errors: OptimizerError for one below 0, or not a number."""
+    """Return a float. Errors: OptimizerError below 0 and for NaN; as `number`."""
     result = float(number(value, name))
     if not result >= 0:
         raise OptimizerError(f"{name} = {result:g}", "it must be 0 or more", "", where())
@@ -185,16 +185,16 @@ def _unique(params: Sequence[Tensor]) -> list[Tensor]:
 # SGD, LARS (the step scaled for each parameter) and Muon (the step made orthogonal).
 
 _COEFFICIENTS = (3.4445, -4.775, 2.0315)
-"""Of the polynomial of Newton and Schulz that Muon iterates."""
+"""The coefficients of the Newton-Schulz polynomial that Muon iterates."""
 
 
 class LARS(Optimizer):
     """SGD with a learning rate of its own for each parameter.
 
-    The gradient is scaled by `tcoef` * |parameter| / (|gradient| + `weight_decay` * |parameter|),
-    or by 1 where `tcoef` is 0. `classic`: the momentum adds up steps, not gradients, so that it
-    remembers past learning rates. `pre_wd`: `weight_decay` times the parameter is added to the
-    gradient, else to the step. `ns_steps` and `ns_coefficients` are Muon's.
+    The learning rate is scaled by `tcoef` * |parameter| / (|gradient| + `weight_decay` *
+    |parameter|), or by 1 where `tcoef` or a norm is 0. `classic`: the momentum adds up steps, not
+    gradients, so that it remembers past learning rates. `pre_wd`: `weight_decay` * parameter is
+    added to the gradient, else, times `lr`, to the step. `ns_steps`, `ns_coefficients`: of Muon.
 
     Source: You, Gitman and Ginsburg 2017, "Large batch training of convolutional networks".
     """
@@ -243,7 +243,7 @@ class LARS(Optimizer):
         return step if self.pre_wd or not self.wd else step + self.wd * self.lr * param
 
     def _trust(self, param: Tensor, grad: Tensor) -> Tensor:
-        """Return the factor of a parameter; 1 where it, or its gradient, is 0."""
+        """Return the factor of the learning rate; 1 where the parameter or gradient is 0."""
         size, slope = norm(param), norm(grad)
         ratio = self.tcoef * size / (slope + self.wd * size)
         return ((size > 0) & (slope > 0)).where(ratio, 1.0)
@@ -259,7 +259,7 @@ def SGD(
     device: str | None = None,
     fused: bool = False,
 ) -> LARS:
-    """Return the optimiser parameter -= lr * (gradient + weight_decay * parameter), with momentum.
+    """Return the optimiser with steps lr * (gradient + weight_decay * parameter), and momentum.
 
     Source: Polyak 1964; Nesterov 1983.
     """
@@ -280,9 +280,9 @@ def Muon(
     device: str | None = None,
     fused: bool = False,
 ) -> LARS:
-    """Return the optimiser whose steps are SGD's, as matrices made nearly orthogonal.
+    """Return the optimiser whose steps are SGD's, made nearly orthogonal as matrices.
 
-    Shapes: parameters have two axes or more; all but the first are the columns.
+    Shapes: parameters have two axes or more; those after the first are the columns.
     Errors: OptimizerError for parameters of fewer axes, or `fused`.
     Source: Jordan and others 2024, "Muon: an optimizer for hidden layers in neural networks".
     """
@@ -314,10 +314,10 @@ def norm(tensor: Tensor) -> Tensor:
 
 
 class LAMB(Optimizer):
-    """Adam, whose step is scaled for each parameter by |parameter| / |step|; with `adam` it is not.
+    """Adam with the step of each parameter scaled by |parameter| / |step|; `adam`: not scaled.
 
-    `b1` and `b2` are the shares of the past in the averages of gradients, `m`, and of their
-    squares, `v`; `b1_t` and `b2_t` are their powers, by which the averages are corrected.
+    `b1` and `b2` are the shares of the past in the averages `m` of gradients and `v` of their
+    squares; `b1_t` and `b2_t`, b1 and b2 to the power of the steps, correct the averages.
 
     Source: You and others 2019, "Large batch optimization for deep learning".
     """
@@ -338,7 +338,7 @@ class LAMB(Optimizer):
         self.b1, self.b2 = not_negative(b1, "b1"), not_negative(b2, "b2")
         self.eps, self.wd = eps, not_negative(weight_decay, "weight_decay")
         self.adam = flag(adam, "adam")
-        # In float32, 1 - b2_t would have three digits less at the first step.
+        # float64: in float32, 1 - b2_t would have three digits less at the first step.
         ones = [Tensor.ones(1, dtype=dtypes.float64, device=self.device) for _ in "12"]
         self.b1_t, self.b2_t = map(buffer, ones)
         self.m, self.v = self._zeros(), self._zeros()
@@ -375,7 +375,7 @@ def AdamW(
     device: str | None = None,
     fused: bool = False,
 ) -> LAMB:
-    """Return Adam with a step more, lr * weight_decay * parameter.
+    """Return Adam with lr * weight_decay * parameter added to its step.
 
     Source: Loshchilov and Hutter 2017, "Decoupled weight decay regularization".
     """
@@ -391,7 +391,7 @@ def Adam(
     device: str | None = None,
     fused: bool = False,
 ) -> LAMB:
-    """Return the optimiser whose steps are lr * mean / (sqrt(mean of squares) + eps).
+    """Return the optimiser with steps lr * mean / (sqrt(mean of squares) + eps), both corrected.
 
     Source: Kingma and Ba 2014, "Adam: a method for stochastic optimization".
     """

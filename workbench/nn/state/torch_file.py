@@ -32,14 +32,14 @@ from workbench.tensor.tensor import Tensor
 
 @dataclass(eq=False, slots=True)
 class TorchStorage:
-    """The bytes that tensors share; `dtype` is None where each tensor says it."""
+    """The bytes that tensors share; `dtype` is None where each tensor has its own."""
 
     data: Bytes
     dtype: DType | None
     tensors: dict[DType, Tensor] = field(default_factory=dict)
 
     def flat(self, dtype: DType) -> Tensor:
-        """Return all of it as one tensor: views of a storage are views of the same memory."""
+        """Return the storage as one flat tensor: views of it are views of the same memory."""
         if dtype not in self.tensors:
             size = self.data.size // dtype.itemsize
             whole = self.data[: size * dtype.itemsize]
@@ -49,9 +49,9 @@ class TorchStorage:
 
 def storage_view(storage: Any, offset: Any, size: Any, stride: Any, dtype: Any = None) -> Tensor:
     """Return the tensor whose element (i, ..) is element `offset` + i * stride[0] + .. of a
-    storage. Neighbours in order are in the memory of the storage, others are copied.
+    storage. A contiguous tensor is a view of the storage, any other one is copied.
 
-    Errors: FileError for one that would leave its storage.
+    Errors: FileError for a tensor that would leave the storage.
     """
     if not isinstance(storage, TorchStorage):
         raise TypeError(f"a tensor of a {type(storage).__name__}")
@@ -65,7 +65,7 @@ def storage_view(storage: Any, offset: Any, size: Any, stride: Any, dtype: Any =
         return flat[offset : offset + count].reshape(shape)
     elements = storage.data[offset * kind.itemsize :]
     elements = elements[: elements.size // kind.itemsize * kind.itemsize]
-    # An axis of step 0 repeats one element, and takes no memory before its first use.
+    # `expand` repeats an axis of stride 0: one element of it is copied.
     once = tuple(n if step else 1 for n, step in zip(shape, steps, strict=True))
     view = np.lib.stride_tricks.as_strided(
         np.frombuffer(elements, kind.numpy), once, [step * kind.itemsize for step in steps]
@@ -79,7 +79,7 @@ def _tensor_of_view(view: np.ndarray[Any, Any], dtype: DType) -> Tensor:
 
 
 def _checked(count: int, offset: Any, size: Any, stride: Any) -> tuple[Shape, tuple[int, ...]]:
-    """Return shape and strides. Errors: FileError unless each element is one of `count`."""
+    """Return shape and strides, 0 for one element. Errors: FileError beyond `count` elements."""
     if not (isinstance(size, tuple) and isinstance(stride, tuple)):
         raise TypeError("a size or a stride that is not a tuple")
     numbers = (offset, *size, *stride)
@@ -99,7 +99,7 @@ def _checked(count: int, offset: Any, size: Any, stride: Any) -> tuple[Shape, tu
 
 
 def _steps_of(shape: Shape) -> tuple[int, ...]:
-    """Return the strides of neighbours in order; 0 for axes of one element."""
+    """Return the strides of a contiguous tensor; 0 for axes of one element."""
     steps = (math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
     return tuple(s if n > 1 else 0 for s, n in zip(steps, shape, strict=True))
 
@@ -126,14 +126,14 @@ STORAGE_DTYPES: dict[str, DType | None] = {
 _MAGIC = 0x1950A86A20F9469CFC6C
 """The first pickle of a file without an archive."""
 _PROTOCOL = 1001
-"""The second one."""
+"""The second pickle."""
 
 
 def torch_load(fn: Source) -> Any:
-    """Return what `torch.save` wrote: tensors, in dicts, lists and tuples, numbers and text.
+    """Return what `torch.save` wrote: tensors, numbers and text, in dicts, lists and tuples.
 
-    Nothing of the file is executed: a file that needs more is refused. The tensors are on the
-    default device; where it shares this process's memory, they use the file's pages in place.
+    No code of the file is executed. The tensors are on the default device; where it shares this
+    process's memory, they use the file's pages in place.
     Errors: FileError for another file, a damaged one, or one that needs code.
     """
     data = source_bytes(fn)
@@ -165,7 +165,7 @@ def _from_archive(data: Bytes) -> Any:
 
 
 def _from_pickles(data: Bytes) -> Any:
-    """Read the file twice: where the storages are is known only after the pickle of the tensors."""
+    """Read the tensors' pickle twice: the places of the storages are known at its end."""
     file = ByteReader(data)
     sizes: dict[str, tuple[int, int]] = {}
 
@@ -198,8 +198,8 @@ def _from_pickles(data: Bytes) -> Any:
 def _bytes_by_key(
     data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]
 ) -> dict[str, Bytes]:
-    """Return the bytes of each storage: behind the pickle of their keys, in order. `sizes` are the
-    elements and the bytes that tensors need."""
+    """Return the bytes of each storage by its key: they follow the pickle of the keys, in its
+    order. `sizes` has the elements and the bytes that tensors need, by key."""
     keys, places = _plain(file), {}
     if not isinstance(keys, list) or set(map(str, keys)) != set(sizes):
         raise FileError("the storages are not those that the tensors need")
@@ -245,7 +245,7 @@ def _storages(contents: Callable[[str, DType | None, int], Bytes]) -> Callable[[
 
 
 class _StorageType:
-    """A class of PyTorch's storages; None: its elements are bytes of any type."""
+    """A class of PyTorch's storages, by its dtype; None: bytes of any type."""
 
     def __init__(self, dtype: DType | None):
         self.dtype = dtype
@@ -256,7 +256,7 @@ def _width(dtype: DType | None) -> int:
 
 
 def _plain(file: ByteReader) -> Any:
-    """Return a pickle without tensors."""
+    """Return the value of a pickle without tensors."""
     return PickleReader({}, _nothing).read(file)
 
 
@@ -274,8 +274,8 @@ def _tensor(
     dtype: Any = None,
     *_: Any,
 ) -> Tensor:
-    """Return a tensor by the arguments that PyTorch has for it."""
-    kind = dtype if isinstance(dtype, DType) else None  # version 2 has a dict there
+    """Return a tensor from the arguments of PyTorch's `_rebuild_tensor`."""
+    kind = dtype if isinstance(dtype, DType) else None  # metadata, a dict, in version 2
     return storage_view(storage, offset, size, stride, kind)
 
 
@@ -298,7 +298,7 @@ def _makers() -> dict[str, Any]:
 
 
 def _encoded(text: str, encoding: str) -> bytes:
-    """Return bytes, which old pickles write as text."""
+    """Return the bytes that an old pickle has as text."""
     if encoding != "latin1":
         raise ValueError(f"the encoding {encoding:.20}")
     return text.encode("latin1")
@@ -309,4 +309,4 @@ _TORCH_DTYPES = {
     for name, dtype in vars(dtypes).items()
     if isinstance(dtype, DType) and dtype.kind not in ("index", "void")
 } | {"float8_e4m3fn": dtypes.fp8e4m3, "float8_e5m2": dtypes.fp8e5m2}
-"""PyTorch calls its element types as we do, but for floats of 8 bits."""
+"""Dtypes by their names in PyTorch, which are ours but for 8-bit floats."""

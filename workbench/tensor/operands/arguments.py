@@ -1,6 +1,6 @@
-"""Checks of arguments that are plain values: numbers, whole numbers, flags and lists.
+"""Errors of the front end with the user's line, and checks of arguments that are plain values.
 
-A value of another kind is an error here, before it can fail in a lower layer.
+A value of another kind is refused here, before it can fail in a lower layer.
 
 Sections: Errors of the front end; Checks of arguments that are plain values.
 """
@@ -25,7 +25,7 @@ from workbench.base.errors import (
 from workbench.base.source import user_line
 
 # --------------------------------------------------------------------------------------------------
-# Errors of the front end: what / because / try, and the user's own line as where.
+# Errors of the front end: what failed, because of what, a hint, and the user's line.
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
@@ -54,7 +54,7 @@ def gradient_error(what: str, because: str, hint: str = "") -> GradientError:
 
 
 def where() -> str:
-    """Return the user's line as "In[3], line 2"; empty if the package called itself."""
+    """Return the place of the user's line, as "In[3], line 2"; "" where there is none."""
     line = user_line()
     return "" if line is None else line.where
 
@@ -63,18 +63,18 @@ def where() -> str:
 # Checks of arguments that are plain values.
 
 MOST_AXES = 64
-"""numpy has no more."""
+"""The most axes that numpy has."""
 
 
 def plain(value: Any) -> Any:
-    """Return numpy's scalars as Python's, and other values unchanged."""
+    """Return a numpy scalar as a Python one, other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def number(value: Any, name: str) -> Const:
     """Return a bool, an int or a float. `name` is the argument's name, for errors.
 
-    Errors: DTypeError for anything else, and for an int beyond every float.
+    Errors: DTypeError for anything else, and for an int of 1024 bits or more.
     """
     scalar = plain(value)
     if isinstance(scalar, float) or (isinstance(scalar, int) and scalar.bit_length() < 1024):
@@ -83,9 +83,9 @@ def number(value: Any, name: str) -> Const:
 
 
 def whole(value: Any, name: str, least: int | None = None) -> int:
-    """Return an integer that is at least `least`.
+    """Return an integer; with `least`, one from there to 2**63 - 1.
 
-    Errors: DTypeError for a value that is not an integer, ShapeError for one that is too small.
+    Errors: DTypeError for a value that is not an integer, ShapeError outside of that range.
     """
     if isinstance(value, bool | np.bool_ | np.ndarray):
         raise _another_kind(value, name, "an integer")
@@ -103,7 +103,7 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return whether a switch is on. Errors: DTypeError unless it is a bool or an integer."""
+    """Return a flag as a bool. Errors: DTypeError unless it is a bool or an integer."""
     if isinstance(value, bool | int | np.bool_ | np.integer):
         return bool(value)
     raise _another_kind(value, name, "True or False")
@@ -117,9 +117,9 @@ def text(value: Any, name: str) -> str:
 
 
 def listed(items: Any, name: str) -> tuple[Any, ...]:
-    """Return the items of a list, tuple, short range or 1-D array.
+    """Return the items of a list, tuple, 1-D array, or range of at most MOST_AXES items.
 
-    Errors: DTypeError for other iterables, which may be endless or unordered.
+    Errors: DTypeError for others: an iterable may be endless or unordered.
     """
     if isinstance(items, list | tuple):
         return tuple(items)

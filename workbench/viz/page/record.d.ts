@@ -3,15 +3,15 @@
 
 
 /**
- * Numbers as a list: their kind (floats or integers, and the bytes of one), and base64 of
- * them, little-endian.
+ * Numbers as a list: their kind ("f4": floats of 4 bytes, "i4": integers), and their base64,
+ * little-endian.
  */
 export type NumberArray = [kind: "f4" | "f8" | "i4", data: string];
 
 /**
- * What the accesses of one line to one memory cost, of all work-groups together:
- * transactions are sectors of global memory, or passes over the banks of shared memory;
- * conflicts are passes beyond those that the width needs. `node` is the load or the store.
+ * The costs of a load or store of a line (`node`), of all work-groups together: transactions
+ * are sectors of global memory, or passes over the banks of shared memory; conflicts are
+ * passes beyond those that the width needs.
  */
 export interface AccessCosts {
   node: number;
@@ -24,8 +24,8 @@ export interface AccessCosts {
 }
 
 /**
- * A tile of a tensor core, shared out to the lanes of a warp, `each` elements a lane: of
- * each lane and of each of its elements, `places` has the place in the tile, row by row.
+ * A tile of a tensor core. Each lane of a warp holds `each` elements of it: `places` has, by
+ * lane and element, the place in the tile, row by row.
  */
 export interface TensorTile {
   name: string;
@@ -45,7 +45,8 @@ export interface TensorCoreRow {
 }
 
 /**
- * A product by a tensor core (its place): the names of what holds A, B, C and the result.
+ * A product by the tensor core at place `core`: the names of what holds A, B, C and the
+ * result.
  */
 export interface TileProduct {
   core: number;
@@ -55,9 +56,9 @@ export interface TileProduct {
 /**
  * A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
  * counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps
- * whose lanes exchanged values; `barrier` is the number of the barrier that it is, None for
- * another statement; `product` is what a tensor core does. In a shuffle a work-item takes
- * the value of the one whose number is its own xor `distance`, 0 elsewhere.
+ * whose lanes exchanged values. `barrier` is the number of the line's barrier, `product`
+ * what a tensor core does (null: none). In a shuffle a work-item takes the value of the one
+ * whose number is its own xor `distance`; elsewhere `distance` is 0.
  */
 export interface GpuLine {
   text: string;
@@ -75,7 +76,7 @@ export interface GpuLine {
 }
 
 /**
- * Memory that the program reads or writes; `user` is what the user calls it ("": nothing).
+ * Memory that the program reads or writes; `user` is the user's name for it ("": none).
  */
 export interface GpuMemory {
   name: string;
@@ -87,16 +88,15 @@ export interface GpuMemory {
 }
 
 /**
- * An access, as a list. `first` has the first element that each work-item accesses; `lanes`
- * elements follow each other. `active` has a bit for each work-item and lane, base64;
- * `values` a number for each.
+ * The access of a step, as a list: each work-item accesses `lanes` elements from its `first`
+ * on. `active` has a bit for each work-item and lane, base64; `values` a number for each.
  */
 export type AccessStep = [step: number, memory: number, is_store: boolean, lanes: number, first: NumberArray, active: string, values: NumberArray, transactions: number, conflicts: number, bytes_wanted: number, bytes_moved: number];
 
 /**
- * What work-items hold under a name: the value from each of `steps` on, one for all of them
- * or one for each, of `lanes` lanes. `unwritten` has the steps whose value depends for some
- * work-item on unwritten memory, with a bit for each value.
+ * The values that work-items hold under a name, from each of `steps` on: one for all of the
+ * work-items or one for each, of `lanes` lanes. `unwritten` has, by step, a bit for each
+ * value: whether it depends on unwritten memory.
  */
 export interface RegisterRow {
   name: string;
@@ -107,9 +107,9 @@ export interface RegisterRow {
 }
 
 /**
- * A defect, or what is right and slow, in words; the lines that it is at, the group that it
- * happened in, and its steps, where that group is the one that is stepped. `items` are the
- * work-items by number, `element` what they use of a memory (null: of none).
+ * A defect, or what is right and slow, in words, with its lines, its group, and its steps,
+ * where the trace has those of that group. `items` are its work-items by number, which
+ * access `element` of `memory` (null: of none).
  */
 export interface GpuFinding {
   kind: string;
@@ -124,13 +124,13 @@ export interface GpuFinding {
 }
 
 /**
- * A run of a kernel as a device with work-groups runs it, and each step of one group. Where
- * the run is not whole, only that group ran, and counts are of it alone. `without` is the
- * number of a barrier that was taken away from the program (null: none was).  `grid`,
- * `items` and `group` are along x, y and z. `line`, `mask` and `rounds` are by step: its
- * line, its mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it).
- * `cut` says why the steps end before the program does ("": they do not). Units:
- * sector_bytes, bank_bytes are those of a sector of global memory and of a word of a bank.
+ * A run of a kernel as a device with work-groups runs it, and each step of one group. Unless
+ * the run `is_whole`, only that group ran, and counts are of it alone. `without` is the
+ * number of a barrier that was removed from the program (null: none).  `grid`, `items` and
+ * `group` are along x, y and z. By step: `line`; `mask`, a place in `masks` (bits, base64);
+ * `rounds` of loops by name (-1: not in it). `cut` says why the steps end before the program
+ * does ("": they do not). Units: sector_bytes, bank_bytes are those of a sector of global
+ * memory and of a word of a bank.
  */
 export interface GpuTrace {
   device: string;

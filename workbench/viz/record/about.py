@@ -1,4 +1,4 @@
-"""Rows of a record about the expression, the devices, the languages and this machine."""
+"""Rows of a record: languages, devices, the machine and its speeds; and the key of a graph."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from workbench.viz.schema.variant import ShareRow, TimingRow
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language("IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b")
 MOST_CORES = 0.9
-"""Threads that together reach this share of the peak of all threads are compared with that."""
+"""Threads with this share of the machine's peak are named as the whole machine: "peak"."""
 
 
 def expression_key(outputs: Sequence[UOp]) -> str:
-    """Return a hash of the graph, the same in every session: BUFFERs count by their order."""
+    """Return a hash of a graph, the same in every session: of its text with numbered BUFFERs."""
     text = expression_text(UOp.sink(*outputs))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -56,8 +56,8 @@ def expression_text(root: UOp) -> str:
 
 
 def language_rows() -> list[LanguageRow]:
-    """Return the languages of programs, best first: the one that all kernels have, those of the
-    devices, each with the device that runs it ("": none), machine code and the statement tree."""
+    """Return the languages: first that of all kernels, then those of devices, each with the device
+    that runs it ("": none), then machine code and the statement tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
     rows: dict[str, LanguageRow] = {}
     for info in devices:
@@ -73,8 +73,8 @@ def language_rows() -> list[LanguageRow]:
 
 
 def device_rows() -> list[DeviceRow]:
-    """Return the devices, those first that can be chosen, and the machines that need not be here.
-    What only compiles has no times and no answer, so it is not chosen on a page."""
+    """Return the devices, those that can be chosen first, then machines that need not be here.
+    Devices that only compile are left out: they have no times and no results."""
     devices = [Device[name] for name in Device.names()]
     local = [_device_row(info) for info in devices if not info.only_compiles]
     local.sort(key=lambda row: not row.available)
@@ -82,7 +82,7 @@ def device_rows() -> list[DeviceRow]:
 
 
 def _device_row(info: DeviceInfo) -> DeviceRow:
-    """Return a device; a machine that is not here can be chosen, too."""
+    """Return the row of a device; one that is elsewhere can be chosen, too."""
     can_be_chosen = info.is_available or info.is_elsewhere
     return DeviceRow(
         info.name,
@@ -97,8 +97,8 @@ def _device_row(info: DeviceInfo) -> DeviceRow:
 
 
 def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:
-    """Return the machine: this one, or that of a `device` with published figures.
-    Speeds are those of all cores together, and None where they are not known."""
+    """Return this machine's row, or that of a `device` with published figures. Speeds are of all
+    cores together, but for `one_thread`; None: not known."""
     if device and Device[device].has_hardware:
         return _published_machine(Device[device].target)
     levels = [CacheSize(*level) for level in system.caches()]
@@ -150,9 +150,8 @@ def speed_rows(speeds: Speeds | None) -> SpeedRows:
 
 
 def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
-    """Return the share of the peak of as many threads as a kernel used; None where it says
-    nothing: for a kernel without floats, an emulator, another machine, and a kernel that executes
-    fewer operations than are counted."""
+    """Return a timing's share of the peak of its threads; None without speeds, on an emulator or
+    another machine, without floats, and with fewer operations executed than counted."""
     kind, threads = timing.kind, timing.threads
     if speeds is None or kind is None or timing.emulator or timing.machine:
         return None
@@ -167,16 +166,16 @@ def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
 
 
 class MachineSpeeds:
-    """The speeds of this machine in a record: they are measured once, and a kernel that exceeds a
-    peak raises it. `speeds` is None until they are known."""
+    """The speeds of this machine in a record, measured once; a kernel that exceeds a peak raises
+    the peak. `speeds` is None until they are known."""
 
     def __init__(self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None):
         self._record, self._changes, self.speeds = record, changes, machine_speeds
 
     def add(self) -> None:
-        """Add them to the record; where they are unknown, measuring them takes a second, once."""
+        """Measure unknown speeds, and add them to the record; it takes a second, once."""
         if self.speeds is None and not self._has_hardware:
-            with suppress(WorkbenchError):  # it needs a compiler
+            with suppress(WorkbenchError):  # without a compiler they stay unknown
                 self._put(speeds())
                 self.mend()
 
@@ -191,8 +190,8 @@ class MachineSpeeds:
             self._changes.put(("machine",), row)
 
     def mend(self, variant: int | None = None) -> None:
-        """Raise the peaks that a timing of a variant (None: of any) exceeds, and shorten the launch
-        that takes longer than it, so that no timing in the record contradicts the machine."""
+        """Fit the speeds to the timing of a variant (None: of each): raise a peak that it exceeds,
+        lower a launch time above it, so that no timing contradicts the machine."""
         listed = self._record.variants
         for row in listed if variant is None else [listed[variant]]:
             timing = row.timing
@@ -206,7 +205,7 @@ class MachineSpeeds:
             self._put(with_launch_time(faster, timing.threads, timing.median_s))
 
     def put_shares(self) -> None:
-        """Set the share of the peak, which may have risen since, that each timing reached."""
+        """Set each timing's share of the peak; the peak may have risen."""
         for variant, row in enumerate(self._record.variants):
             if row.timing is not None:
                 self._put_share(("variants", variant, "timing"), row.timing)

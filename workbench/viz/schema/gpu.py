@@ -1,4 +1,4 @@
-"""A work-group of a kernel, step by step, and the cost of the whole run: the data of the pane GPU.
+"""The data of the pane GPU: a run of a kernel, the costs of its lines, the steps of a work-group.
 Rows name lines, memories and steps by their places.
 """
 
@@ -12,7 +12,7 @@ Space = Literal["global", "shared", "private"]
 
 
 class NumberArray(Struct, array_like=True, forbid_unknown_fields=True):
-    """Numbers as a list: their kind (floats or integers, and the bytes of one), and base64 of them,
+    """Numbers as a list: their kind ("f4": floats of 4 bytes, "i4": integers), and their base64,
     little-endian."""
 
     kind: Literal["f4", "f8", "i4"]
@@ -20,9 +20,9 @@ class NumberArray(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class AccessCosts(Struct, forbid_unknown_fields=True):
-    """What the accesses of one line to one memory cost, of all work-groups together: transactions
+    """The costs of a load or store of a line (`node`), of all work-groups together: transactions
     are sectors of global memory, or passes over the banks of shared memory; conflicts are passes
-    beyond those that the width needs. `node` is the load or the store."""
+    beyond those that the width needs."""
 
     node: int
     memory: int
@@ -34,8 +34,8 @@ class AccessCosts(Struct, forbid_unknown_fields=True):
 
 
 class TensorTile(Struct, forbid_unknown_fields=True):
-    """A tile of a tensor core, shared out to the lanes of a warp, `each` elements a lane: of each
-    lane and of each of its elements, `places` has the place in the tile, row by row."""
+    """A tile of a tensor core. Each lane of a warp holds `each` elements of it: `places` has, by
+    lane and element, the place in the tile, row by row."""
 
     name: str
     rows: int
@@ -53,7 +53,8 @@ class TensorCoreRow(Struct, forbid_unknown_fields=True):
 
 
 class TileProduct(Struct, forbid_unknown_fields=True):
-    """A product by a tensor core (its place): the names of what holds A, B, C and the result."""
+    """A product by the tensor core at place `core`: the names of what holds A, B, C and the
+    result."""
 
     core: int
     registers: list[str]
@@ -62,9 +63,9 @@ class TileProduct(Struct, forbid_unknown_fields=True):
 class GpuLine(Struct, forbid_unknown_fields=True):
     """A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
     counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps whose
-    lanes exchanged values; `barrier` is the number of the barrier that it is, None for another
-    statement; `product` is what a tensor core does. In a shuffle a work-item takes the value of the
-    one whose number is its own xor `distance`, 0 elsewhere."""
+    lanes exchanged values. `barrier` is the number of the line's barrier, `product` what a tensor
+    core does (null: none). In a shuffle a work-item takes the value of the one whose number is its
+    own xor `distance`; elsewhere `distance` is 0."""
 
     text: str
     barrier: int | None
@@ -81,7 +82,7 @@ class GpuLine(Struct, forbid_unknown_fields=True):
 
 
 class GpuMemory(Struct, forbid_unknown_fields=True):
-    """Memory that the program reads or writes; `user` is what the user calls it ("": nothing)."""
+    """Memory that the program reads or writes; `user` is the user's name for it ("": none)."""
 
     name: str
     user: str
@@ -92,9 +93,8 @@ class GpuMemory(Struct, forbid_unknown_fields=True):
 
 
 class AccessStep(Struct, array_like=True, forbid_unknown_fields=True):
-    """An access, as a list. `first` has the first element that each work-item accesses; `lanes`
-    elements follow each other. `active` has a bit for each work-item and lane, base64; `values` a
-    number for each."""
+    """The access of a step, as a list: each work-item accesses `lanes` elements from its `first`
+    on. `active` has a bit for each work-item and lane, base64; `values` a number for each."""
 
     step: int
     memory: int
@@ -110,9 +110,9 @@ class AccessStep(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class RegisterRow(Struct, forbid_unknown_fields=True):
-    """What work-items hold under a name: the value from each of `steps` on, one for all of them or
-    one for each, of `lanes` lanes. `unwritten` has the steps whose value depends for some
-    work-item on unwritten memory, with a bit for each value."""
+    """The values that work-items hold under a name, from each of `steps` on: one for all of the
+    work-items or one for each, of `lanes` lanes. `unwritten` has, by step, a bit for each value:
+    whether it depends on unwritten memory."""
 
     name: str
     lanes: int
@@ -122,9 +122,9 @@ class RegisterRow(Struct, forbid_unknown_fields=True):
 
 
 class GpuFinding(Struct, forbid_unknown_fields=True):
-    """A defect, or what is right and slow, in words; the lines that it is at, the group that it
-    happened in, and its steps, where that group is the one that is stepped. `items` are the
-    work-items by number, `element` what they use of a memory (null: of none)."""
+    """A defect, or what is right and slow, in words, with its lines, its group, and its steps,
+    where the trace has those of that group. `items` are its work-items by number, which access
+    `element` of `memory` (null: of none)."""
 
     kind: str
     is_defect: bool
@@ -138,14 +138,14 @@ class GpuFinding(Struct, forbid_unknown_fields=True):
 
 
 class GpuTrace(Struct, forbid_unknown_fields=True):
-    """A run of a kernel as a device with work-groups runs it, and each step of one group. Where the
-    run is not whole, only that group ran, and counts are of it alone. `without` is the number of a
-    barrier that was taken away from the program (null: none was).
+    """A run of a kernel as a device with work-groups runs it, and each step of one group. Unless
+    the run `is_whole`, only that group ran, and counts are of it alone. `without` is the number of
+    a barrier that was removed from the program (null: none).
 
-    `grid`, `items` and `group` are along x, y and z. `line`, `mask` and `rounds` are by step:
-    its line, its mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it).
-    `cut` says why the steps end before the program does ("": they do not). Units: sector_bytes,
-    bank_bytes are those of a sector of global memory and of a word of a bank.
+    `grid`, `items` and `group` are along x, y and z. By step: `line`; `mask`, a place in `masks`
+    (bits, base64); `rounds` of loops by name (-1: not in it). `cut` says why the steps end before
+    the program does ("": they do not). Units: sector_bytes, bank_bytes are those of a sector of
+    global memory and of a word of a bank.
     """
 
     device: str
