@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
@@ -120,7 +120,7 @@ def decided_after(
 
 def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
     """Return why every value is stored or fused, and by which kernel."""
-    kernels = kernels_of(ex)
+    kernels = computing_kernels(ex.items)
     computed = [item.nodes for item in ex.items if item.kernel is not None]
     kernel_of = zip(computed, ex.kernels, strict=True)
     titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
@@ -128,7 +128,7 @@ def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
         decision_row(
             d,
             nodes.add(d.node),
-            kernels.get(d.node),
+            next(iter(kernels.get(d.node, ())), None),
             titles.get(d.node, ""),
             decision_recipe(place, d),
             ex.lines.name(d.node),
@@ -137,17 +137,6 @@ def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
         for place, d in enumerate(ex.decisions)
     ]
     return ranked(rows, ex.decisions)
-
-
-def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
-    """Return per value the kernel that stores it, else the first that computes it."""
-    numbers: dict[UOp, int] = {}
-    kernels = [item for item in ex.items if item.kernel is not None]
-    ends = {node for item in ex.items for node in item.nodes}
-    for number, item in enumerate(kernels):
-        for node in item.computed(ends):
-            numbers.setdefault(node, number)
-    return numbers
 
 
 # kernels

@@ -19,7 +19,6 @@ from IPython.core.getipython import get_ipython
 from msgspec import to_builtins
 
 from workbench.measure.speeds import Speeds
-from workbench.viz.model.words import kernel_number
 from workbench.viz.page import document
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
@@ -27,7 +26,7 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import VariantRow
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session, sending
-from workbench.viz.still.cards import TriedRow, left_out_part, variants_part
+from workbench.viz.still.cards import left_out_part, variants_part
 
 MOST_BYTES = 150_000
 """Most bytes of a record that is saved in a cell; a larger one is reduced."""
@@ -66,11 +65,12 @@ class SavedOutput:
         """Return the page of a record, folded, a table of the variants, and the picture."""
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
         page = document.page_frame(self._title, packed, self.view)
+        tried = _tried(record, self.view.get("guess") is not None)
         parts = [
             _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
             _FOLD.format(page=escape(page)),
             left_out_part(left_out),
-            variants_part(_tried(record, speeds, self.view.get("guess") is not None)),
+            variants_part(tried, [_times(row, speeds) for row in tried]),
             self._picture,
         ]
         if self.carries:
@@ -119,19 +119,12 @@ class SavedOutput:
         self.view = {name: view[name] for name in ViewState.__struct_fields__ if name in view}
 
 
-def _tried(record: PageRecord, speeds: Speeds | None, is_guessed: bool) -> list[TriedRow]:
-    """Return the variants that the user made or measured, as texts; none while a question waits."""
+def _tried(record: PageRecord, is_guessed: bool) -> list[VariantRow]:
+    """Return the variants that the user made or measured; none while a question waits."""
     if record.ask is not None and not is_guessed:
         return []
     return [
-        TriedRow(
-            kernel_number(row.kernel),
-            row.name,
-            ", ".join(row.opts),
-            _times(row, speeds),
-            _verdict(row),
-            row.note,
-        )
+        row
         for row in record.variants
         if not row.deleted and (row.opts or row.timing or row.check or row.note)
     ]
@@ -140,8 +133,3 @@ def _tried(record: PageRecord, speeds: Speeds | None, is_guessed: bool) -> list[
 def _times(row: VariantRow, speeds: Speeds | None) -> list[str]:
     own = [timing_text(row.timing, speeds)] if row.timing else []
     return own + [f"{t.device}: {timing_text(t, speeds)}" for t in row.elsewhere]
-
-
-def _verdict(row: VariantRow) -> str:
-    error = f"failed: {row.error.what}: {row.error.because}" if row.error else ""
-    return row.check.text if row.check else error.rstrip(": ")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
 
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.decision_text import decision_cells, outcome
@@ -17,7 +16,15 @@ from workbench.viz.model.passes import RewriteStep
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
 from workbench.viz.schema.plan import DecisionRow, MemoryChart, PlanPicture
 from workbench.viz.schema.record import KernelRow, LineRow, NodeColumns, PassRow, Reading
-from workbench.viz.schema.variant import BufferRow, CodeRow, Nest, NestRow, OfferRow, StepRow
+from workbench.viz.schema.variant import (
+    BufferRow,
+    CodeRow,
+    Nest,
+    NestRow,
+    OfferRow,
+    StepRow,
+    VariantRow,
+)
 from workbench.viz.still.svg import STYLE, graph_picture, graph_rows
 from workbench.viz.text import memory_text, work_text
 
@@ -339,36 +346,30 @@ def graph_part(
     return fold("Plan: the tensor graph, cut into kernels", legend + picture + note + listed, True)
 
 
-class TriedRow(NamedTuple):
-    """A variant as texts: the number of its kernel, its name, opts, times, verdict and note."""
-
-    kernel: int | str
-    name: str
-    opts: str
-    times: Sequence[str]
-    verdict: str
-    note: str
-
-
-def variants_part(rows: Sequence[TriedRow]) -> str:
-    """Return a table of the user's variants; "" where there are none."""
+def variants_part(rows: Sequence[VariantRow], times: Sequence[Sequence[str]]) -> str:
+    """Return a table of the user's variants with their `times`; "" where there are none."""
     if not rows:
         return ""
     cells = [
         (
-            str(row.kernel),
+            str(kernel_number(row.kernel)),
             escape(row.name),
-            code(row.opts) if row.opts else muted("no opts"),
-            "<br>".join(map(escape, row.times)) or muted("not timed"),
-            escape(row.verdict) or muted("not checked"),
+            code(", ".join(row.opts)) if row.opts else muted("no opts"),
+            "<br>".join(map(escape, texts)) or muted("not timed"),
+            escape(_verdict(row)) or muted("not checked"),
             escape(row.note),
         )
-        for row in rows
+        for row, texts in zip(rows, times, strict=True)
     ]
     heads = ["kernel", "variant", "opts", "time", "answer", "note"]
     summary = f"Tried: {plural(len(rows), 'variant')}"
     listed = table(heads, cells, ["", "", "w", "w", "w", "w"])
     return tag("div", fold(summary, listed, is_open=True), "wb-ex")
+
+
+def _verdict(row: VariantRow) -> str:
+    error = f"failed: {row.error.what}: {row.error.because}" if row.error else ""
+    return row.check.text if row.check else error.rstrip(": ")
 
 
 def left_out_part(words: str) -> str:

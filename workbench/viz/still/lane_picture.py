@@ -12,7 +12,7 @@ from html import escape
 from typing import NamedTuple
 
 from workbench.viz.still.cards import page, tag
-from workbench.viz.still.svg import DARK, LIGHT
+from workbench.viz.still.svg import DARK, LIGHT, SANS
 
 CELL = 36, 24
 """Width and height of an element, in pixels."""
@@ -28,8 +28,7 @@ def _theme(colours: dict[str, str]) -> str:
 
 
 STYLE = (
-    'text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;'
-    f"font-size:12px;text-anchor:middle;fill:{_INK}}}.place{{font-size:9.5px}}"
+    f"text{{font-family:{SANS};font-size:12px;text-anchor:middle;fill:{_INK}}}.place{{font-size:9.5px}}"
     f".head{{font-size:10.5px}}{_theme(LIGHT)}"
     f"@media(prefers-color-scheme:dark){{{_theme(DARK)}}}"
 )
