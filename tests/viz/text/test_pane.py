@@ -98,8 +98,9 @@ def test_one_pane_prints_that_pane(ex: Exploration) -> None:
 
 
 def test_results_are_those_of_the_workbench(
-    ex: Exploration, monkeypatch: pytest.MonkeyPatch, nothing_saved: Path
+    ex: Exploration, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where no speeds are known
     assert "plain: no opts" in str(ex.results) and "not timed" in str(ex.results)
     with session_of(ex) as session, monkeypatch.context() as patch:
         patch.setattr(ex.display, "session", session)
