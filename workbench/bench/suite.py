@@ -19,6 +19,7 @@ import numpy as np
 from workbench.ir.meaning.closeness import STEPS, errors, limit_of
 
 Array = np.ndarray[Any, Any]
+
 # --------------------------------------------------------------------------------------------------
 # The benchmark set.
 

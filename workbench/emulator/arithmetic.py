@@ -21,6 +21,7 @@ from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+
 # --------------------------------------------------------------------------------------------------
 # Arithmetic of a linear program, for all work-items at once, and the values that depend on
 # unwritten memory.

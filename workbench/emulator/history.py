@@ -31,6 +31,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine, program_lines
 
 Array = Any  # numpy arrays of any dtype
+
 # --------------------------------------------------------------------------------------------------
 # The history of one work-group, line by line, from which any step can be restored.
 

@@ -29,6 +29,7 @@ from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+
 # --------------------------------------------------------------------------------------------------
 # All iterations of a loop at once, where they are independent.
 

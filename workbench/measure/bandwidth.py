@@ -166,6 +166,7 @@ def _each(lines: str, vector: int) -> str:
 
 LEAST = 64 << 20
 """Fewest bytes that are copied; if possible, twice the size of the largest cache."""
+
 # --------------------------------------------------------------------------------------------------
 # Cold caches: the time of a kernel whose data are in no cache.
 #

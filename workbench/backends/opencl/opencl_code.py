@@ -38,6 +38,7 @@ from workbench.base.installation import install_command, library
 from workbench.base.target import Target
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+
 # --------------------------------------------------------------------------------------------------
 # The OpenCL driver that the device uses: its context, its queue, its limits.
 

@@ -28,6 +28,7 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 _U32 = dtypes.uint32
 _F32 = dtypes.float32
+
 # --------------------------------------------------------------------------------------------------
 # Conversions of low-precision floats from and to float32, by integer arithmetic on their bits.
 #

@@ -19,6 +19,7 @@ from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import OPS, Ops
 
 Array = np.ndarray[Any, Any]
+
 # --------------------------------------------------------------------------------------------------
 # Equality of two arrays but for rounding, with one tolerance for each dtype.
 
