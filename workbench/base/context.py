@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextvars import ContextVar, Token
 from textwrap import indent
 from typing import Any
@@ -70,6 +70,11 @@ class Setting:
             raise WorkbenchError(what, where, hint) from None
         except WorkbenchError as error:
             raise WorkbenchError(error.what, f"{where}, and {error.because}") from None
+
+
+def values_of(settings: Iterable[Setting]) -> list[Any]:
+    """Return the settings in this context. It takes few steps: each call of a TinyJit asks."""
+    return [setting._var.get() for setting in settings]
 
 
 _FLOATS = ("float16", "half", "bfloat16", "float32", "float", "float64", "double")

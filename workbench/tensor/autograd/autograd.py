@@ -108,19 +108,22 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
             _origins.pop(value, None)
 
 
-def note_replay(results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp] = ()) -> None:
-    """Note that a captured function computed `results` from its inputs and from memory, its state.
-    Each replay does it."""
-    memory = [m for m in map(base, map(plain_value, results)) if _is_memory(m)]
-    memory = [m for m in memory if m.dtype.is_float]
-    if not memory:
+def note_replay(
+    results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp], memory: Iterable[UOp]
+) -> None:
+    """Note that a captured function computed `results` from its inputs and its state, BUFFERs;
+    `memory` are the BUFFERs of both. Each replay does it, so it takes few steps."""
+    nodes = [n if n.op is Ops.BUFFER else base(plain_value(n)) for n in results]
+    nodes = [node for node in nodes if node.op is Ops.BUFFER and node.dtype.is_float]
+    if not nodes:
         return
     sources: list[Origin] = [*map(ref, inputs), *map(ref, state)]
-    for node in (*[base(plain_value(t.uop)) for t in inputs], *state, *memory):
+    for node in (*memory, *nodes):
         if node in _origins:
             sources += _alive(node)
-    of_values = tuple(dict.fromkeys(sources))
-    _origins.update(dict.fromkeys(memory, of_values))
+    of_results = tuple(dict.fromkeys(sources))
+    for node in nodes:
+        _origins[node] = of_results
 
 
 def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:

@@ -41,7 +41,10 @@ from workbench.tensor.jit.state import (
 )
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.variable_operators import HOLE, equal_nests, tensors, without_tensors
+from workbench.tensor.variable_operators import HOLE, equal_nests, without_tensors
+
+Root = tuple[Any, tuple[Any, ...], dict[str, Any]]
+"""A function and the arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class FunctionReplay:
             bool(changes)
             or self._state.has_other_memory()
             or not self._capture.guard.holds(roots_of(*root))
-            or not places.fit(places.tensors_at(root), self._writes.memory)
+            or not places.fit(root, self._writes.memory)
         )
 
     @property
@@ -116,13 +119,13 @@ class FunctionReplay:
         names = {identity(tensor) for tensor in rebound}
         return any(identity(tensor) in names for tensor in inputs)
 
-    def __call__(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
-        """Return the result for `root`: the function and its arguments."""
+    def __call__(self, root: Root, inputs: list[Any]) -> Any:
+        """Return the result for `root`, whose tensors are `inputs`."""
         with running:
-            return self._replayed(root)
+            return self._replayed(root, inputs)
 
-    def _replayed(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
-        inputs = self._inputs(*root[1:])
+    def _replayed(self, root: Root, inputs: list[Any]) -> Any:
+        self._check(*root[1:])
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
         rebound = self._capture.places.tensors_at(root)
@@ -138,8 +141,9 @@ class FunctionReplay:
         def publish(outputs: list[Buffer]) -> Any:
             for node in over:
                 mark_overwritten(node)
-            values = self._values(outputs, [*self._nodes, *nodes])
-            note_replay(values, inputs, nodes)
+            read = [*self._nodes, *nodes]
+            values = self._values(outputs, read)
+            note_replay(values, inputs, nodes, read)
             self._state.after(values)
             return self._result(root, values, inputs, rebound)
 
@@ -155,7 +159,7 @@ class FunctionReplay:
         memory = [*self._memory, *state, *keys]
         return self.replay(memory, versions, publish, abandon)
 
-    def _result(self, root: Any, values: list[UOp], inputs: list[Any], rebound: list[Any]) -> Any:
+    def _result(self, root: Root, values: list[UOp], inputs: list[Any], rebound: list[Any]) -> Any:
         """Write the inputs and bind the places that the function did, and return its result."""
         for place, output in self._capture.written.items():
             value = tensor_on(values[output], inputs[place].shape)
@@ -201,9 +205,10 @@ class FunctionReplay:
         self._memory, self._nodes = memory, nodes
         self._inputs_before = [tensor.uop for tensor in inputs]
 
-    def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        if not kwargs and [type(a) for a in args] == self._flat:
-            return list(args)
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Check that arguments, but for their tensors, are those of the capture."""
+        if not kwargs and [*map(type, args)] == self._flat:
+            return
         others = without_tensors((args, kwargs))
         if not equal_nests(others, self._capture.others):
             raise JitError(
@@ -211,7 +216,6 @@ class FunctionReplay:
                 f"then it was {_call(self._capture.others)}, and now it is {_call(others)}",
                 "the same arguments but for tensors, or .reset() to capture anew",
             )
-        return list(tensors((args, kwargs)))
 
     def _changed(self, place: int, kind: Kind, actual: Kind) -> JitError:
         names = ("shape", "dtype", "device")

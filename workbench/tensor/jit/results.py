@@ -98,9 +98,13 @@ class ReboundAt:
         """Return what is in these places now."""
         return [tensor_at(root, path) for path in self._paths]
 
-    def fit(self, tensors: Sequence[Any], written: Collection[VersionedMemory]) -> bool:
-        """Whether tensors have the shapes, dtypes and devices of those at the capture, the same of
-        them are one, and none stands for memory that is `written`, which it would see."""
+    def fit(self, root: Any, written: Collection[VersionedMemory]) -> bool:
+        """Whether the tensors in these places have the shapes, dtypes and devices of those at the
+        capture, the same of them are one, and none stands for memory that is `written`, which it
+        would see."""
+        if not self._paths:
+            return True
+        tensors = self.tensors_at(root)
         return self._names == _same_as(tensors) and all(
             isinstance(t, Tensor) and kind_of(t) == kind and t._memory not in written
             for t, kind in zip(tensors, self._kinds, strict=True)

@@ -15,7 +15,16 @@ from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import finalize
 
-from workbench.base.context import BEAM, DEFAULT_FLOAT, DEFAULT_INT, DEV, JIT, NOOPT, TRAINING
+from workbench.base.context import (
+    BEAM,
+    DEFAULT_FLOAT,
+    DEFAULT_INT,
+    DEV,
+    JIT,
+    NOOPT,
+    TRAINING,
+    values_of,
+)
 from workbench.base.errors import JitError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_rlock
@@ -25,7 +34,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.autograd import note_replay
-from workbench.tensor.autograd.leaves import gradients_flow
+from workbench.tensor.autograd.leaves import gradients_flow, plain_value
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
@@ -34,6 +43,7 @@ from workbench.tensor.jit.holders import reached
 from workbench.tensor.jit.parts import Path
 from workbench.tensor.jit.results import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
+from workbench.tensor.tensor import Tensor
 from workbench.tensor.variable_operators import tensors, without_tensors
 from workbench.tensor.versions import VersionedMemory, noting_writes
 
@@ -153,9 +163,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if captured is not None and captured.has_other_state(root):
                 state.bound = [*dict.fromkeys((*state.bound, *captured.moving))]
                 state.captured = captured = state.changes = None
-            inputs = list(tensors((args, kwargs)))
+            is_flat = not kwargs and all(type(argument) is Tensor for argument in args)
+            inputs: list[Any] = [*args] if is_flat else list(tensors((args, kwargs)))
             if captured is not None and not captured.is_aliased(inputs, root):
-                result: R = captured(root)
+                result: R = captured(root, inputs)
                 return result
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
@@ -169,7 +180,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
                     captured, result, state.bound = capture(
                         self._function, args, kwargs, is_first=state.calls == 1
                     )
-                note_replay([t.uop for t in tensors(result)], inputs)
+                read = [base(plain_value(t.uop)) for t in inputs]
+                note_replay([t.uop for t in tensors(result)], inputs, (), read)
                 state.captured = state.settled(captured)
                 state.used = []
             state.calls += 1
@@ -235,8 +247,7 @@ def _takes_any(function: Callable[..., Any]) -> bool:
 
 def _situation() -> tuple[Any, ...]:
     """Return what a function may depend on beside its arguments and state: rules and settings."""
-    values = [setting.value for setting in _SETTINGS]
-    return (*rules_in_force(), gradients_flow(), *values)
+    return (*rules_in_force(), gradients_flow(), *values_of(_SETTINGS))
 
 
 def _first_run(
