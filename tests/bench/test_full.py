@@ -52,6 +52,10 @@ def test_the_command_writes_what_it_found(
     assert "embedding" in capsys.readouterr().out
 
 
+def test_every_library_here_has_a_version() -> None:
+    assert all(peer.version for peer in PEERS.values() if peer.is_installed)
+
+
 def test_a_wrong_answer_is_told_and_not_timed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,7 +62,7 @@ class Peer:
 
     @property
     def version(self) -> str:
-        return version() if self is OURS else metadata.version(self.package)
+        return version() if self.package == OURS.package else metadata.version(self.package)
 
     @property
     def absence(self) -> str:
