@@ -6,11 +6,11 @@ from msgspec import to_builtins
 
 from workbench.backends.device import Device
 from workbench.measure.speeds import Rate, Speeds
-from workbench.viz.record.about import device_rows, machine, speed_rows
+from workbench.viz.record.about import device_rows, machine_row, speed_rows
 
 
 def test_this_machine_has_a_name_and_cores() -> None:
-    info = to_builtins(machine())
+    info = to_builtins(machine_row())
     assert info["cpu"] and info["cores"] >= 1
     assert [name for name, _ in info["caches"]] == sorted(n for n, _ in info["caches"])
 

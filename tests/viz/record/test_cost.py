@@ -67,7 +67,7 @@ def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> 
     median_s = work.flops / gflops / 1e9
     row = timing_row([median_s] * 3, work, "LLVM", "f32", threads)
     recorder.put(("variants", variant, "timing"), row)
-    recorder.machine.mend()
+    recorder.machine.fit_timings()
 
 
 def peaks(record: dict[str, Any]) -> tuple[float, float]:
@@ -115,7 +115,7 @@ def test_no_launch_takes_longer_than_a_kernel_that_ran(monkeypatch: pytest.Monke
     work = recorder.kernels[0].estimates
     row = timing_row([4.1e-6] * 3, work, "LLVM", "f32", 1)
     recorder.put(("variants", 0, "timing"), row)
-    recorder.machine.mend(0)
+    recorder.machine.fit_timings(0)
     recorder.add_cost(0)
     shown = plain(recorder.record)["variants"][0]
     assert shown["cost"]["launch_s"] == pytest.approx(4.1e-6)

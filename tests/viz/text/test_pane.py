@@ -111,7 +111,7 @@ def test_results_are_those_of_the_workbench(
         session.handle({"do": "check", "variant": variant})
         session.handle({"do": "measure", "variants": [variant]})
         assert "of peak" not in str(ex.results), "nobody has measured one"
-        session.recorder.machine.add()
+        session.recorder.machine.measure()
         text = str(ex.results)
     for words in (f": {opt}", "a note", "right: ", " peak, ", " GB/s", "not timed"):
         assert words in text, words

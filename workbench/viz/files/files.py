@@ -30,7 +30,7 @@ from workbench.ir.text.printer import to_text
 from workbench.ir.verify.tensor import marked
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.record.about import expression_text, machine
+from workbench.viz.record.about import expression_text, machine_row
 from workbench.viz.schema.saved import (
     FileVariant,
     SavedEdit,
@@ -112,7 +112,7 @@ def file_text(ex: Exploration) -> str:
     places = {node: place for place, node in enumerate(root.toposort())}
     table = _LineTable()
     columns = _node_columns(ex, root)
-    this_machine = machine()
+    this_machine = machine_row()
     saved = SavedExploration(
         format="workbench exploration",
         v=1,

@@ -37,7 +37,7 @@ from workbench.viz.files.files import gradient_record, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.phases import PHASES
 from workbench.viz.page.panel import pane_of
-from workbench.viz.record.about import machine
+from workbench.viz.record.about import machine_row
 from workbench.viz.record.variants import step_rows
 from workbench.viz.schema.saved import FileVariant, SavedExploration
 from workbench.viz.schema.variant import TimingRow
@@ -265,7 +265,7 @@ def _machine(saved: SavedExploration) -> str:
 def _restore(session: Session, saved: SavedExploration) -> None:
     """Add the variants of a file to a session, at the places that they had. What cannot be here, as
     an opt that is not registered, is left out."""
-    this_machine = machine()
+    this_machine = machine_row()
     is_same = (this_machine.cpu, this_machine.cores) == (saved.cpu, saved.cores)
     elsewhere = "" if is_same else _machine(saved)
     session.put(("baselines",), [

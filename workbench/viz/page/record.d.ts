@@ -157,8 +157,8 @@ export interface GpuTrace {
 }
 
 /**
- * An error: what failed, because of what, and what to try; `line` is that of the code, from
- * 1, at which its compiler stopped.
+ * An error: what failed, why, and what to `try`; `line` is the line of the code, from 1, at
+ * which its compiler stopped (null: none).
  */
 export interface ErrorWords {
   what: string;
@@ -173,7 +173,7 @@ export interface ErrorWords {
 export type NamedNumber = [name: string, value: number];
 
 /**
- * A step of the default opts: what it applied, why, and in words the counts that made it.
+ * A step of the default opts: what it applied, why, and the counts behind it in words.
  */
 export interface StepRow {
   name: string;
@@ -215,8 +215,9 @@ export interface BufferRow {
 }
 
 /**
- * How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known).
- * `cell` has the bytes and the level where there is room for a few letters.
+ * How a loop uses a buffer: the `stride` of its accesses in elements ("varies": no single
+ * one), and the bytes that it touches, in words and as `n`; the cache `level` can hold them
+ * (null: no level is known). `cell` has bytes and level in a few letters.
  */
 export interface UseRow {
   stride: string;
@@ -227,7 +228,8 @@ export interface UseRow {
 }
 
 /**
- * A loop, a lane or a statement of a nest, `depth` loops deep.
+ * A loop, a lane axis or a statement of a nest, `depth` loops deep; `around` has the kinds
+ * of the axes around it.
  */
 export interface NestRow {
   kind: "lanes" | "loop" | "statement";
@@ -252,9 +254,9 @@ export interface Nest {
 }
 
 /**
- * Where a line of code comes from: axes by name, nodes and the user's lines by their places,
- * the lines of source that an instruction was compiled from by number. `statement` is the
- * line, from 1, of the language that all kernels are read in that computes the same; of
+ * The origin of a line of code: axes by name, nodes and the user's lines by place, and for
+ * an instruction the numbers of the source lines that it was compiled from. `statement` is
+ * the line, from 1, that computes the same in the language that all kernels are read in; of
  * edited code, a line of its own text.
  */
 export interface CodeLink {
@@ -273,7 +275,8 @@ export interface CodeLink {
 export type InstructionCost = [latency: number, throughput: number, ports: Record<string, number>];
 
 /**
- * A pass of a compiler that changed a program; `lines` are places in the table of lines.
+ * A pass of a compiler that changed a program; `lines` are the program after it, by places
+ * in the table of lines.
  */
 export interface CompilerPass {
   name: string;
@@ -282,8 +285,8 @@ export interface CompilerPass {
 }
 
 /**
- * The passes of a compiler that changed a program, in their order; `lines` has every line of
- * all states once.
+ * The passes of a compiler that changed a program, in execution order; `lines` has every
+ * line of all states once.
  */
 export interface CompilerPasses {
   lines: Array<string>;
@@ -291,10 +294,10 @@ export interface CompilerPasses {
 }
 
 /**
- * How a page launches a program: its entry point, the work-groups along x, y and z, and the
- * slots of its bindings in their order. Of one in WebAssembly `module` are its bytes in
- * base64, which it has beside its memory's `stack_bytes` and the kernel's `scratch_bytes`;
- * "" where the page compiles the text.
+ * The launch of a program by a page: its entry point, the work-groups along x, y and z, and
+ * the slots of its bindings in order. `module` is a WebAssembly module in base64, whose
+ * memory has `stack_bytes` for the stack and the kernel's `scratch_bytes`; "" where the page
+ * compiles the text.
  */
 export interface PageLaunch {
   entry: string;
@@ -306,12 +309,12 @@ export interface PageLaunch {
 }
 
 /**
- * A program in one language, a link or null for each of its lines; or the error that its
- * renderer ends with. Machine code has what its instructions do, by mnemonic, and where a
- * tool knows them the cost of each line; `costs_by` is that tool, with its processor.
- * `made_by` are the passes of the compiler, once they were requested. That for another
- * machine has what it takes of it, as `note`, and the number of registers in use at each
- * line, as `live`. A program that a page can run has a `launch`.
+ * A program in one language, with a link or null for each of its lines; or the error of its
+ * renderer. Of machine code, `help` explains each mnemonic; `costs` has the cost of each
+ * line by a tool for a processor (`costs_by`), if there is one; `made_by` has the passes of
+ * the compiler, once they were requested. Of a machine that is not here, `note` says in
+ * words what the code takes of the machine, and `live` has the number of registers in use at
+ * each line. A program that a page can run has a `launch`.
  */
 export interface CodeRow {
   language: string;
@@ -329,11 +332,11 @@ export interface CodeRow {
 }
 
 /**
- * An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it
- * is offered to, measured in turns with that. `spread` is half of the interval of the
- * measured one, as a share of it (null: too few rounds to tell), and `differs` whether it is
- * beyond the noise. `counts` says what it does to the accesses of work-groups, before ->
- * after ("": not known). Units: `seconds` of one run.
+ * A legal opt. `predicted` and `measured` are speed-ups over the variant that it is offered
+ * to, measured in turns with that. `spread` is half the interval of the measured speed-up,
+ * as a share of it (null: too few rounds to tell); `differs`: the speed-up is beyond the
+ * noise. `counts` says how the accesses of work-groups change, before -> after ("": not
+ * known). Units: `seconds` of one run.
  */
 export interface OfferRow {
   opt: string;
@@ -351,7 +354,7 @@ export interface OfferRow {
 }
 
 /**
- * An opt that is not possible, and the reason.
+ * An opt that is not legal, and the reason.
  */
 export interface RefusedRow {
   opt: string;
@@ -359,9 +362,10 @@ export interface RefusedRow {
 }
 
 /**
- * What a run costs by the form of the kernel, on `threads` threads, or what else runs at
- * once (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each level,
- * seconds that each part takes alone, roofs in operations a second.
+ * The cost of a run by the kernel's loop nest, on `threads` threads, or on that many of what
+ * runs in parallel on the machine (`of`: "thread", "unit"); `notes` are lines about it.
+ * Units: bytes from each level, seconds that each part takes alone, roofs in operations a
+ * second.
  */
 export interface CostRow {
   kind: string | null;
@@ -378,8 +382,8 @@ export interface CostRow {
 }
 
 /**
- * A share of the machine's peak: of "peak", or of "one thread's peak" where a kernel leaves
- * cores to others.
+ * A share of a peak: of the whole machine ("peak"), or of the threads of a kernel that
+ * leaves cores to others ("one thread's peak").
  */
 export interface ShareRow {
   fraction: number;
@@ -389,12 +393,12 @@ export interface ShareRow {
 /**
  * A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are
  * seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the
- * measurement; `machine` is another one than this ("": it was this one); `random_inputs`:
- * the expression's own were not there; `moved_bytes` are loaded and stored in one run (null:
- * as the variant's counts say); `share` is that of the peak as it is now, null where it says
- * nothing; `busy`: how many times as long a loop of known length took beside it as at rest
- * (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
- * why it is not certain.
+ * measurement. `machine` is the machine, if it was not this one. `random_inputs`: the
+ * expression's own inputs were not available. `moved_bytes` are loaded and stored in one run
+ * (null: as the variant's counts say). `share` is the share of the peak as it is now known
+ * (null: it does not apply). `busy` is the time of a loop of known length beside the timing,
+ * in units of its time at rest (null: unknown). `medians` are those of earlier measurements
+ * in this session; `doubts` say why the timing is not certain.
  */
 export interface TimingRow {
   median_s: number;
@@ -421,7 +425,7 @@ export interface TimingRow {
 }
 
 /**
- * Whether a result is right, in words.
+ * The verdict on a result, and its words.
  */
 export interface CheckRow {
   ok: boolean;
@@ -429,15 +433,15 @@ export interface CheckRow {
 }
 
 /**
- * A candidate of a search, as a list; `parent` is the number of the candidate it was made
- * from. Units: seconds of one run, null where it was not timed; `spread` is that of its
- * runs, as a share of their median (null: too few to tell).
+ * A candidate of a search, as a list; `parent` is the number of the candidate that it was
+ * made from. Units: seconds of one run (null: not timed); `spread` of its runs is a share of
+ * their median (null: too few to tell).
  */
 export type CandidateRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string, spread: number | null];
 
 /**
- * What a search tried; `best` is the number of a candidate; `predicted`: times are those of
- * a model, of a machine that is not here. Units: seconds that it took.
+ * The candidates of a search; `best` is the number of one. `predicted`: their times are of a
+ * model, for a machine that is not here. Units: `seconds` that the search took.
  */
 export interface SearchRow {
   tried: number;
@@ -454,12 +458,12 @@ export interface SearchRow {
 /**
  * A kernel with opts, and what is known of it on the session's device. `python` stands by
  * itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
- * `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
- * `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what
- * other devices make of it: machine code and statement trees, as far as they were requested;
- * `gpu` is its run on the emulator, where it was stepped. `default_of` is the device whose
- * default opts it has, or came from; "" where it came from none. Units: `when` it was made,
- * in seconds of the epoch; 0 for those that every record has.
+ * `opt_rows` the same opts in words. A deleted variant keeps its place, and is not shown.
+ * `elsewhere` has the timings on other devices than the session's; `code_elsewhere` has
+ * machine code and statement trees for other devices, as far as they were requested. `gpu`
+ * is its run on the emulator, if there was one with steps. `default_of` is the device whose
+ * default opts the variant has, or was made from ("": none). Units: `when` it was made, in
+ * seconds of the epoch; 0 for a variant that every record has.
  */
 export interface VariantRow {
   kernel: number;
@@ -497,8 +501,8 @@ export interface VariantRow {
 
 /**
  * A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
- * `patch` is the ground behind it, as an SVG path; "" outside of all kernels. `step` is the
- * number of decisions after which it is known in which kernels it is.
+ * `patch` is the ground behind it, as an SVG path ("": it is in no kernel). `step` is the
+ * number of decisions after which its kernels are known.
  */
 export interface PlanNode {
   n: number;
@@ -524,7 +528,7 @@ export type RoutePoint = [x: number, y: number];
 
 /**
  * An edge of the picture: `a` and `b` are places in the list of the plan's nodes. `band` is
- * the ground along it, where both are in one kernel, as an SVG path.
+ * the ground along it as an SVG path, if one kernel has both nodes.
  */
 export interface PlanEdge {
   a: number;
@@ -537,7 +541,7 @@ export interface PlanEdge {
 
 /**
  * The area of a kernel, whose ground is the patches and bands of what it computes; a node of
- * several kernels stands on that of the first.
+ * several kernels stands on the ground of the first.
  */
 export interface PlanRegion {
   kernel: number;
@@ -556,13 +560,14 @@ export interface CostChoice {
 }
 
 /**
- * Why a value is stored or fused; `estimates` are those that decided, by name, `choices`
- * what was compared, and `costs` what they say, as sentences. `tradeoff`: it is fused
- * although that costs something. `rank`: its place among the decisions that explain why
- * there are not more kernels, from 0, the most interesting first; None: it explains nothing.
- * `value` says what it is, `name` does too, but where a kernel ends with it: there it is
- * what that computes. `is_requested`: a result, or asked to be stored. `is_copy`: it is only
- * copied to a device. `python` prints it, after the lines of the expression.
+ * Why a value is stored or fused. `estimates` are the numbers that decided, by name;
+ * `choices` are the ways that were compared, and `costs` says the same in sentences.
+ * `tradeoff`: the value is fused although that costs something. `rank` is its place, from 0,
+ * among the decisions that explain best why there are not more kernels (None: it is not one
+ * of them). `value` is the value in words; `name` is that, too, or the title of the kernel
+ * that ends with it, after the user's name. `is_requested`: it is a result, or asked to be
+ * stored. `is_copy`: it is only copied to a device. `python` prints the decision, after the
+ * lines of the expression.
  */
 export interface DecisionRow {
   node: number;
@@ -583,11 +588,11 @@ export interface DecisionRow {
 }
 
 /**
- * This plan beside the one before it: kernels and seconds are those of both. `change` and
- * `moved` are places in the list of decisions, `speed` says which is the faster, and
- * `verdict` says it as a sentence. `number` is this plan's own; `kernels_now` and
- * `variants_now` have the places here of the kernels and variants of the plan before, null
- * where there is none.
+ * This plan beside the one before it; `kernels` and `seconds` are those of the earlier one
+ * and of this one. `change` is the place of the decision that was forced, `moved` are the
+ * places of others that changed. `speed` says which plan is faster, `verdict` says it as a
+ * sentence. `number` is that of this plan; `kernels_now` and `variants_now` have the places
+ * that the kernels and variants of the earlier plan have in this record (null: none).
  */
 export interface ComparedPlans {
   kernels: [number, number];
@@ -602,10 +607,10 @@ export interface ComparedPlans {
 }
 
 /**
- * `size` kernels from kernel `first` on, that come `times` times, one after the other;
- * `title` names those of one time, without those that only draw random numbers, unless all
- * do. `module` is the path of the user's module that they are all of, "" where there is
- * none; a module that is folded comes once.
+ * A fold: `size` kernels from kernel `first` on, repeated `times` times one after the other.
+ * `title` names the kernels of one time, without those that only draw random numbers, unless
+ * all do. `module` is the path of the user's module that all belong to ("": none); a module
+ * that is folded comes once.
  */
 export interface PlanRepeat {
   first: number;
@@ -616,15 +621,15 @@ export interface PlanRepeat {
 }
 
 /**
- * A value that a kernel reads from memory, where an earlier one stored it, as a list: both
- * kernels, its node in the record, its bytes.
+ * A value that a kernel reads from memory, as a list: the earlier kernel that stored it
+ * (`source`), the reader, its node in the record, its bytes.
  */
 export type PlanRead = [source: number, reader: number, node: number, bytes: number];
 
 /**
- * A run of a kernel with the default opts, warm. `like` is the first kernel that is equal:
- * its times are those of all of them that have none of their own. `spread` is a share of the
- * median. Units: seconds, null where none is known.
+ * A run of a kernel with the default opts and warm caches. `like` is the first kernel that
+ * is equal; a kernel without times of its own has those of that one. `spread` is a share of
+ * the median. Units: seconds, null where the time is not known.
  */
 export interface PlanRun {
   like: number;
@@ -634,8 +639,8 @@ export interface PlanRun {
 }
 
 /**
- * A value that a schedule computes: its node in the record, what it is called, its bytes,
- * and whether it is a result, which stays, or is on the way to one.
+ * A value that a schedule computes: its node in the record, its name, its bytes, and whether
+ * it is a result, which stays, or is on the way to one.
  */
 export interface MemoryValue {
   node: number;
@@ -645,8 +650,8 @@ export interface MemoryValue {
 }
 
 /**
- * The memory while a kernel runs (null: a copy to a device): the values that live then, as
- * places in the list of values, their bytes, and all that is allocated for such values.
+ * The memory while a kernel runs (null: a copy to a device): the live values, as places in
+ * the list of values, their bytes, and the bytes that are allocated for such values.
  */
 export interface MemoryStep {
   kernel: number | null;
@@ -656,9 +661,9 @@ export interface MemoryStep {
 }
 
 /**
- * The memory of a schedule, step by step, were nothing else to be read later. `peak` is the
- * place of the first step at which most bytes live, None without steps; `words` say it as
- * sentences.
+ * The memory of a schedule, step by step, if only its results are read later. `peak` is the
+ * place of the first step with most live bytes (None: there are no steps); `words` describe
+ * it.
  */
 export interface MemoryChart {
   values: Array<MemoryValue>;
@@ -678,7 +683,8 @@ export interface PhaseRow {
 
 /**
  * A value that a kernel of the forward stores and kernels of the backward read: its node in
- * the record, what it is called, where it was made in the user's model and code, its bytes.
+ * the record, its name, the module and the line that made it, its kernel, its readers, its
+ * bytes.
  */
 export interface ActivationRow {
   node: number;
@@ -692,10 +698,11 @@ export interface ActivationRow {
 
 /**
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
- * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
- * row for each kernel. `phases` are those that kernels belong to, `activations` the largest
- * first; none where nothing is trained. `hint` says what would make a simpler plan, "" where
- * nothing is known. `check` is the verdict on all kernels and results (null: not checked).
+ * `repeats` are in the order of their kernels, outer ones before inner ones; `runs` has a
+ * row for each kernel. `phases` are those of the kernels, `activations` begin with the
+ * largest; both are [] if nothing is trained. `hint` says what would make a simpler plan
+ * ("": nothing is known). `check` is the verdict on all kernels and results (null: not
+ * checked).
  */
 export interface PlanPicture {
   width: number;
@@ -715,9 +722,10 @@ export interface PlanPicture {
 }
 
 /**
- * A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
- * what the kernel reads, of one that is `written` the right answer, which no element may
- * miss by more than `tolerance`; "" for a slot that the kernel never touches.
+ * A buffer of a kernel, in the order of its slots. `data` has its elements, little-endian,
+ * in base64. If it is `written`, they are the right result, and an element may be off by at
+ * most `tolerance`; otherwise they are what the kernel reads. "": the kernel never touches
+ * the slot.
  */
 export interface PageBuffer {
   dtype: string;
@@ -728,8 +736,8 @@ export interface PageBuffer {
 }
 
 /**
- * The buffers of a kernel, and what the right answers are those of (`against`); or the
- * `error` that says why they are not here.
+ * The buffers of a kernel, and in words the reference of its right results (`against`); or
+ * the `error` that says why there are none.
  */
 export interface PageData {
   buffers: Array<PageBuffer>;
@@ -738,8 +746,9 @@ export interface PageData {
 }
 
 /**
- * What stands at a path into the record until the reader guesses: `value`; or of a table the
- * rows that have the fields `only`. A step of a path is a field, or "*" for every row.
+ * A part of the record that is hidden until the reader guesses. Its `path` leads to `value`
+ * instead; with `only`, the table there has only the rows with these fields. A step of a
+ * path is a field, or "*" for every row.
  */
 export interface HiddenPart {
   path: Array<string>;
@@ -748,11 +757,12 @@ export interface HiddenPart {
 }
 
 /**
- * A question. The first of `answers`, paths into the record, that leads to a value is its
- * answer; a step there may be fields that a row must have, and a list counts. `judgement`
- * says how a guess is judged: by how far off it is, within a `factor`, whether it is the
- * same, which parts are. An answer is shown in `unit`s, of which each is `scale`. `choices`
- * are what one may guess ([]: a number).
+ * A question about the record. Its answer is the first value that one of the paths in
+ * `answers` leads to (of a list its length); a step of such a path may also be the fields
+ * that a row must have. A guess is judged by its distance ("number"), by whether it is
+ * within the `factor` ("factor"), whether it is the same ("choice"), or part by part
+ * ("set"). A number is guessed and shown in a `unit` that is `scale` of the record's.
+ * `choices` are the possible guesses ([]: any number).
  */
 export interface QuestionRow {
   name: string;
@@ -772,7 +782,7 @@ export interface QuestionRow {
 export type TermRow = [word: string, meaning: string];
 
 /**
- * Words that are met together.
+ * The words of one subject.
  */
 export interface TermGroup {
   name: string;
@@ -788,23 +798,23 @@ export interface FamilyRow {
 }
 
 /**
- * Room for the words of a source, as a list; a Slot of workbench/ir/text/phrases.py.
+ * The gap for the words of a source, as a list: a Slot of workbench/ir/text/phrases.py.
  */
 export type SlotRow = [source: number, tight: number, signed: boolean];
 
 /**
- * What nodes have in common that differ in their sources only.  Words, as in
- * workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own ("": it
- * gets one of `letter`); `typed` is its dtype and shape, for graphs with a node that
- * `is_tensor`; leaves have their names first, by `rank`; `box` are the parts in a box of a
- * graph, where they are others.  In a graph: `family` is a letter in the record's
- * `families`. `is_index`: arithmetic of indexes, which may stand in the words of its
- * readers. The role: a "constant" always does; a "join" has nothing of its own; a "loop" can
- * be closed; an "axis" has `size` steps; an "access" reads or writes at its first source; a
- * "place" is memory and then indexes; what is "due" stands for what a rule will make of its
- * sources, and is explained by their names.  `values`: "" where Python can compute the
- * node's values; "lowered" where they are in registers of the lowered program; "none" where
- * it has none.
+ * The phrase and the box of nodes that differ only in their sources.  Words, as in
+ * workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own name ("":
+ * the page makes one that begins with `letter`); `typed` is its dtype and shape, for graphs
+ * with a node that `is_tensor`; leaves are named first, by `rank`; `box` has the parts in a
+ * box of a graph ([]: the same parts).  In a graph: `family` is a letter in the record's
+ * `families`. Arithmetic of indexes (`is_index`) may stand in the words of its readers. The
+ * role: a "constant" always stands in them; a "join" has nothing of its own; a "loop" can be
+ * closed; an "axis" has `size` steps; an "access" reads or writes at its first source; a
+ * "place" has the memory as its first source, then indexes; what is "due" will be made of
+ * its sources by a rule, and is explained by their names.  `values`: "" where Python can
+ * compute the node's values; "lowered" where they are in registers of the lowered program;
+ * "none" where the node has none.
  */
 export interface Reading {
   family: string;
@@ -829,9 +839,9 @@ export interface Reading {
 }
 
 /**
- * Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
- * what can be pasted, `baseline` how to compare with something else, `add` how a cell shows
- * a variant; `without` is the text around the name of a rule, to do without it.
+ * Python code that a page copies. `plan` prints the plan, after the lines of the expression;
+ * `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a
+ * variant; `without` is the text before and after the name of a rule that is to be off.
  */
 export interface PageRecipes {
   plan: string;
@@ -842,8 +852,8 @@ export interface PageRecipes {
 }
 
 /**
- * Python code for a pass: `outcome` prints what it made, `match` is the text around the
- * place of one of its matches. It follows the lines of the expression and of the variant.
+ * Python code for a pass, after the lines of the expression and of the variant: `outcome`
+ * prints its result, `match` is the text before and after the number of one of its matches.
  */
 export interface PassRecipe {
   outcome: string;
@@ -860,9 +870,9 @@ export interface ExpressionRow {
 }
 
 /**
- * A device that there is, with the names of its languages. Where it is available,
- * `how_to_get` says what it is. `elsewhere` is a machine that is not here, `groups` says
- * that it has work-groups, as a GPU has, and `machine_code` that there is some to read.
+ * A device, with the names of its languages. `how_to_get` says what to install, or what the
+ * device is if it is `available`. `elsewhere`: it is a machine that is not here. `groups`:
+ * it has work-groups, as a GPU has. `machine_code`: there is machine code to read.
  */
 export interface DeviceRow {
   name: string;
@@ -876,9 +886,9 @@ export interface DeviceRow {
 }
 
 /**
- * A language that code is shown in, and which `device` runs it ("": none). It may be what
- * each device makes another one of: machine code, or statements. `comment`, `word` and
- * `head` are regular expressions.
+ * A language that code is shown in, and the `device` that runs it ("": none). Code of the
+ * role "machine" or "statements" differs from device to device. Regular expressions:
+ * `comment`, `word` (shown in bold), and `head`, of the line where the kernel begins.
  */
 export interface LanguageRow {
   name: string;
@@ -891,7 +901,7 @@ export interface LanguageRow {
 }
 
 /**
- * The rules that are off, and in words what that changes.
+ * The rules that are off, and in words what differs without them.
  */
 export interface WithoutRow {
   rules: Array<string>;
@@ -918,9 +928,10 @@ export interface OneThread {
 }
 
 /**
- * This machine, or one that is not here, by its published figures: its `cores` are then of a
- * `kind`. Units: bytes of each cache, peak in operations a second, bandwidth and copy in
- * bytes a second; null where no speed is known.
+ * This machine, or by its published figures one that is not here. `kind` is what its `cores`
+ * are called ("core", or "unit" of a GPU), `sources` are those of the figures. Units: bytes
+ * of each cache, peak in operations a second, bandwidth and copy in bytes a second; null
+ * where no speed is known.
  */
 export interface MachineRow {
   cpu: string;
@@ -944,7 +955,7 @@ export interface KindRow {
 }
 
 /**
- * What a kind of opt does: `here`, on a processor, and on a GPU.
+ * The effect of a kind of opt, in words: `here`, on a processor, and on a GPU.
  */
 export interface OptKindRow {
   here: string;
@@ -960,16 +971,16 @@ export interface LineRow {
 }
 
 /**
- * Why a node is there, one step back, as a list: a pass, the number of its rewrite from 1
- * (0: none), and the node that it was.
+ * The cause of a node, one step back, as a list: a pass, the number of its rewrite from 1
+ * (0: the whole pass), and the node that it was before.
  */
 export type CauseRow = [place: number, number: number, node: number];
 
 /**
- * Every node, a list for each field, sources before users. `causes` say why it is there;
- * `dtype` is "" for none; `reading` is a place in the record's `readings`; `lines` are the
- * user's that made it, the one to show first: of each its place, and those of the lines in
- * functions that it called.
+ * Every node, a list for each field, sources before users. `dtype` is "" for void; `reading`
+ * is a place in the record's `readings`. `lines` are the user's lines that made the node,
+ * the one to show first; each is a list of places: its own, then those of the lines in
+ * functions that it called. `causes` say where the node comes from.
  */
 export interface NodeColumns {
   op: Array<string>;
@@ -984,8 +995,8 @@ export interface NodeColumns {
 }
 
 /**
- * A rule, an opt or a step that fired, and where it stands. One that `is_fixed` cannot be
- * switched off.
+ * A rule, an opt or a step that fired, with the file and the line of its source, and its
+ * table (`set`). One that `is_fixed` cannot be switched off.
  */
 export interface RuleRow {
   name: string;
@@ -998,7 +1009,7 @@ export interface RuleRow {
 }
 
 /**
- * A pass alone: how often rules fired in it, the busiest first.
+ * The outcome of a pass, and how often each rule fired in it, the most frequent first.
  */
 export interface PassRow {
   name: string;
@@ -1015,13 +1026,14 @@ export interface PassRow {
 
 /**
  * A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root
- * then (-1: not recorded). `about`: what a step of a function is about, in words.
+ * after it (-1: not recorded). `about` is the subject of a step in words, as the value that
+ * is read.
  */
 export type RewriteRow = [rule: number, before: number, after: number, root: number, about: string];
 
 /**
- * A pass. `before` and `after` are its roots, the texts are places; there may be more
- * matches than rewrites that are listed.
+ * A pass with its states and rewrites. `before` and `after` are the roots of the states,
+ * their texts are places in `texts`. Of many matches only the first ones have rewrites.
  */
 export interface RecordedPass {
   name: string;
@@ -1045,13 +1057,13 @@ export interface RecordedPass {
 }
 
 /**
- * A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page
- * opens with, where that is another; `data` are its buffers, for a page that runs it.
- * `modules` are the user's that made what it computes, each with the method that it called;
- * `module` is the path of the first. `phases` are those of training that it belongs to; none
- * where nothing is trained. `opts_in_code` says which opts the user's code asks for, or why
- * they are refused. `draws_numbers`: it only draws random numbers, as the first weights of a
- * model are.
+ * A kernel of the plan. `root` is its un-optimised variant; `opens` is the variant that a
+ * page opens with, if that is another. `data` has its buffers, for a page that runs it.
+ * `modules` are the user's modules that made what it computes, each with the method that was
+ * called; `module` is the path of the first. `phases` are its phases of training ([]:
+ * nothing is trained). `opts_in_code` says which opts the user's code asks for, or why they
+ * are refused. `draws_numbers`: it only draws random numbers, as for the first weights of a
+ * model.
  */
 export interface KernelRow {
   title: string;
@@ -1073,7 +1085,7 @@ export interface KernelRow {
 }
 
 /**
- * Something to compare with.
+ * A function to compare with, and its timing (null: none yet, or an error).
  */
 export interface BaselineRow {
   name: string;
@@ -1082,7 +1094,7 @@ export interface BaselineRow {
 }
 
 /**
- * What one panel alone needs: `data` is of a type of its own, or there is an `error`.
+ * The rows that one panel alone reads, of a type of its own, or the `error` that they had.
  */
 export interface PanelSection {
   data: unknown;
@@ -1090,11 +1102,11 @@ export interface PanelSection {
 }
 
 /**
- * Everything that a page shows. `panels` has the sections of panels, by their names; null
- * where one is not built yet. `n` counts the patches of a session; a record that no session
- * has made has none. `origin` says which file it was loaded from. `saved` counts the
- * variants that other notebooks saved of the expression, and that are not shown. `ask` is
- * the question that waits for a guess; `left_out` says in words what a saved copy lacks.
+ * Everything that a page shows. `panels` has the section of each panel by its name (null:
+ * not built yet). `n` counts the patches of a session, and is missing without one. `origin`
+ * says which file the record was loaded from. `saved` counts the variants of the expression
+ * that other notebooks saved, and that are not shown. `ask` is the question that waits for a
+ * guess; `left_out` says in words what a saved copy lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1133,7 +1145,7 @@ export interface PageRecord {
 }
 
 /**
- * Nothing: what changed comes as a patch.
+ * No result: what changed comes as a patch.
  */
 export interface NoResult {
 }
@@ -1146,8 +1158,8 @@ export interface VariantReply {
 }
 
 /**
- * An opt of a list: as Python, for people, and, where it is not legal after those before it,
- * why, and what to try ("" and "": it is legal).
+ * An opt of a list, as Python (`text`) and in words (`row`). If it is not legal after the
+ * opts before it, `because` says why, and `try` what to do; both are "" if it is legal.
  */
 export interface OptVerdict {
   text: string;
@@ -1157,8 +1169,8 @@ export interface OptVerdict {
 }
 
 /**
- * A list of opts, each with its verdict, and as Python; `amounts` are the legal ones of the
- * opt that was named.
+ * A list of opts, each with its verdict, and the list as Python (`text`); `amounts` are the
+ * legal amounts of the opt at the place that was named.
  */
 export interface OptsReply {
   opts: Array<OptVerdict>;
@@ -1167,8 +1179,8 @@ export interface OptsReply {
 }
 
 /**
- * Source that is being edited, compiled: the source itself and its machine code; none where
- * there is an error.
+ * Source that is being edited, compiled: `code` has the source and its machine code, or
+ * nothing if there is an error.
  */
 export interface EditedCode {
   code: Array<CodeRow>;
@@ -1176,7 +1188,7 @@ export interface EditedCode {
 }
 
 /**
- * The variant without a rule; where everything began anew, the number of patches.
+ * The variant without a rule; or the number of patches `n`, where the record began anew.
  */
 export interface RuleReply {
   variant?: number | null;
@@ -1191,21 +1203,21 @@ export interface TimedVariants {
 }
 
 /**
- * Everything began anew: the number of patches.
+ * The number of patches, after which the record began anew.
  */
 export interface PatchCount {
   n: number;
 }
 
 /**
- * How many jobs were dropped.
+ * The number of jobs that were dropped.
  */
 export interface StoppedJobs {
   stopped: number;
 }
 
 /**
- * The number of patches that there were, and the packed record (null: the page has it).
+ * The number of patches so far, and the packed record (null: the page has it).
  */
 export interface WholeRecord {
   n: number;
@@ -1213,7 +1225,8 @@ export interface WholeRecord {
 }
 
 /**
- * The value of a node at a position, or the first of several, and what all are like.
+ * The value of a node at a position, or the first of several; the least and the greatest,
+ * the number of NaNs, and the shape of all.
  */
 export interface NodeValue {
   value: boolean | number | string | Array<boolean | number | string>;
@@ -1224,8 +1237,8 @@ export interface NodeValue {
 }
 
 /**
- * Why a rule does not fire: the places in its text where the part begins and ends that
- * failed.
+ * Why a rule does not fire; the carets are the places in its text where the part that failed
+ * begins and ends.
  */
 export interface WhyNotReply {
   text: string;
@@ -1235,7 +1248,7 @@ export interface WhyNotReply {
 }
 
 /**
- * The first wrong rewrite in words, and where it stands; no pass where there is none.
+ * The first wrong rewrite in words, with its pass (null: there is none) and step.
  */
 export interface BisectReply {
   text: string;
@@ -1257,7 +1270,7 @@ export interface AppendedRows {
 }
 
 /**
- * What changed in a record: first rows are appended, then values are set, each at a path of
+ * The changes of a record: first rows are appended, then values are set, each at a path of
  * names and places.
  */
 export interface RecordPatch {
@@ -1266,8 +1279,8 @@ export interface RecordPatch {
 }
 
 /**
- * The reply to the request of the same `id`; `result` is of the type that the request says,
- * null where there is an error.
+ * The reply to the request of the same `id`; `result` is of the request's `reply` type, null
+ * where there is an error.
  */
 export interface ReplyMessage {
   id: number | null;
@@ -1278,7 +1291,7 @@ export interface ReplyMessage {
 }
 
 /**
- * What is under way; null: nothing.
+ * The task under way (null: none), and how much of it is done.
  */
 export interface ProgressRow {
   task: string | null;
@@ -1288,21 +1301,21 @@ export interface ProgressRow {
 }
 
 /**
- * Progress.
+ * A message about the task under way.
  */
 export interface StatusMessage {
   status: ProgressRow;
 }
 
 /**
- * A patch without a request.
+ * A patch that no request led to.
  */
 export interface PatchMessage {
   patch: RecordPatch;
 }
 
 /**
- * All began anew: the record as it is now.
+ * The whole record, which began anew.
  */
 export interface RenewedMessage {
   result: WholeRecord;
@@ -1310,7 +1323,7 @@ export interface RenewedMessage {
 
 /**
  * The selection of a page; nodes, lines, kernels and variants are places; `only` is the one
- * pane that is shown. What is not set stays as it is.
+ * pane that is shown. What is not set does not change.
  */
 export interface ViewState {
   mode?: string;
@@ -1335,9 +1348,9 @@ export interface ApplyRequest {
 }
 
 /**
- * Say of each opt of a list whether it is legal after those before it, on the un-optimised
- * kernel of a variant; of the one at `place` also the legal amounts. With `amount` that one
- * gets another amount first.
+ * Ask of each opt of a list whether it is legal after those before it, on the un-optimised
+ * kernel of a variant. Of the opt at `place` the reply has the legal amounts, too; with
+ * `amount` that opt gets this amount first.
  */
 export interface OptsRequest {
   do: "opts";
@@ -1349,8 +1362,8 @@ export interface OptsRequest {
 }
 
 /**
- * Apply a list of opts to the un-optimised kernel of a variant, and `name` what that is; ""
- * leaves its name.
+ * Apply a list of opts to the un-optimised kernel of a variant. `name` is for the variant
+ * with them ("": it keeps its name).
  */
 export interface PasteRequest {
   do: "paste";
@@ -1370,7 +1383,7 @@ export interface AutoRequest {
 }
 
 /**
- * Write a variant in a language, as it is for a device (null: the session's).
+ * Render a variant in a language, for a device (null: the session's).
  */
 export interface CodeRequest {
   do: "code";
@@ -1381,7 +1394,7 @@ export interface CodeRequest {
 }
 
 /**
- * Say what can be done next to a variant.
+ * List the next opts of a variant.
  */
 export interface OffersRequest {
   do: "offers";
@@ -1390,7 +1403,7 @@ export interface OffersRequest {
 }
 
 /**
- * Compile a variant, so that its passes are there.
+ * Compile a variant, so that the record gets its passes.
  */
 export interface PassesRequest {
   do: "passes";
@@ -1408,7 +1421,7 @@ export interface DataRequest {
 }
 
 /**
- * Pin a variant; null: none.
+ * Pin a variant; null: pin none.
  */
 export interface PinRequest {
   do: "pin";
@@ -1417,7 +1430,7 @@ export interface PinRequest {
 }
 
 /**
- * Name a variant; "": by its opts.
+ * Name a variant; "": after its opts.
  */
 export interface NameRequest {
   do: "name";
@@ -1464,7 +1477,7 @@ export interface NoteRequest {
 }
 
 /**
- * Go on with another device.
+ * Switch the session to another device.
  */
 export interface DeviceRequest {
   do: "device";
@@ -1473,7 +1486,7 @@ export interface DeviceRequest {
 }
 
 /**
- * Time variants in turns, with cold caches where that is asked.
+ * Time variants in turns, also with cold caches if `cold`.
  */
 export interface MeasureRequest {
   do: "measure";
@@ -1483,7 +1496,7 @@ export interface MeasureRequest {
 }
 
 /**
- * Hold the result of a variant against the reference.
+ * Compare the result of a variant with the reference.
  */
 export interface CheckRequest {
   do: "check";
@@ -1503,8 +1516,8 @@ export interface EditRequest {
 }
 
 /**
- * Compile source that is being edited, without running it; null: that of the variant itself,
- * edited before.
+ * Compile source that is being edited, without running it; `text` null: the source that the
+ * variant was edited to before.
  */
 export interface CompileRequest {
   do: "compile";
@@ -1515,8 +1528,8 @@ export interface CompileRequest {
 }
 
 /**
- * Say what the instructions of a variant cost, where a tool here knows it; those that a
- * device runs (null: the session's).
+ * Add the costs of a variant's instructions on a device (null: the session's), if a tool
+ * here knows them.
  */
 export interface CostsRequest {
   do: "costs";
@@ -1526,7 +1539,7 @@ export interface CostsRequest {
 }
 
 /**
- * Say which passes of the compiler made the machine code of a variant.
+ * Add the passes of the compiler that made the machine code of a variant.
  */
 export interface CompilerPassesRequest {
   do: "compiler_passes";
@@ -1556,7 +1569,7 @@ export interface ValuesRequest {
 }
 
 /**
- * Say why a rule does not fire at a node.
+ * Ask why a rule does not fire at a node.
  */
 export interface WhyNotRequest {
   do: "why_not";
@@ -1568,7 +1581,8 @@ export interface WhyNotRequest {
 }
 
 /**
- * Switch a rule off, or on again, for a variant `of` a kernel; by place, or by name.
+ * Switch a rule, by place or by name, off, or `on` again: in the expression where scheduling
+ * uses it, else in the variant `of` of a kernel (null: the un-optimised one).
  */
 export interface RuleOffRequest {
   do: "rule_off";
@@ -1599,7 +1613,7 @@ export interface ReplanRequest {
 }
 
 /**
- * Time this plan beside the one before it.
+ * Time this plan and the one before it.
  */
 export interface PlansRequest {
   do: "plans";
@@ -1607,7 +1621,7 @@ export interface PlansRequest {
 }
 
 /**
- * Hold all kernels and all results against the reference.
+ * Compare all kernels and all results with the reference.
  */
 export interface CheckAllRequest {
   do: "check_all";
@@ -1623,7 +1637,7 @@ export interface KernelsRequest {
 }
 
 /**
- * Search for faster opts for that number of seconds.
+ * Search for faster opts, for `budget_s` seconds.
  */
 export interface SearchRequest {
   do: "search";
@@ -1633,10 +1647,10 @@ export interface SearchRequest {
 }
 
 /**
- * Run a variant on the emulator, and note each step of a work-group, by its numbers along x,
- * y and z (null: that of the first finding, else the first one); `without` a barrier of the
- * program, by its number; `unasked`: the page sent it by itself, so one that takes long is
- * left out.
+ * Run a variant on the emulator, and record each step of a work-group, by its numbers along
+ * x, y and z (null: the group of the first finding, or else the first group). `without` is
+ * the number of a barrier that is removed from the program. `unasked`: the page sent the
+ * request by itself; a run that takes long is then left out.
  */
 export interface EmulateRequest {
   do: "emulate";
@@ -1648,7 +1662,7 @@ export interface EmulateRequest {
 }
 
 /**
- * Drop what is under way.
+ * Drop the jobs that are under way.
  */
 export interface StopJobs {
   do: "stop";
@@ -1656,7 +1670,8 @@ export interface StopJobs {
 }
 
 /**
- * Say how many patches there were; the whole record where the page does not `have` all.
+ * Ask how many patches there were; where the page does not `have` that many, also for the
+ * whole record.
  */
 export interface PingRequest {
   do: "ping";

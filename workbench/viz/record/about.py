@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.native import machine as system
+from workbench.backends.native import machine
 from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
@@ -36,7 +36,7 @@ from workbench.viz.schema.variant import ShareRow, TimingRow
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language("IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b")
-MOST_CORES = 0.9
+WHOLE_MACHINE_SHARE = 0.9
 """Threads with this share of the machine's peak are named as the whole machine: "peak"."""
 
 
@@ -48,11 +48,11 @@ def expression_key(outputs: Sequence[UOp]) -> str:
 
 def expression_text(root: UOp) -> str:
     """Return the text of a graph, the same in every session: its BUFFERs are numbered."""
-    memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    plain = {
-        n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape) for i, n in enumerate(memory)
+    buffers = [n for n in root.toposort() if n.op is Ops.BUFFER]
+    numbered = {
+        n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape) for i, n in enumerate(buffers)
     }
-    return to_text(root.substitute(plain))
+    return to_text(root.substitute(numbered))
 
 
 def language_rows() -> list[LanguageRow]:
@@ -76,9 +76,9 @@ def device_rows() -> list[DeviceRow]:
     """Return the devices, those that can be chosen first, then machines that need not be here.
     Devices that only compile are left out: they have no times and no results."""
     devices = [Device[name] for name in Device.names()]
-    local = [_device_row(info) for info in devices if not info.only_compiles]
-    local.sort(key=lambda row: not row.available)
-    return local + [_device_row(Device[name]) for name in Device.machine_names()]
+    rows = [_device_row(info) for info in devices if not info.only_compiles]
+    rows.sort(key=lambda row: not row.available)
+    return rows + [_device_row(Device[name]) for name in Device.machine_names()]
 
 
 def _device_row(info: DeviceInfo) -> DeviceRow:
@@ -96,13 +96,13 @@ def _device_row(info: DeviceInfo) -> DeviceRow:
     )
 
 
-def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:
+def machine_row(machine_speeds: Speeds | None = None, device: str = "") -> MachineRow:
     """Return this machine's row, or that of a `device` with published figures. Speeds are of all
     cores together, but for `one_thread`; None: not known."""
     if device and Device[device].has_hardware:
         return _published_machine(Device[device].target)
-    levels = [CacheSize(*level) for level in system.caches()]
-    return MachineRow(system.cpu(), os.cpu_count() or 1, levels, *speed_rows(speeds))
+    caches = [CacheSize(*level) for level in machine.caches()]
+    return MachineRow(machine.cpu(), os.cpu_count() or 1, caches, *speed_rows(machine_speeds))
 
 
 def _published_machine(target: Target) -> MachineRow:
@@ -110,14 +110,14 @@ def _published_machine(target: Target) -> MachineRow:
     hardware = target.hardware
     if hardware is None:
         return MachineRow(target.device, target.cores, caches, *speed_rows(None))
-    levels, kind = level_speeds(hardware), "unit" if target.has_groups else "core"
+    bandwidths = level_speeds(hardware)
     if not target.has_groups:
         read = published_speeds(hardware, target).read
-        levels = {level: rate.together for level, rate in read.items()}
-    bandwidth = [LevelSpeed(*row) for row in levels.items()]
+        bandwidths = {level: rate.together for level, rate in read.items()}
+    bandwidth = [LevelSpeed(*row) for row in bandwidths.items()]
     return MachineRow(
         hardware.about, hardware.units, caches, peaks(target), bandwidth, None, None,
-        kind, list(hardware.sources),
+        "unit" if target.has_groups else "core", list(hardware.sources),
     )  # fmt: skip
 
 
@@ -159,10 +159,10 @@ def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
     if fraction is None:
         return None
     peak = speeds.peak[kind]
-    if peak.of(threads) >= MOST_CORES * peak.together:
+    if peak.of(threads) >= WHOLE_MACHINE_SHARE * peak.together:
         return ShareRow(fraction, "peak")
-    of = "one thread's peak" if threads == 1 else f"{threads} threads' peak"
-    return ShareRow(fraction, of)
+    peak_name = "one thread's peak" if threads == 1 else f"{threads} threads' peak"
+    return ShareRow(fraction, peak_name)
 
 
 class MachineSpeeds:
@@ -172,28 +172,28 @@ class MachineSpeeds:
     def __init__(self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None):
         self._record, self._changes, self.speeds = record, changes, machine_speeds
 
-    def add(self) -> None:
+    def measure(self) -> None:
         """Measure unknown speeds, and add them to the record; it takes a second, once."""
-        if self.speeds is None and not self._has_hardware:
+        if self.speeds is None and not self._has_published_figures:
             with suppress(WorkbenchError):  # without a compiler they stay unknown
                 self._put(speeds())
-                self.mend()
+                self.fit_timings()
 
     @property
-    def _has_hardware(self) -> bool:
+    def _has_published_figures(self) -> bool:
         return Device[self._record.device].has_hardware
 
     def show_device(self) -> None:
         """Show the machine of the record's device: this one, or one with published figures."""
-        row = machine(self.speeds, self._record.device)
+        row = machine_row(self.speeds, self._record.device)
         if row != self._record.machine:
             self._changes.put(("machine",), row)
 
-    def mend(self, variant: int | None = None) -> None:
+    def fit_timings(self, variant: int | None = None) -> None:
         """Fit the speeds to the timing of a variant (None: of each): raise a peak that it exceeds,
         lower a launch time above it, so that no timing contradicts the machine."""
-        listed = self._record.variants
-        for row in listed if variant is None else [listed[variant]]:
+        variants = self._record.variants
+        for row in variants if variant is None else [variants[variant]]:
             timing = row.timing
             # edited source may execute fewer operations than are counted
             if self.speeds is None or not timing or timing.emulator or row.edited:
@@ -201,8 +201,8 @@ class MachineSpeeds:
             if timing.machine:
                 continue
             speed = timing.gflops * 1e9
-            faster = with_peak(self.speeds, timing.kind, timing.threads, speed)
-            self._put(with_launch_time(faster, timing.threads, timing.median_s))
+            raised = with_peak(self.speeds, timing.kind, timing.threads, speed)
+            self._put(with_launch_time(raised, timing.threads, timing.median_s))
 
     def put_shares(self) -> None:
         """Set each timing's share of the peak; the peak may have risen."""
@@ -214,7 +214,7 @@ class MachineSpeeds:
 
     def _put(self, machine_speeds: Speeds) -> None:
         self.speeds = machine_speeds
-        if self._has_hardware:
+        if self._has_published_figures:
             return
         for name, value in speed_rows(machine_speeds)._asdict().items():
             if getattr(self._record.machine, name) != value:

@@ -8,9 +8,9 @@ from workbench.viz.schema.messages import AppendedRows, RecordPatch
 from workbench.viz.schema.record import NodeColumns, PageRecord
 
 Path = tuple[str | int, ...]
-"""The way to a value: fields by name, rows by place."""
+"""The path of a value: names of fields, and places of rows."""
 GROWING = AppendedRows.__struct_fields__
-"""The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
+"""The tables of a record that grow: lists, except "nodes", which has a list for each column."""
 _COLUMNS = NodeColumns.__struct_fields__
 
 
@@ -23,7 +23,7 @@ class Changes:
         self._set: dict[Path, Any] = {}
 
     def put(self, path: Path, value: Any) -> None:
-        """Set one value of the record, so that the next patch says so."""
+        """Set one value of the record; the next patch has it."""
         at: Any = self._record
         for step in path[:-1]:
             at = _at(at, step)
@@ -51,13 +51,13 @@ class Changes:
 
 
 def _at(value: Any, step: str | int) -> Any:
-    """Return a field of a row, or what a list or a dict has at a place."""
+    """Return a field of a row, or the item of a list or a dict."""
     is_inside = isinstance(step, int) or isinstance(value, dict)
     return value[step] if is_inside else getattr(value, str(step))
 
 
 def _rows_from(table: Any, start: int) -> Any:
-    """Return the rows of a table from a place on."""
+    """Return the rows of a table from place `start` on."""
     if isinstance(table, NodeColumns):
         return NodeColumns(*(getattr(table, name)[start:] for name in _COLUMNS))
     return table[start:]

@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 
 class VariantCode:
-    """Adds the code of variants, and its passes; `kernels` has the Kernel per variant, as it is
-    now. Errors reach the caller."""
+    """Adds the code of variants and its passes to a record; `kernels` is the list of the record,
+    which grows, by variant. Errors are raised, except in `add_readable_or_error`."""
 
     def __init__(
         self,
@@ -52,7 +52,8 @@ class VariantCode:
         self._compilations = Compilations(kernels)
         self._scheduled = ScheduledKernels(exploration.passes)
         self._linked: dict[tuple[object, ...], tuple[list[CodeRow], Nest]] = {}
-        """Code and loops by the identities of compilations, which are kept, and lines per node."""
+        """Code and loops by the identities of the two compilations, which are kept in
+        `_compilations`, and by the lines of each node."""
 
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
@@ -63,13 +64,13 @@ class VariantCode:
         """Compile a variant for its device; add its passes and its counts."""
         compiled = self._compiled(variant)
         self._add_passes(variant, compiled.passes)
-        if compiled.built.kernel.code is None:  # the rest is not known
+        if compiled.built.kernel.code is None:  # a kernel given as source has no counts
             counts = rows.counts_row(compiled)
             self._changes.put(("variants", variant, "counts"), counts)
 
     def registers(self, variant: int) -> int | None:
-        """Return the registers of a work-item that the compiler says where costs are by figures of
-        a machine; None where it says nothing, or is missing."""
+        """Return the registers of a work-item by the compiler, for a machine with published
+        figures; None for other devices, and where the compiler is missing or does not say."""
         if not Device[self._kernels[variant].device].has_hardware:
             return None
         with suppress(WorkbenchError):
@@ -85,7 +86,7 @@ class VariantCode:
         code, nest = self._linked_rows(variant, linker, c_linker, in_c)
         new = {row.language for row in code}
         before = self._record.variants[variant].code
-        others = [row for row in before if row.language not in new]  # a page shows it
+        others = [row for row in before if row.language not in new]  # a page may show one
         self._changes.put(("variants", variant, "code"), [*code, *others])
         self._changes.put(("variants", variant, "loops"), nest)
         for language in own.languages:
@@ -96,7 +97,7 @@ class VariantCode:
             self._add_causes(c_linker)
 
     def add_elsewhere(self, variant: int, device: DeviceInfo) -> None:
-        """Add what another device makes of a variant; its errors reach the caller."""
+        """Add the machine code and the statement tree of a variant for another device."""
         compiled = self._compilations.program(variant, device.name)
         linker, c_linker, in_c = self._linkers(variant, compiled)
         code = rows.compiled_code(compiled, linker, in_c, c_linker)
@@ -106,8 +107,10 @@ class VariantCode:
         self._changes.put(("variants", variant, "code_elsewhere"), both)
 
     def add_readable(self, variant: int, device: DeviceInfo, language: Language) -> None:
-        """Add the code of a variant in a language of a device, which may be missing here. An error
-        of a user's renderer reaches the caller."""
+        """Add the code of a variant in a language of a device, which need not be available here.
+
+        Errors: those of the renderer, which may be the user's.
+        """
         number = self._record.variants[variant].kernel
         source = readable(self._kernels[variant], device.name, language)
         compiled = to_read(self._compiled(variant), source, device.name)
@@ -117,8 +120,8 @@ class VariantCode:
         self._put_code(variant, row)
 
     def add_readable_or_error(self, variant: int, device: DeviceInfo, language: Language) -> None:
-        """Add the code of a variant in a language of a device; where its renderer raises, the error
-        stands there instead."""
+        """Add the code of a variant in a language of a device, or the error that its renderer
+        raises."""
         try:
             self.add_readable(variant, device, language)
         except Exception as error:
@@ -126,20 +129,20 @@ class VariantCode:
             self._put_code(variant, row)
 
     def add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
-        """Add what passes made, as text."""
+        """Add the states of passes as text."""
         for place, record in zip(places, records, strict=True):
             for name, text in self._passes.texts(record).items():
                 self._changes.put(("passes", place, name), text)
 
     def _put_code(self, variant: int, row: CodeRow) -> None:
-        """Add code to that of a variant; what there was in its language goes."""
+        """Add code to a variant, in place of its code in the same language."""
         code = self._record.variants[variant].code
         others = [other for other in code if other.language != row.language]
         self._changes.put(("variants", variant, "code"), [*others, row])
 
     def _compiled(self, variant: int) -> Compiled:
-        """Compile a variant, once for each device. Where that fails, the passes up to the error are
-        added."""
+        """Return a variant compiled for its device, which happens once. Where it fails, the passes
+        up to the error are added."""
         try:
             return self._compilations.program(variant)
         except Exception as error:
@@ -150,7 +153,7 @@ class VariantCode:
     def _add_passes(
         self, variant: int, records: Sequence[PassRecord], failed: bool = False
     ) -> None:
-        """Add the passes of compiling a variant for its device."""
+        """Add the passes that compile a variant for its device."""
         number = self._record.variants[variant].kernel
         owner = self._compilations.owner(variant)
         python = compiled_passes(self._kernels[variant].device, failed)
@@ -159,7 +162,7 @@ class VariantCode:
         self.add_texts(places, records)
 
     def _linkers(self, variant: int, compiled: Compiled) -> tuple[Linker, Linker, Compiled]:
-        """Return what links a program, what links the same in C, and that."""
+        """Return the linker of a program, the linker of the same program in C, and that program."""
         number = self._record.variants[variant].kernel
         in_c = to_read(compiled, self._compilations.source(variant))
         statements = statements_of(in_c)
@@ -170,8 +173,8 @@ class VariantCode:
     def _linked_rows(
         self, variant: int, linker: Linker, c_linker: Linker, in_c: Compiled
     ) -> tuple[list[CodeRow], Nest]:
-        """Return the code and the loops of a variant with their links, which are the same for
-        equal kernels that come from the same lines."""
+        """Return the code and the loops of a variant with their links; equal kernels that come from
+        the same lines share them."""
         compiled = self._compiled(variant)
         links = linker.links
         of_nodes = tuple(links.of(node).lines for node in links.kernel)
@@ -192,7 +195,7 @@ class VariantCode:
         return Linker(links, self._nodes, self._lines, places, statements)
 
     def _add_causes(self, linker: Linker) -> None:
-        """Add the causes of nodes to those known before: kernels may share nodes."""
+        """Add causes to the nodes' present ones: kernels may share nodes."""
         for node, causes in linker.causes():
             current = self._nodes.columns.causes[node]
             both = [*current, *(row for row in causes if row not in current)]
@@ -201,19 +204,19 @@ class VariantCode:
 
 
 class Compilations:
-    """The compilations of variants, by variant and device; `kernels` has the Kernel per variant,
-    as it is now."""
+    """The compilations of variants, by variant and device; `kernels` is the list of the record,
+    which grows, by variant."""
 
     def __init__(self, kernels: Sequence[Kernel]):
         self._kernels = kernels
         self._programs: dict[Owner, Compiled] = {}
         self._sources: dict[int, Recorded] = {}
         self._equal: dict[tuple[object, ...], Any] = {}
-        """Compilations by what determines them, for the equal kernels of other variants."""
+        """Compilations by all that determines them: equal kernels of several variants share one."""
         self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
 
     def source(self, variant: int) -> Recorded:
-        """Return a variant up to its readable source, lowered and rendered once."""
+        """Return a variant up to its readable source; it is lowered and rendered once."""
         cached = self._sources.get(variant)
         if cached is None:
             stages, passes = self._shared(variant, "", readable)
@@ -221,8 +224,8 @@ class Compilations:
         return cached
 
     def _shared(self, variant: int, device: str, compile_it: Callable[[Kernel], T]) -> T:
-        """Return what a variant is compiled to, once for equal kernels. A record lists each pass of
-        each variant, so that callers copy the passes."""
+        """Return `compile_it` of a variant, which is called once for equal kernels. Callers copy
+        the passes, since a record lists each variant's passes separately."""
         kernel = self._kernels[variant]
         opts = kernel.original, kernel.applied_opts, kernel.rules_off
         info = Device[device] if device else None
@@ -248,8 +251,8 @@ class Compilations:
         return cached
 
     def passes_before(self, variant: int, error: Exception) -> tuple[PassRecord, ...]:
-        """Return the passes of a variant up to the error that compiling it ends with. Compiled
-        again, it would mostly fail again."""
+        """Return the passes of a variant up to the `error` that compiling it ended with. They are
+        kept, since compiling it again would mostly fail again."""
         failure = self.owner(variant), str(error)
         if failure not in self._failures:
             kernel = self._kernels[variant]

@@ -39,8 +39,8 @@ Kind = Literal["f4", "f8", "i4"]
 
 
 def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str], without: int | None) -> GpuTrace:
-    """Return the rows of a trace with a history; `names` are the user's of the arguments, by slot;
-    `without` is the number of a barrier that its program lacks."""
+    """Return the rows of a trace with a history; `names` has the user's names of the arguments, by
+    slot; `without` is the number of a barrier that was removed from the program (None: none)."""
     history, target = trace.history, trace.target
     assert history is not None and target is not None
     memories = _memories(trace.linear)
@@ -76,7 +76,7 @@ def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str], without: int | N
         cores=[_core(core) for core in cores],
         findings=[
             *(_finding(finding, history, memories) for finding in trace.findings),
-            *(_slow(one, history, memories) for one in trace.inefficiencies),
+            *(_inefficiency(each, history, memories) for each in trace.inefficiencies),
         ],
         is_whole=trace.is_whole,
         without=without,
@@ -85,7 +85,7 @@ def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str], without: int | N
 
 
 def _memories(linear: Sequence[UOp]) -> list[UOp]:
-    """Return the memories of a program: the arguments by slot, then arrays of groups."""
+    """Return the memories of a program: the arguments by slot, then its own arrays."""
     listed = {n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)}
     params = sorted((n for n in listed if n.op is Ops.PARAM), key=lambda n: n.slot)
     return [*params, *(n for n in linear if n.op is Ops.DEFINE and n in listed)]
@@ -108,10 +108,10 @@ def _line(
     cores: Sequence[TensorCore],
     shuffle: int | None,
 ) -> GpuLine:
-    at = line.positions
-    program = [trace.linear[p] for p in at]
+    positions = line.positions
+    program = [trace.linear[p] for p in positions]
     costs = []
-    for position, node in zip(at, program, strict=True):
+    for position, node in zip(positions, program, strict=True):
         count = trace.accesses.get(position)
         if count is not None:
             costs.append(
@@ -125,19 +125,19 @@ def _line(
                     count.bytes_moved,
                 )
             )
-    here = nodes.add_all(program)
-    lines = {way[0]: None for node in here for way in nodes.columns.lines[node]}
-    before = sum(node.op is Ops.BARRIER for node in trace.linear[: at[-1]])
+    node_places = nodes.add_all(program)
+    lines = {chain[0]: None for node in node_places for chain in nodes.columns.lines[node]}
+    before = sum(node.op is Ops.BARRIER for node in trace.linear[: positions[-1]])
     return GpuLine(
         text=line.text,
         barrier=before if program[-1].op is Ops.BARRIER else None,
         depth=line.depth,
-        nodes=here,
+        nodes=node_places,
         lines=list(lines),
         accesses=costs,
-        executed=trace.executed.get(at[-1], 0),
-        divergent=trace.divergent.get(at[-1], 0),
-        barriers=trace.barriers.get(at[-1], 0),
+        executed=trace.executed.get(positions[-1], 0),
+        divergent=trace.divergent.get(positions[-1], 0),
+        barriers=trace.barriers.get(positions[-1], 0),
         shuffles=0 if shuffle is None else trace.shuffles.get(shuffle, 0),
         distance=0 if shuffle is None else trace.linear[shuffle].arg,
         product=_product(trace, program[-1], cores),
@@ -145,7 +145,7 @@ def _line(
 
 
 def _product(trace: Trace, node: UOp, cores: Sequence[TensorCore]) -> TileProduct | None:
-    """Return what a line does with a tensor core, None where it does nothing with one."""
+    """Return the product that a line computes with a tensor core; None for other lines."""
     if node.op is not Ops.WMMA or trace.history is None:
         return None
     names = trace.history.names
@@ -206,30 +206,30 @@ def _place(name: str, memories: Sequence[UOp]) -> int | None:
     return next((i for i, node in enumerate(memories) if name_of(node) == name), None)
 
 
-def _slow(one: Inefficiency, history: GroupHistory, memories: Sequence[UOp]) -> GpuFinding:
-    group = [*one.items[0].group]
-    is_here = one.items[0].group == along(history.group, history.launch.grid)
-    at = np.flatnonzero(history.positions == one.position)[:1].tolist()
-    line = history.line_of[one.position]
-    items = [among_all(i.item, history.launch.group) for i in one.items]
+def _inefficiency(each: Inefficiency, history: GroupHistory, memories: Sequence[UOp]) -> GpuFinding:
+    group = [*each.items[0].group]
+    is_in_group = each.items[0].group == along(history.group, history.launch.grid)
+    steps = np.flatnonzero(history.positions == each.position)[:1].tolist()
+    line = history.line_of[each.position]
+    items = [among_all(i.item, history.launch.group) for i in each.items]
     return GpuFinding(
-        one.kind,
+        each.kind,
         False,
-        one.words,
+        each.words,
         [line],
         group,
-        at if is_here else [],
+        steps if is_in_group else [],
         items[:1],
-        _place(one.memory, memories),
-        one.elements[0] if one.elements else 0,
+        _place(each.memory, memories),
+        each.elements[0] if each.elements else 0,
     )
 
 
 def _numbers(array: Array) -> NumberArray:
-    """Return an array as numbers of one of the kinds: integers that do not fit as the nearest
-    floats."""
+    """Return an array as base64, with the kind of its numbers; integers beyond 32 bits become the
+    nearest float64s."""
     kind: Kind = "i4"
-    if array.dtype.kind == "V":  # a float that numpy alone does not know
+    if array.dtype.kind == "V":  # a low-precision float, which numpy itself does not have
         array = array.astype(np.float32)
     if array.dtype.kind == "f":
         kind = "f8" if array.dtype.itemsize > 4 else "f4"

@@ -39,14 +39,14 @@ class KernelRuns:
         # a model of equal layers has equal kernels
         self._defaults: dict[Hashable, Kernel] = {}
         self._times: dict[tuple[str, int], tuple[float, float]] = {}
-        """Median and spread of what was measured, by device and kernel."""
+        """Median and spread of each measured time, by device and kernel."""
 
     def predict(self, speeds: Speeds | None, most: int | None = None) -> Iterator[int]:
-        """Add the predicted time of kernels, of the first `most` that differ; yield the place of
-        each."""
+        """Predict the times of the first `most` different kernels (None: of all) that have no
+        prediction; yield the place of each."""
         info = Device[self._record.device]
         if info.is_emulator and not info.is_elsewhere:
-            return  # its time is not a processor's
+            return  # the model is of processors and of machines with published figures
         runs = self._record.plan.runs
         firsts = [place for place, run in enumerate(runs) if run.like == place]
         for number in firsts[:most]:
@@ -59,8 +59,8 @@ class KernelRuns:
             yield number
 
     def set_time(self, number: int, median_s: float, spread: float) -> None:
-        """Set the time of a kernel. Those equal to it share it, until they have one of their
-        own."""
+        """Set the time of a kernel, and of the first kernel equal to it if that has none. Equal
+        kernels without a time show that of the first."""
         for place in {number, self._record.plan.runs[number].like}:
             earlier = self._times.get((self._record.device, place))
             if place == number or earlier is None:
@@ -73,7 +73,7 @@ class KernelRuns:
         self._changes.put((*run, "spread"), spread)
 
     def show_timing(self, variant: int) -> None:
-        """Where a variant is a kernel with the default opts, let the kernel have its time."""
+        """Use the timing of a variant with the default opts as the time of its kernel."""
         row = self._record.variants[variant]
         if row.timing is None or row.timing.emulator or row.edited:
             return
@@ -81,8 +81,7 @@ class KernelRuns:
             self.set_time(row.kernel, row.timing.median_s, row.timing.spread)
 
     def show_device(self) -> None:
-        """Let each kernel have the time that was measured on the device of the record, and none of
-        another device."""
+        """Set the times that were measured on the device of the record, in rows without others."""
         plain = [self._kernels[row.root] for row in self._record.kernels]
         self._changes.put(("plan", "runs"), run_rows(plain))
         for (device, number), time in self._times.items():
@@ -109,12 +108,12 @@ def run_rows(kernels: Sequence[Kernel]) -> list[PlanRun]:
 
 
 def structure_of(kernel: Kernel) -> Hashable:
-    """Return what two kernels must share to run alike."""
+    """Return a key that two kernels share if they run alike."""
     return kernel.original, kernel.device, kernel.rules_off
 
 
 def likeness_of(kernel: Kernel) -> Hashable:
-    """Return what two kernels share that compute alike: all but constants among their values."""
+    """Return a key that two kernels share if they are equal but for constants of their values."""
     original, *others = kernel.original, kernel.device, kernel.rules_off
     zeros = {
         node: node.like(0)
@@ -127,22 +126,22 @@ def likeness_of(kernel: Kernel) -> Hashable:
 # --------------------------------------------------------------------------------------------------
 # The folds of a plan's kernels: repeated kernels, and kernels of one module of the user's.
 #
-# A module's kernels are one fold where they run one after the other, and the fold crosses no
-# repeat: of two folds, one is in the other, or they are apart.
+# The kernels of a module that run one after the other are one fold, unless it would cross a
+# repeat. Two folds are disjoint, or one is in the other.
 
 MOST_NAMED = 2
-"""Titles that name a repeated sequence of kernels; further ones are counted."""
+"""Most titles in the name of a sequence of kernels; further ones are counted."""
 FEW_KERNELS = 4
-"""Kernels of a plan in which no module is folded."""
+"""Most kernels of a plan in which no module is folded."""
 Parts = tuple[str, ...]
 Module = tuple[int, int, str]
 """Kernels of one module: the first, the one after the last, and its path."""
 
 
 def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
-    """Return the sequences of kernels that come several times one after the other, alike but for
-    the constants among their values, and the modules with several kernels; outer ones first. A
-    sequence begins where modules do, and is left out where it cannot."""
+    """Return the folds of a plan, outer ones first: sequences of kernels that are repeated, equal
+    but for constants of their values, and modules with several kernels. A repeat is moved to begin
+    where modules do; where it cannot, it is left out."""
     titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
     paths = [_parts(kernel) for kernel in kernels]
     modules = _modules(paths) if len(kernels) > FEW_KERNELS else []
@@ -169,8 +168,8 @@ def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
 
 
 def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module]) -> Repeat | None:
-    """Return a repeat whose rounds cross no module, begun later where that needs it; None where
-    there is none of at least two rounds."""
+    """Return a repeat whose rounds cut no module, moved to a later start if necessary; None where
+    fewer than two rounds are left."""
     size = repeat.size
     for first in range(repeat.first, repeat.first + size):
         once, times = alike[first : first + size], 1
@@ -183,7 +182,7 @@ def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module])
 
 
 def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
-    """Whether a module has kernels of a round and others, but neither whole rounds nor all."""
+    """Whether a module overlaps a repeat, and is not around it, in one round, or whole rounds."""
     if end <= repeat.first or repeat.end <= begin:
         return False
     if begin <= repeat.first and repeat.end <= end:
@@ -206,7 +205,8 @@ def _nested(some: Iterable[Repeat]) -> list[Repeat]:
 
 
 def _title(repeat: Repeat, titles: Sequence[str], random: Sequence[bool]) -> str:
-    """Return the name of a repeat, by what it computes of the random numbers that it draws."""
+    """Return the name of a repeat. Kernels that only draw random numbers are not named, unless all
+    do."""
     once = range(repeat.first, repeat.first + repeat.size)
     computing = [place for place in once if not random[place]]
     return repeat_title([titles[place] for place in computing or once])
@@ -221,7 +221,7 @@ def repeat_title(titles: Sequence[str]) -> str:
 
 
 def _parts(kernel: Kernel) -> Parts:
-    """Return the path of a kernel's module by its steps, those of each phase apart."""
+    """Return a kernel's phases, then the parts of its module's path; () without a module."""
     if not kernel.modules:
         return ()
     path = kernel.modules[0].path
@@ -229,14 +229,14 @@ def _parts(kernel: Kernel) -> Parts:
 
 
 def _path(parts: Parts) -> str:
-    """Return steps as a path, which says of which phases it is, but for the forward."""
+    """Return parts as a path, followed by the phases if they are not the forward alone."""
     path = ".".join(parts[1:])
     return f"{path}, {parts[0]}" if path and parts[0] not in ("", FORWARD) else path
 
 
 def _modules(paths: Sequence[Parts]) -> list[Module]:
-    """Return (first, end, path) of the modules with several kernels one after the other; of those
-    with the same kernels the innermost, and none with all kernels."""
+    """Return (first, end, path) of each module's kernels that run one after the other, if they are
+    several. Of modules with the same kernels it has the innermost; one with all is left out."""
     folds = {}
     for depth in range(2, max(map(len, paths)) + 1):
         for first, end in _runs([path[:depth] for path in paths]):
@@ -247,7 +247,7 @@ def _modules(paths: Sequence[Parts]) -> list[Module]:
 
 
 def _runs(items: Sequence[Parts]) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) of equal items one after the other."""
+    """Yield (first, end) of each run of equal items."""
     first = 0
     for place in range(1, len(items) + 1):
         if place == len(items) or items[place] != items[first]:
@@ -256,7 +256,7 @@ def _runs(items: Sequence[Parts]) -> Iterator[tuple[int, int]]:
 
 
 def _crosses(first: int, end: int, repeat: Repeat) -> bool:
-    """Whether kernels are neither apart from a repeat, nor around it, nor in one time of it."""
+    """Whether a fold equals a repeat, or overlaps it and is neither around it nor in one round."""
     if end <= repeat.first or repeat.end <= first:
         return False
     if (first, end) == (repeat.first, repeat.end):
@@ -274,14 +274,15 @@ def _crosses(first: int, end: int, repeat: Repeat) -> bool:
 MOST_KERNELS = 4
 """Most kernels that are run."""
 MOST_S = 0.5
-"""Most seconds of one of them; of a longer one a group alone runs, if that is short."""
+"""Most seconds of a run; a kernel that takes longer runs one group, if that takes no longer."""
 
 
 def unasked_run(kernel: Kernel) -> Trace | None:
-    """Return the run of a kernel, with the steps of a group; None where it takes long.
+    """Return the run of a kernel on the emulator, with the steps of a group; None where one group
+    takes more than MOST_S.
 
-    Errors: WorkbenchError where its data are not here; DeviceError for one that its device has no
-    room for.
+    Errors: WorkbenchError where its data are not here; DeviceError where its device has too little
+    memory.
     """
     if seconds_for_steps(kernel) > MOST_S:
         return None

@@ -1,9 +1,8 @@
-"""Links between code, loops and nodes, as rows of a record, which the page highlights.
+"""Links from code and loops to nodes, as rows of a record, which the page highlights.
 
-A link names the axes around a line, the nodes of the program that it is the code of, and the
-user's lines; instructions also name the lines of the source they were compiled from. What
-those nodes came from is in the nodes themselves: `causes` has the rows of why each is there,
-one step back.
+The link of a line of code has the axes around it, the nodes of the program that it computes, and
+the user's lines; that of an instruction also has the lines of source that it was compiled from. The
+origin of a node is in its own row: `causes`, each one step back.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ MOST_NODES = 12
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """Builds links of one compilation, and adds the rows that they refer to to the record."""
+    """The builder of the links of one compilation; rows that they refer to are added to the
+    record."""
 
     links: Links
     nodes: Nodes
@@ -45,8 +45,8 @@ class Linker:
     """The place in the record of every pass before the code; None for one that the record lacks."""
     statements: Statements
     _places: dict[int, tuple[tuple[SourceLine, ...], list[int]]] = field(default_factory=dict)
-    """Lines and their places, by the identity of the tuple of lines: it is one for equal lines
-    (see `Links`), and hashing them takes longer than the rest of a link."""
+    """Lines and their places, by the identity of the tuple of lines: equal lines are one tuple (see
+    `Links`), and hashing it takes longer than the rest of a link."""
 
     def elsewhere(self, compiled: Compiled) -> Linker | None:
         """Return the linker of the same program in another language; None if it is another
@@ -76,7 +76,8 @@ class Linker:
         return any(linear[p].op in (Ops.LOOP, Ops.ENDLOOP) for p in places)
 
     def assembly(self, code: Sequence[AsmLine]) -> list[CodeLink | None]:
-        """Return the link of every line of the assembly; None for a label."""
+        """Return the link of every line of the assembly; None for a label, and for an instruction
+        of unknown origin."""
         links: list[CodeLink | None] = []
         for line, origin in zip(code, self.links.of_assembly(code), strict=True):
             number = line.source_line or 0
@@ -95,8 +96,8 @@ class Linker:
         return CodeLink(list(origin.axes), nodes, self._lines(origin), [], statement)
 
     def tree(self, lines: Sequence[tuple[str, UOp | None]]) -> list[CodeLink | None]:
-        """Return the link of every line of a statement tree; None for a brace and for what stands
-        before the statements."""
+        """Return the link of every line of a statement tree; None for a line without a node, as a
+        brace is."""
         nodes = {node for _, node in lines if node is not None}
         numbers = self.statements.of_tree(self.links, nodes)
         links: list[CodeLink | None] = []
@@ -112,14 +113,14 @@ class Linker:
         return links
 
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
-        """Return the nodes and the user's lines of a statement of the tree."""
+        """Return the places of a statement's nodes, and of the user's lines that it comes from."""
         origin = self.links.below(node)
         kernel = islice(origin.kernel, MOST_NODES)
         return self.nodes.add_all((node, *kernel)), self._lines(origin)
 
     def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:
-        """Yield the causes of nodes of the record, one step back: the rewrite or pass, and the node
-        before. Nodes that the record lacks are skipped."""
+        """Yield each node of the record that has causes, with these: the rewrite or pass, and the
+        node before. Where the record lacks that node, the cause is a node further back."""
         cache: dict[UOp, list[CauseRow]] = {}
         for node in self.links.ancestry:
             if node in self.nodes:
@@ -133,7 +134,7 @@ class Linker:
         cache[node] = rows = []
         for place, number, _, source in self.links.ancestry.causes(node):
             row_place = self.passes[place]
-            if number > passes.MOST_REWRITES:  # it is not listed
+            if number > passes.MOST_REWRITES:  # that rewrite is not listed
                 number = WHOLE
             if row_place is not None and source in self.nodes:
                 rows.append(CauseRow(row_place, number, self.nodes.add(source)))
@@ -158,10 +159,12 @@ def _own_range(node: UOp) -> tuple[UOp, ...]:
 
 
 def readable(kernel: Kernel, device: str = "", language: Language | None = None) -> Recorded:
-    """Return a kernel up to its source in a language of `device` (None: the one that it runs),
-    which may be missing here ("": the device whose language all kernels can be read in), with the
-    records of its passes. Errors: CompileError for the tile of a tensor core that it does not
-    have."""
+    """Return a kernel up to its source in `language` (None: the one that `device` runs), with the
+    records of its passes. `device` need not be available here ("": the device in whose language all
+    kernels can be read).
+
+    Errors: CompileError for a tile of a tensor core that the device does not have.
+    """
     reader = device or Device.reader.name
     require_core(kernel.ast, reader)
     with without(kernel.rules_off):
@@ -179,7 +182,8 @@ def loaded(kernel: Kernel, source: Recorded) -> Compiled:
 
 
 def to_read(compiled: Compiled, source: Recorded, device: str = "") -> Compiled:
-    """Return a compiled kernel as `readable` source in the language of another device."""
+    """Return a compiled kernel with its `readable` source in the language of a device ("": as in
+    `readable`), and the passes that led to that."""
     reader = device or Device.reader.name
     stages, passes = source
     is_same = compiled.built.source.language == stages.source.language

@@ -1,7 +1,8 @@
-"""Tables of a record: every node, line and text once, and rows that refer to its position.
+"""Tables of a record: nodes, lines and texts, each once; and the states of a pass.
 
-Nodes are columns (a list per field), sources before users. The label of a node is written once,
-when it is added. No recursion: graphs are thousands of nodes deep.
+Rows refer to each other by place. Nodes are columns (a list per field), sources before users. The
+label of a node is written once, when it is added. Nothing here is recursive: graphs are thousands
+of nodes deep.
 
 Sections: Tables of a record; The states of a pass, one per rewrite, each computed from the one
 before.
@@ -32,11 +33,11 @@ from workbench.viz.schema.record import LineRow, NodeColumns, ValuesOf
 # Tables of a record.
 
 TEXT = 2000
-"""Most characters of an argument's text; a longer one is cut, and gives its length."""
+"""Most characters of a text in a row; a longer one is cut, and its length is added."""
 
 
 class Texts:
-    """The table of longer texts, each once."""
+    """The table of the texts of passes, each once."""
 
     def __init__(self) -> None:
         self.listed: list[str] = []
@@ -51,7 +52,7 @@ class Texts:
 
 
 class Lines:
-    """Lines of the user's code, by cell or file name without its folder."""
+    """The table of lines of the user's code, by cell, or by file name without its folder."""
 
     def __init__(self) -> None:
         self.listed: list[LineRow] = []
@@ -77,7 +78,7 @@ class Lines:
 
 
 def unlisted(node: UOp) -> int:
-    """Return the place of a node in rows that are printed: they refer to no table of nodes."""
+    """Return -1, the place of a node in printed rows: these have no table of nodes."""
     return -1
 
 
@@ -90,7 +91,7 @@ class Nodes:
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
         self._lowered: set[UOp] = set()
-        self._due: set[UOp] = set()
+        self._above_gradients: set[UOp] = set()
         self._lines, self._user_lines = lines, user_lines
         self._memory = memory_names(items, user_lines)
 
@@ -109,7 +110,7 @@ class Nodes:
         return self.readings.listed[self.columns.reading[place]].family
 
     def add(self, root: UOp) -> int:
-        """Return the place of `root`; it and the nodes below it are added where they are new."""
+        """Return the place of `root`; if it is new, it and the new nodes below it are added."""
         places = self._places
         if root not in places:
             for node in root.toposort(lambda n: n not in places):
@@ -142,11 +143,11 @@ class Nodes:
         self._order.append(node)
 
     def _values(self, node: UOp) -> ValuesOf:
-        """Return whether the values of a node, whose sources were added before, can be computed."""
+        """Return how the values of a node can be computed; its sources must be added before."""
         if is_lowered(node.op) or not self._lowered.isdisjoint(node.src):
             self._lowered.add(node)
-        if node.op is Ops.GRADIENT or not self._due.isdisjoint(node.src):
-            self._due.add(node)
+        if node.op is Ops.GRADIENT or not self._above_gradients.isdisjoint(node.src):
+            self._above_gradients.add(node)
             return "none"
         source = value_source(node)
         if source is None:
@@ -155,8 +156,8 @@ class Nodes:
 
 
 def memory_names(items: Iterable[ScheduleItem], lines: UserLines) -> dict[UOp, str]:
-    """Return what to call the memory that a schedule writes: as the user calls the value in it, or
-    by the kernel that computes it."""
+    """Return a name for each memory that a schedule writes: the user's name of the value, "copy",
+    or "result of kernel 2"."""
     names: dict[UOp, str] = {}
     kernels = 0
     for item in items:
@@ -205,7 +206,7 @@ def arg_text(arg: Any) -> str:
 
 
 def bounded(text: str) -> str:
-    """Return `text`, cut where it is very long, with a note of that."""
+    """Return `text`; a very long one is cut, and its length is added."""
     if len(text) <= TEXT:
         return text
     return f"{text[:TEXT]}\u2026 ({len(text):,} characters)"
@@ -214,11 +215,11 @@ def bounded(text: str) -> str:
 # --------------------------------------------------------------------------------------------------
 # The states of a pass, one per rewrite, each computed from the one before.
 #
-# The state after some matches is a function of the nodes that the pass began with and of those that
-# its rules added: a node's value is the node over the values of its sources, or, where a match
-# replaces that, the value of the replacement. One more match changes the value of the nodes that it
-# replaces and of those above them, and only these are computed again. The states are those of
-# `workbench.ir.rewriting.rewrite.replay`, which computes each from the beginning.
+# Each node has a value in the present state: the node rebuilt over the values of its sources or,
+# where a match replaces the rebuilt node, the value of its replacement. One more match changes the
+# values of the nodes that it replaces and of the nodes above these, and only they are computed
+# again. `workbench.ir.rewriting.rewrite.replay` returns the same states, each computed from the
+# beginning.
 
 
 class States:
@@ -229,9 +230,9 @@ class States:
         self._changes: dict[UOp, UOp] = {}
         self._values: dict[UOp, UOp] = {}
         self._rebuilt: dict[UOp, UOp] = {}
-        """Per node: the node over the values of its sources."""
+        """Per node: the node rebuilt over the values of its sources."""
         self._same: defaultdict[UOp, set[UOp]] = defaultdict(set)
-        """The inverse: the nodes that this one replaces."""
+        """The inverse: per rebuilt node, the nodes that it was rebuilt from."""
         self._readers: defaultdict[UOp, set[UOp]] = defaultdict(set)
         """Per node: the nodes whose value depends on its value."""
         self._settle((start,))
@@ -251,7 +252,7 @@ class States:
         return self.root
 
     def _above(self, nodes: Iterable[UOp]) -> set[UOp]:
-        """Return nodes and all whose values depend on theirs."""
+        """Return the nodes, and all nodes whose values depend on theirs."""
         dependents = set(nodes)
         stack = list(dependents)
         while stack:
@@ -261,7 +262,7 @@ class States:
         return dependents
 
     def _settle(self, nodes: Iterable[UOp]) -> None:
-        """Compute the values of nodes, and those that they depend on."""
+        """Compute the missing values of nodes, and of the nodes that they depend on."""
         begun: set[UOp] = set()  # a cycle of matches would not end without it
         stack: list[tuple[UOp, UOp | None]] = [(node, None) for node in nodes]
         while stack:
@@ -284,13 +285,13 @@ class States:
                 stack += [(node, replacement), (replacement, None)]
 
     def _rebuild(self, node: UOp) -> UOp:
-        """Return a node over the values of its sources, and store it."""
+        """Rebuild a node over the values of its sources; store the result and return it."""
         for source in node.src:
             self._readers[source].add(node)
-        replacement = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
+        rebuilt = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
         before = self._rebuilt.get(node)
         if before is not None:
             self._same[before].discard(node)
-        self._rebuilt[node] = replacement
-        self._same[replacement].add(node)
-        return replacement
+        self._rebuilt[node] = rebuilt
+        self._same[rebuilt].add(node)
+        return rebuilt

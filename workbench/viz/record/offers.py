@@ -30,7 +30,7 @@ from workbench.viz.schema.variant import OfferRow, RefusedRow
 # Offers.
 
 MOST_REFUSED = 60
-"""Refused opts that are listed; equal reasons stand once per op and axis."""
+"""Most refused opts that are listed: one for each op, axis and reason."""
 MOST_PREDICTED = 40
 """Most opts of one kernel that are predicted: each takes about ten milliseconds."""
 FEWEST_PREDICTED = 4
@@ -42,7 +42,7 @@ NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
 
 class OfferLists:
-    """The next opts of kernels. A model of equal layers has equal kernels: they are listed once."""
+    """The next opts of kernels, listed once for equal kernels: a model of equal layers has many."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], NextRows] = {}
@@ -57,12 +57,12 @@ class OfferLists:
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
-    """Return the legal opts of a kernel, best first, and opts that are not legal, with the reason:
-    of those that differ only in the amount and have the same reason, the first. Without `speeds`
-    nothing is predicted.
+    """Return the legal opts of a kernel, best first, and the refused ones with the reason. Of
+    refused opts that differ only in the amount and have the same reason, the first is listed.
 
-    Those that are predicted to gain most are best, then as a search tries them: the page lists
-    them, and they are measured and counted, in this order.
+    Best is the greatest predicted speed-up; opts without a prediction follow, in the order in which
+    a search tries them. The page lists, measures and counts opts in this order. Without `speeds`
+    nothing is predicted, except for a machine with published figures.
     """
     with without(kernel.rules_off):
         legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
@@ -86,7 +86,7 @@ def offer_rows(kernel: Kernel) -> list[OfferRow]:
 def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
-    """Return the predictions for the first of `legal` opts."""
+    """Return the predictions for the first of `legal` opts; {} without speeds."""
     has_hardware = Device[kernel.device].has_hardware
     if speeds is None and not has_hardware:
         return {}
@@ -122,7 +122,7 @@ def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> Off
 
 
 def why(kernel: UOp, opt: Opt) -> str:
-    """Return the effect of an opt, in numbers of this kernel; "" where none is certain."""
+    """Return the effect of an opt, in numbers of this kernel; "" where it is not known."""
     if opt.op.makes is None or not opt.op.makes.is_lane:
         return ""
     axis = next((a for a in axes(kernel) if a.name == opt.axis), None)
@@ -157,9 +157,9 @@ class Readings:
         self._places: dict[tuple[object, ...], int] = {}
 
     def add(self, node: UOp, arg: str, shape: str, label: str, values: ValuesOf) -> int:
-        """Return the place of the phrase of `node`; `arg`, `shape` and `label` are its columns of
-        the record, `values` says whether its values can be computed."""
-        memory = label if node.op is Ops.BUFFER else ""  # which the user may have named
+        """Return the place of the phrase of `node`; `arg`, `shape` and `label` are its values in
+        the columns of the record, `values` says how its values can be computed."""
+        memory = label if node.op is Ops.BUFFER else ""  # it may be the user's name
         of_sources = _of_sources(node), values
         key = node.op, node.dtype, len(node.src), arg, shape, memory, of_sources
         place = self._places.get(key)
@@ -211,7 +211,7 @@ def _reading(node: UOp, label: str, values: ValuesOf) -> Reading:
 
 
 def _box(node: UOp, own: Phrase, label: str) -> tuple[Part, ...]:
-    """Return the parts in a box, with the text of its label."""
+    """Return the parts in the box of a node; () where they are those of its phrase."""
     row = OPS[node.op]
     if own.line == "never":
         return ()
@@ -222,7 +222,7 @@ def _box(node: UOp, own: Phrase, label: str) -> tuple[Part, ...]:
 
 
 def _name(node: UOp) -> str:
-    """Return a node's own name, if it is valid."""
+    """Return a node's own name; "" where it is reserved, or not an ASCII identifier."""
     name = own_name(node)
     is_usable = name.isidentifier() and name.isascii() and name not in RESERVED
     return name if is_usable else ""

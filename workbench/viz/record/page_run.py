@@ -1,6 +1,4 @@
-"""Kernels that run in the browser: the launch, the buffers, and the right answer by the user's
-expression.
-"""
+"""Kernels that run in the browser: the launch, the buffers, and the right results."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ from workbench.viz.schema.record import PageBuffer, PageData
 from workbench.viz.schema.variant import ErrorWords, PageLaunch
 
 MOST_BYTES = 256 << 10
-"""Bytes of all buffers of a kernel that a page carries at most."""
+"""Most bytes of all buffers of a kernel that a page carries."""
 
 
 def page_launch(source: Source, device: DeviceInfo) -> PageLaunch:
-    """Return how a page launches a program of a device that `runs_in_page`."""
+    """Return the launch of a program on a device that `runs_in_page`."""
     module = base64.b64encode(device.page_module(source)).decode()
     memory = device.page_stack_bytes, source.scratch_bytes
     grid = list(grid_size(source.launch))
@@ -36,8 +34,8 @@ def page_launch(source: Source, device: DeviceInfo) -> PageLaunch:
 
 
 def page_data(kernel: Kernel) -> PageData:
-    """Return the buffers of a kernel with its inputs and its answer; or why there are none: they
-    are too large, or nothing says what is right."""
+    """Return the buffers of a kernel, with its inputs and its right results; or the error that says
+    why a page cannot have them."""
     try:
         return _data(kernel)
     except WorkbenchError as error:
@@ -73,8 +71,9 @@ def _data(kernel: Kernel) -> PageData:
 
 
 def _answer(right: References) -> tuple[Array, float]:
-    """Return what is right, in its own dtype, and by how much an element may be off: by more than
-    usual where numbers cancel, which the dtypes of the expression show."""
+    """Return the right values of an output in its own dtype, and the most that an element may be
+    off (0.0 for integers and bools). That is more than usual where numbers cancel, which the
+    difference between float64 and the expression's dtypes shows."""
     own = right.narrow
     if own.dtype.kind in "iub":
         return own, 0.0

@@ -1,8 +1,8 @@
 """Passes as rows of a record: states before and after, and the root after every rewrite.
 
-Nodes are interned, so a step adds only its new nodes. Both the rewrites of a pass and the nodes of
-its states are bounded: a step beyond the first bound is not listed (`matches` counts it all the
-same), one beyond the second has root -1: its state is not recorded.
+Nodes are interned, so a step adds only its new nodes. Both are bounded: a rewrite beyond
+MOST_REWRITES is not listed (`matches` counts it), and once the states of a pass have added
+MOST_STATE_NODES nodes, later rewrites have root -1: their states are not recorded.
 
 Sections: Rules as rows; Passes as rows of a record.
 """
@@ -41,12 +41,12 @@ from workbench.viz.schema.record import PassOutcome, PassRecipe, RecordedPass, R
 # Rules as rows: their text, their reason, and their source line.
 
 ROOT = Path(__file__).parents[3]
-"""The folder of the package: paths are relative to it."""
+"""The folder that has the package: paths of files are relative to it."""
 
 
 class Place(NamedTuple):
-    """The place of a rule: a file below the package and a line, and its table. Of a registered one
-    it is the line that registered it, in a cell or in a file."""
+    """The place of a rule: its file, its line and its table. Of a rule that a user registered it is
+    the line that registered it, in a cell or in a file."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ class RuleRows:
         return key if isinstance(key, Rule) else None
 
     def add(self, rule: Any) -> int:
-        """Return the place of a rule, of an Opt or of a step of the default opts."""
+        """Return the place of a rule, an opt or a step; it is added where it is new."""
         is_key = isinstance(rule, (Rule, Opt, PassStep))
         key = rule if is_key else (rule.name, str(rule))
         if key not in self._places:
@@ -76,7 +76,7 @@ class RuleRows:
 
 
 def rule_row(rule: Any) -> RuleRow:
-    """Return the row of a rule, an opt or a step: its text and its place."""
+    """Return the row of a rule, an opt or a step: its text, its reason, and its place."""
     if isinstance(rule, Rule):
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
@@ -96,7 +96,8 @@ def rule_row(rule: Any) -> RuleRow:
 
 
 def _gradient_row(row: GradientRow) -> RuleRow:
-    """Return the row of a rule of a gradient: its formula, as the table has it, and its place."""
+    """Return the row of a rule of a gradient: its formula as it stands in the table, and its
+    place."""
     if row.function is None:
         return RuleRow(row.name, "", row.why, "", 0, "gradients", True)
     code = row.function.__code__
@@ -109,8 +110,8 @@ def _gradient_row(row: GradientRow) -> RuleRow:
 
 
 def _formula(function: Callable[..., Any]) -> str:
-    """Return what a rule of gradients gives, as its row in the table says it: "(g * y, g * x)"; of
-    one with several lines its name."""
+    """Return the formula of a gradient rule as it stands in the table, "g, n, x, y: (g, g)"; of a
+    function of several lines its name and parameters; "" without sources."""
     if function.__name__ != "<lambda>":
         return f"{function.__name__}({', '.join(inspect.signature(function).parameters)})"
     try:
@@ -143,7 +144,7 @@ def place_of(rule: Rule) -> Place:
 
 @cache
 def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
-    """Return per rule the smallest named table that has it, and the module of the table."""
+    """Return for each rule the smallest table that has it, and the module of that table."""
     tables: dict[Rule, tuple[int, str, ModuleType]] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):
@@ -159,7 +160,7 @@ def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
 
 @cache
 def _step_place(name: str) -> tuple[str, int]:
-    """Return the file and the line of a step of a function."""
+    """Return the file and the line of a PassStep; ("", 0) where they are not found."""
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("workbench."):
             values = list(vars(module).values())
@@ -171,7 +172,7 @@ def _step_place(name: str) -> tuple[str, int]:
 
 @cache
 def _rows(module: ModuleType) -> dict[str, int]:
-    """Return the line of each `Rule("name", ..`, and of each step, in a module's source."""
+    """Return the line of each `Rule("name", ..` and each step in a module's source."""
     try:
         lines = inspect.getsource(module).split("\n")
     except OSError:  # installed without sources
@@ -198,8 +199,8 @@ MOST_REWRITES = 2000
 MOST_STATE_NODES = 4000
 """Most nodes that the states of one pass add to a record."""
 MOST_TEXT = 40_000
-"""Most characters of a state's text; a longer one is cut, with a note of that."""
-NOT_KEPT = -1
+"""Most characters of a state's text; a longer one is cut, and its length is added."""
+NOT_RECORDED = -1
 
 
 class Owner(NamedTuple):
@@ -213,20 +214,21 @@ SCHEDULING = Owner(None, None)
 
 
 class PassRows:
-    """Builds rows of PassRecords, and adds the rows that they refer to to the record."""
+    """The table of passes; nodes, texts and rules that a pass refers to are added to theirs."""
 
     def __init__(self, nodes: Nodes, texts: Texts, rules: RuleRows):
         self.listed: list[RecordedPass] = []
         self._nodes, self._texts, self._rules = nodes, texts, rules
         self._places: dict[int, tuple[int, PassRecord]] = {}
         self._equal: dict[tuple[int, ...], RecordedPass] = {}
-        """Rows by the identities of the states and matches of their passes, which equal kernels
-        have in common. Those of a pass in `_places` stay alive."""
+        """Rows by the identities of a pass's states and matches, which the passes of equal kernels
+        share. The passes in `_places` keep these objects alive."""
         self._texts_of: dict[int, tuple[Any, int | None]] = {}
-        """Places of texts by the identity of the state: a pass begins with what one before made."""
+        """Places of texts by the identity of a state: a pass begins with the state that the pass
+        before it ended with."""
 
     def place(self, record: PassRecord) -> int | None:
-        """Return the place of an added pass; None for another one, even an equal one."""
+        """Return the place of an added pass; None for any other, even an equal one."""
         entry = self._places.get(id(record))
         return None if entry is None else entry[0]
 
@@ -238,8 +240,8 @@ class PassRows:
         python: str = "ex.passes",
     ) -> list[int]:
         """Add passes in execution order, unless they were added before; return their places.
-        `kernels` is the kernel they work on, or one per position in `records`; `python` is an
-        expression for them."""
+        `kernels` is the kernel that they work on, or a kernel by position in `records`; `python` is
+        an expression for the passes."""
         places: list[int] = []
         roots: list[int] = []
         both = zip(records, outcomes(records), strict=True)
@@ -289,11 +291,11 @@ class PassRows:
         return row
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:
-        """Return a pass's states as text: values for its row."""
+        """Return the places of the texts of a pass's states, by field of its row."""
         return {"text_before": self._text(record.before), "text_after": self._text(record.after)}
 
     def _text(self, state: Any) -> int | None:
-        """Return the place of a state's text, None for a state that has none."""
+        """Return the place of a state's text; None for a state without text."""
         entry = self._texts_of.get(id(state))
         if entry is None:
             entry = self._texts_of[id(state)] = state, self._new_text(state)
@@ -312,8 +314,8 @@ class PassRows:
         return self._texts.add(text)
 
     def _roots(self, state: Any, planned: list[int]) -> list[int]:
-        """Return the root nodes of a state: the root, a program's nodes in order, the kernels of a
-        schedule, or the nodes `planned` of a plan; [] for a state that is not IR."""
+        """Return the roots of a state: the root of a graph, a program's nodes in order, the kernels
+        of a schedule, or `planned` for a plan; [] for a state that is not IR."""
         if isinstance(state, UOp):
             return [self._nodes.add(state)]
         if isinstance(state, tuple):
@@ -336,14 +338,15 @@ class PassRows:
             rule = self._rules.add(match.rule)
             state = None if states is None else states.apply(match)
             before, after = self._nodes.add(match.before), self._nodes.add(match.after)
-            root = NOT_KEPT if state is None else self._nodes.add(state)
-            yield RewriteRow(rule, before, after, root, _about(match))
+            root = NOT_RECORDED if state is None else self._nodes.add(state)
+            yield RewriteRow(rule, before, after, root, _subject(match))
             if len(self._nodes) > room:
                 states = None
 
 
-def _about(match: Match) -> str:
-    """Return what a step is about: of a read, the value that is read."""
+def _subject(match: Match) -> str:
+    """Return the subject of a match in words: that of a step, or the value that is read; "" for
+    other matches."""
     if isinstance(match.rule, PassStep):
         return match.rule.about
     is_of_value = isinstance(match.before, UOp) and is_read(match.before)
@@ -351,7 +354,8 @@ def _about(match: Match) -> str:
 
 
 def value_words(node: UOp) -> str:
-    """Return the op, with its axes or the shape it moves from and to."""
+    """Return a value in words: its op with the reduced axes, with the shapes before and after a
+    movement, or with its shape."""
     op, shape = node.op.name.lower(), shape_text(node.shape)
     if node.op is Ops.REDUCE_AXIS:
         axes = " and ".join(map(str, sorted(node.reduced_axes)))
@@ -362,8 +366,8 @@ def value_words(node: UOp) -> str:
 
 
 def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:
-    """Return the kernel of each of the scheduler's passes, by position in `records`: those after
-    the pass that built the kernels, one kernel after the other."""
+    """Return the kernel of each pass of scheduling that works on one, by position in `records`: the
+    passes after the one that built the kernels, one kernel after the other."""
     numbers: dict[int, int] = {}
     waiting: list[tuple[int, UOp]] = []
     total, current = 0, None
@@ -376,7 +380,7 @@ def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:
         elif waiting and record.before is waiting[0][1]:
             current = waiting.pop(0)[0]
         elif isinstance(record.before, UOp) and record.before.arg is None:
-            current = None  # a tensor graph: the next device's turn
+            current = None  # a tensor graph: the passes of the next device
         if current is not None and not kernels:
             numbers[place] = current
     return numbers

@@ -39,12 +39,13 @@ MOST_DRAWN = 3000
 
 
 def empty_plan() -> PlanPicture:
-    """Return a plan without a picture. `compared` has its differences from the plan before."""
+    """Return a plan without rows, which is compared with no other."""
     return PlanPicture(0, 0, [], [], [], [], None, [], [], [], [], [])
 
 
 def plan_picture(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture | None:
-    """Return the picture of the tensor graph; None of one that is too large, or has no layout."""
+    """Return the picture of the tensor graph; None if the graph is too large, or its layout fails,
+    which is logged."""
     plan = plan_graph(ex, nodes, lines)
     if len(plan.nodes) > MOST_DRAWN:
         return None
@@ -56,7 +57,7 @@ def plan_picture(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPictur
 
 
 def plan_graph(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture:
-    """Return the boxes, edges and kernels of the tensor graph, which have no positions."""
+    """Return the boxes, edges and kernels of the tensor graph, without positions."""
     stored = storing_kernels(ex.shown_items)
     labels, edges = folded(ex.outputs, stored, ex.lines)
     inside, steps = computing_kernels(ex.shown_items), decided_after(labels, edges, ex.decisions)
@@ -76,7 +77,7 @@ def plan_graph(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture:
 
 
 def _node(node: UOp, label: str, nodes: Nodes, line: int | None, is_result: bool) -> PlanNode:
-    """Return the box of a node, which has no position yet."""
+    """Return the box of a node, without a position."""
     role, place = role_of(node), nodes.add(node)
     shape = FAMILIES[nodes.family(place)].shape
     second = shape_text(node.shape) + (f" {node.dtype}" if role == "input" else "")
@@ -102,10 +103,10 @@ def _node(node: UOp, label: str, nodes: Nodes, line: int | None, is_result: bool
 def decided_after(
     nodes: Collection[UOp], edges: Sequence[tuple[UOp, UOp]], decisions: Sequence[Decision]
 ) -> dict[UOp, int]:
-    """Return after how many decisions it is known in which kernels each node is.
+    """Return for each node the number of decisions after which its kernels are known.
 
-    The readers of a value are decided before it is, so its kernels are known with its own decision;
-    those of a value without one (it is moved, or is in memory) with the last of its readers.
+    A value is decided after its readers, so its own decision settles its kernels. A value without a
+    decision (of a movement, or in memory) is settled with the last of its readers.
     """
     own = {decision.node: number for number, decision in enumerate(decisions, 1)}
     steps = {node: own.get(node, 0) for node in nodes}
@@ -119,7 +120,7 @@ def decided_after(
 
 
 def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
-    """Return why every value is stored or fused, and by which kernel."""
+    """Return a row for each value: whether it is stored or fused, why, and in which kernel."""
     kernels = computing_kernels(ex.items)
     computed = [item.nodes for item in ex.items if item.kernel is not None]
     kernel_of = zip(computed, ex.kernels, strict=True)
@@ -143,7 +144,8 @@ def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
 
 
 def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:
-    """Return the values that kernels read of each other, a copy to another device as its source."""
+    """Return the values that kernels read of each other; reading a copy on another device counts
+    as reading its source."""
     reads = _stored_reads(items)
     return [
         PlanRead(source, reader, nodes.add(node), _bytes(node)) for source, reader, node in reads
@@ -151,8 +153,8 @@ def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:
 
 
 def _stored_reads(items: Sequence[ScheduleItem]) -> Iterator[tuple[int, int, UOp]]:
-    """Yield the values that kernels read of each other, as the number of the kernel that stores it,
-    that of the reader, and the node; a copy to another device is its source."""
+    """Yield the values that kernels read of each other: the number of the kernel that stores the
+    value, the number of the reader, and the node."""
     stored: dict[UOp, tuple[int, UOp]] = {}
     number = 0
     for item in items:
@@ -172,7 +174,7 @@ def _bytes(node: UOp) -> int:
 
 
 def region_rows(kernels: Sequence[Kernel]) -> list[PlanRegion]:
-    """Return the areas of kernels; those of a phase of training have its colours."""
+    """Return the area of each kernel, in the colour of its phase of training, if it has one."""
     return [
         PlanRegion(
             place,
@@ -192,8 +194,8 @@ def phase_rows(kernels: Sequence[Kernel]) -> list[PhaseRow]:
 def activation_rows(
     ex: ScheduledTensors, lines: Lines, place: Callable[[UOp], int] = unlisted
 ) -> list[ActivationRow]:
-    """Return the values that kernels of the forward store and kernels of the backward alone read,
-    the largest first; a record has the `place` of their nodes."""
+    """Return the values that a kernel of the forward stores and a kernel of the backward alone
+    reads, the largest first; `place` returns the place of a node in the record."""
     readers: dict[UOp, list[int]] = {}
     stored_by: dict[UOp, int] = {}
     for source, reader, node in _stored_reads(ex.items):

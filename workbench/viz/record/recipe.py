@@ -1,8 +1,7 @@
-"""The expression of a page as Python code that binds `ex` to the same exploration (model/loops.py
-has the code of a pass or a decision).
+"""The expression of a page as Python code, and the opening record of a page.
 
-Sections: The expression of a page as Python code that binds `ex` to the same exploration
-(model/loops.py has the code of a pass or a decision); The opening record of a page.
+Sections: The expression of a page as Python code that binds `ex` to the same exploration; The
+opening record of a page.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from workbench.viz.glossary import glossary_rows
 from workbench.viz.model.graph import FAMILIES, kind_rows
 from workbench.viz.model.words import opt_kind_rows, plural
 from workbench.viz.page.panel import sections
-from workbench.viz.record.about import device_rows, expression_key, language_rows, machine
+from workbench.viz.record.about import device_rows, expression_key, language_rows, machine_row
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.passes import PassRows, RuleRows
 from workbench.viz.record.plan import empty_plan
 from workbench.viz.schema.record import ExpressionRow, PageRecipes, PageRecord, WithoutRow
 
 # --------------------------------------------------------------------------------------------------
-# The expression of a page as Python code that binds `ex` to the same exploration (model/loops.py
-# has the code of a pass or a decision).
+# The expression of a page as Python code that binds `ex` to the same exploration; the code of a
+# pass or a decision is in model/loops.py.
 
 MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
@@ -37,12 +36,12 @@ MOST_NAMES = 4
 """Most arrays that a baseline's example names."""
 EXPLORE = "explore"
 EXAMPLE_OPTS = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 8))
-"""What opts look like where they can be pasted."""
+"""An example of opts that can be pasted."""
 
 
 def recipe(ex: Exploration) -> str:
-    """Return code that binds `ex` to an exploration equal to this one. It has the names of the
-    user's own line; where that line does not say, `y` stands for the tensors."""
+    """Return code that binds `ex` to an exploration equal to this one. It names the tensors as the
+    user's line does, or `y` where the line does not say."""
     off = f", without={ex.rules_off!r}" if ex.rules_off else ""
     expression = _explored(ex)
     note = "" if expression else f"  # {_tensor_comment(ex)}"
@@ -56,7 +55,7 @@ def recipe(ex: Exploration) -> str:
 
 
 def page_recipes(ex: Exploration) -> PageRecipes:
-    """Return what a page shows of everything, as Python."""
+    """Return the Python code of a page that belongs to no single kernel or pass."""
     off = [json.dumps(name) for name in ex.rules_off]
     return PageRecipes(
         plan="print(ex.plan)\n",
@@ -68,15 +67,16 @@ def page_recipes(ex: Exploration) -> PageRecipes:
 
 
 def baseline_recipe(ex: Exploration) -> str:
-    """Return what adds numpy as a baseline: the user's own line where it has operators alone, which
-    numpy has too, with the user's names for the arrays, which are copied before and not timed."""
+    """Return code that adds numpy as a baseline: the user's line if it has operators alone, which
+    numpy has, too; else a call of `f`, which the user writes. The arrays are default arguments with
+    the user's names: they are copied once, outside of the timed call."""
     written = {b for item in ex.items for b in item.outputs}
     read = [b for item in ex.items for b in item.inputs if b not in written]
     names = [name for b in read if (name := ex.lines.name(b))]
     names = list(dict.fromkeys(names))
     text = "" if ex.line is None else ex.line.text
     body = _operators_alone(_explored(ex), names) or _operators_alone(text, names)
-    if not body:  # f is to do the same in numpy
+    if not body:  # `f` is for the user to write
         names = names[:MOST_NAMES]
         body = f"f({', '.join(names)})"
     arguments = "".join(f", {name}={name}.numpy()" for name in names)
@@ -84,7 +84,8 @@ def baseline_recipe(ex: Exploration) -> str:
 
 
 def _operators_alone(text: str, names: Sequence[str]) -> str:
-    """Return the expression of a line, if it has operators on `names` and numbers alone."""
+    """Return the expression of a line that has only operators, numbers and all of `names`; "" for
+    other lines."""
     try:
         statements = ast.parse(text[:MOST_TEXT]).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -103,7 +104,8 @@ def _operators_alone(text: str, names: Sequence[str]) -> str:
 
 
 def _explored(ex: Exploration) -> str:
-    """Return the arguments of `explore` in the user's line; "" where it has none."""
+    """Return the arguments of `explore` in the user's line, or the name that the line gives its one
+    tensor; "" where it has neither."""
     text = "" if ex.line is None else ex.line.text
     try:
         body = ast.parse(text[:MOST_TEXT]).body
@@ -127,8 +129,8 @@ def _tensor_comment(ex: Exploration) -> str:
 
 
 def _named(ex: Exploration, node: UOp) -> str:
-    """Return a value that is forced as the scheduler's own plan names it, whose decisions stand
-    in another order than those of this plan."""
+    """Return code for a forced value, in the plan without forced values: `replan` is called on
+    that one, whose decisions may stand in another order."""
     own = exploration.of(ex.tensors, ex.page, {}, ex.rules_off, expression=ex.expression).decisions
     for place, decision in enumerate(own):
         if decision.node is node:
@@ -137,7 +139,7 @@ def _named(ex: Exploration, node: UOp) -> str:
         for number, candidate in enumerate(output.toposort()):
             if candidate is node:
                 return f"list(ex.outputs[{place}].toposort())[{number}]"
-    return "y"  # it was not forced in this expression
+    return "y"  # the value is not in this expression
 
 
 # --------------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ VERSION = 1
 
 
 class Tables(NamedTuple):
-    """What rows refer to by its place: each thing once."""
+    """The tables of a record; rows refer to them by place."""
 
     lines: Lines
     texts: Texts
@@ -179,7 +181,7 @@ def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> P
         nothing=bounded(ex.nothing_to_do),
         without=WithoutRow(list(ex.rules_off), ""),
         recipes=page_recipes(ex),
-        machine=machine(machine_speeds, ex.device),
+        machine=machine_row(machine_speeds, ex.device),
         kinds=kind_rows(),
         opt_kinds=opt_kind_rows(),
         glossary=list(glossary_rows()),

@@ -1,8 +1,8 @@
 """The record of an Exploration: one PageRecord with all data of the page.
 
 `build(ex)` builds it whole. `Recorder` builds it in steps: `first()` adds what a page opens with,
-each step of `rest()` adds a piece, variants are added as they arise, and `patch()` returns the
-changes since its last call. Tables only grow, so places in them stay valid.
+`rest()` adds one more piece at each step, variants are added as they arise, and `patch()` returns
+the changes since its last call. Tables only grow, so that places in them stay valid.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import PageRecord
 
 FIRST_DRAWN = 250
-"""Most nodes of a tensor graph that is laid out at once; a larger one is laid out later."""
+"""Most nodes of a tensor graph that `first()` lays out; `rest()` lays out a larger one."""
 FIRST_SHOWN = 600
-"""Most nodes of all kernels together that get their loops and C at once."""
+"""Most nodes of all kernels together that get their loops and C in `first()`."""
 MOST_KERNELS = 12
 """Most kernels that get code, passes and offers without a request."""
 MOST_NESTS = 200
@@ -60,9 +60,9 @@ MOST_NESTS = 200
 def build(
     exploration: Exploration, detail: str = "full", machine_speeds: Speeds | None = None
 ) -> PageRecord:
-    """Return the record of an exploration: "first" has what a page needs to open, "full" also
-    passes, code in every language, offers and the default opts. Without `machine_speeds` they are
-    measured, or read from disk."""
+    """Return the record of an exploration: with `detail` "first" what a page needs to open, with
+    "full" also passes, code in every language, offers and the default opts. Without
+    `machine_speeds` they are read from disk, or else measured where they are needed."""
     recorder = Recorder(exploration, machine_speeds)
     recorder.first()
     if detail == "full":
@@ -72,7 +72,7 @@ def build(
 
 
 class Recorder:
-    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant,
+    """The builder of a record. `record` is always consistent; `kernels` has the Kernel per variant,
     `machine` the speeds from which all costs and peaks follow."""
 
     def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):
@@ -111,8 +111,8 @@ class Recorder:
     # adding to the record
 
     def first(self) -> None:
-        """Add what a page opens with: the plan, the passes of scheduling, every kernel with its
-        loops and C."""
+        """Add what a page opens with: the plan, the passes of scheduling, every kernel, and the
+        loops and C of as many kernels as FIRST_SHOWN allows."""
         ex = self.exploration
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
         plan = self.record.plan
@@ -139,14 +139,14 @@ class Recorder:
             if room >= 0:
                 self.add_loops(variant)
                 self.add_c(variant)
-        # a kernel without opts has groups of one work-item
+        # a pane of steps opens with the default opts: without them, groups have one work-item
         for variant in self._stepped():
             with self._explained(variant):
                 self.record.kernels[variant].opens = self._add_auto(variant)
         self.patch()
 
     def rest(self) -> Iterator[str]:
-        """Add everything else, a piece at a time; yield a name of each piece."""
+        """Add everything else, a piece at a time; yield the name of each piece."""
         ex = self.exploration
         if not self.record.plan.nodes:
             self._draw()
@@ -164,7 +164,7 @@ class Recorder:
             opens = self.record.kernels[variant].opens
             self._add_steps(variant if opens is None else opens)
             yield "steps"
-        self.machine.add()
+        self.machine.measure()
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
             yield "prediction"
@@ -187,14 +187,15 @@ class Recorder:
             yield "prediction"
 
     def _default_opts(self, variant: int) -> Iterator[str]:
-        """Add the default opts of a kernel without opts; and what a pane, or a page that runs it,
-        has of it."""
+        """Add the default opts of a kernel as a variant; for a pane of steps the run of the kernel
+        without opts, and for a device that runs in the page its buffers. Yield the name of each
+        piece."""
         auto = None
         with self._explained(variant):
             auto = self._add_auto(variant)
             if auto is not None:
                 self.add_compiled(auto)
-        self._upcoming = auto  # a reader goes there next
+        self._upcoming = auto  # a user opens it next
         yield "auto"
         if auto is not None and variant in self._stepped():
             self._add_steps(variant)
@@ -204,7 +205,7 @@ class Recorder:
             yield "data"
 
     def complete(self, variant: int) -> None:
-        """Add what a variant lacks on its device, of all that needs no request."""
+        """Add all that a variant gets without a request and still lacks on its device."""
         row = self.record.variants[variant]
         is_listed = row.kernel in self._first(MOST_KERNELS) and row.error is None
         if not is_listed or row.edited:
@@ -216,28 +217,29 @@ class Recorder:
             self.add_offers(variant)
 
     def _first(self, count: int) -> list[int]:
-        """Return the kernels that a record has in detail without a request: those that only draw
-        random numbers come last."""
+        """Return the first `count` kernels, which a record has in detail without a request; kernels
+        that only draw random numbers come last."""
         rows = self.record.kernels
         return sorted(range(len(rows)), key=lambda k: rows[k].draws_numbers)[:count]
 
     def _stepped(self) -> list[int]:
-        """Return the kernels whose runs on the emulator a record has for a pane of steps alone."""
+        """Return the kernels that get a run on the emulator without a request, for a pane of
+        steps that is shown alone."""
         show = self.exploration.show
         count = kernels.MOST_KERNELS if show and panes()[show].has_steps else 0
         return self._first(count)
 
     def _add_steps(self, variant: int) -> None:
-        """Add the run of a variant on the emulator, where it can have one: a page says why not on
-        request."""
+        """Add the run of a variant on the emulator, unless it takes long. Errors are left out: a
+        page shows them on request."""
         with suppress(WorkbenchError):
             run = kernels.unasked_run(self.kernels[variant])
             if run is not None:
                 self.add_trace(variant, run, None)
 
     def _add_auto(self, variant: int) -> int | None:
-        """Add the default opts of a variant's kernel; return the variant, None where there are
-        none."""
+        """Add a variant with the default opts of a kernel; return its place, None where the default
+        opts are none."""
         auto = self.kernels[variant].optimized()
         auto_variant = None
         if auto.applied_opts:
@@ -253,8 +255,8 @@ class Recorder:
         return auto_variant
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
-        """Return the variant that `kernel` is, one of the kernel of variant `root`, and not source
-        edited by hand; None where there is none."""
+        """Return the variant of the kernel of `root` that equals `kernel`, None where there is
+        none. Source edited by hand never equals a kernel."""
         listed = self.record.variants
         for variant, candidate in enumerate(self.kernels):
             row = listed[variant]
@@ -298,7 +300,7 @@ class Recorder:
 
     def add_cost(self, variant: int) -> None:
         """Add the cost of a variant by its loop nest, and its bottleneck."""
-        self.machine.add()
+        self.machine.measure()
         timing = self.record.variants[variant].timing
         measured_s = None if timing is None or timing.machine else timing.median_s
         registers = self.code.registers(variant)
@@ -315,7 +317,7 @@ class Recorder:
 
     def add_offers(self, variant: int) -> None:
         """Add the next opts of a variant: legal ones, and others with the reason."""
-        self.machine.add()
+        self.machine.measure()
         with self._explained(variant):
             # each variant has rows of its own, for the measurements of its offers
             offers, refused = self._offers.of(self.kernels[variant], self.speeds)
@@ -323,17 +325,17 @@ class Recorder:
             self.put(("variants", variant, "refused"), refused)
 
     def prepare(self) -> None:
-        """List the offers that are needed next, and keep them for `add_offers`. It takes a second
-        for a GPU, and changes nothing of the record, so that no lock is needed; an error comes
-        again where it is shown."""
+        """Compute the offers that are needed next, for `add_offers`. This takes a second for a GPU.
+        It needs no lock, since the record does not change. `add_offers` raises an error again, and
+        shows it."""
         variant, self._upcoming = self._upcoming, None
         if variant is not None:
             with suppress(Exception), unobserved():
                 self._offers.of(self.kernels[variant], self.speeds)
 
     def add_trace(self, variant: int, trace: Trace, without: int | None) -> None:
-        """Add the run of a variant on the emulator, which has steps, and may be without one of its
-        barriers."""
+        """Add the run of a variant on the emulator, with its steps; `without` is the number of the
+        barrier that was removed (None: none)."""
         row = gpu_trace(trace, self._nodes, self.kernels[variant].names, without)
         self.put(("variants", variant, "gpu"), row)
 
@@ -346,7 +348,7 @@ class Recorder:
         return self._rules.at(place)
 
     def put(self, path: Path, value: Any) -> None:
-        """Set one value of the record, so that the next patch says so."""
+        """Set one value of the record; the next patch has it."""
         self._changes.put(path, value)
 
     def patch(self) -> RecordPatch:
@@ -358,15 +360,14 @@ class Recorder:
 
     @contextmanager
     def _explained(self, variant: int) -> Iterator[None]:
-        """Catch an error of a variant, and show it with the variant. An internal error, too, must
-        not end the whole page."""
+        """Catch an error, and show it with the variant. An internal error must not end the page,
+        either."""
         try:
             yield
         except Exception as error:
             earlier_error = self.record.variants[variant].error
-            if earlier_error is None or isinstance(
-                error, WorkbenchError
-            ):  # its own message is enough
+            # an internal error does not replace an earlier one
+            if earlier_error is None or isinstance(error, WorkbenchError):
                 self.put(("variants", variant, "error"), rows.error_row(error))
 
     def _draw(self) -> None:

@@ -1,8 +1,8 @@
 """A record reduced to a number of bytes, for the copy that a saved notebook has.
 
 The user's work is never left out: variants with their opts, times, checks, notes, searches and
-edited source. What Python can compute again is, a kind at a time, until the rest fits: first of
-variants that are not selected, then of all.
+edited source. Rows that Python can compute again are left out, one kind after the other, until the
+rest fits: first those of variants that are not selected, then those of all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.viz.schema.variant import CodeRow, SearchRow, VariantRow
 
 
 class OptionalPart(NamedTuple):
-    """A kind of rows that variants have: in words, and the fields as they are without it."""
+    """A kind of rows of variants: its name, and the values of the fields without it."""
 
     words: str
     without: Callable[[VariantRow], dict[str, Any]]
@@ -36,7 +36,7 @@ PARTS = (
     OptionalPart("opts to try", lambda _: {"offers": [], "refused": []}),
     OptionalPart("loops", lambda _: {"loops": None}),
 )
-"""What is left out of variants, in this order: the least used part comes first."""
+"""The parts that are left out, in this order: the least used one first."""
 
 
 class Reduced(NamedTuple):
@@ -47,8 +47,8 @@ class Reduced(NamedTuple):
 
 
 def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
-    """Return a record packed into at most `most_bytes`, or as few as there can be; `visible` are
-    the selected variants. What was left out is the record's `left_out`, too."""
+    """Return a record packed into at most `most_bytes`, or as few as there can be. `visible` are
+    the selected variants. The record's `left_out` says what was left out, too."""
     whole = packed(record)
     if len(whole) <= most_bytes:
         return Reduced(whole, "")
@@ -66,15 +66,16 @@ def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Re
 
 
 def _is_part_of(words: str, later: str) -> bool:
-    """Whether the same part, or one of it, was left out of fewer variants before."""
+    """Whether `later` includes `words`: the same part of more variants, or code, which includes
+    machine code."""
     part, _, _ = words.partition(" of ")
     whole, _, _ = later.partition(" of ")
     return part in (whole, f"machine {whole}")
 
 
 def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
-    """Take one kind of rows after the other out of a record; yield in words what was left out,
-    "" where there was nothing."""
+    """Take one kind of rows after the other out of a record; after each, yield its name ("": there
+    was nothing to take out)."""
     others = [row for place, row in enumerate(record.variants) if place not in visible]
     counts: dict[str, int] = {}
     for part in PARTS:
@@ -116,7 +117,7 @@ def _take_out(part: OptionalPart, rows: Sequence[VariantRow]) -> int:
 
 
 def _code(row: VariantRow, stays: Callable[[CodeRow], bool]) -> list[CodeRow]:
-    """Return the programs of a variant that stay; the user's source is one of them."""
+    """Return the programs of a variant that `stays` selects, and the user's edited source."""
     own = row.code[:1] if row.edited else []
     return [code for code in row.code if code in own or stays(code)]
 
@@ -126,7 +127,7 @@ def _is_readable(code: CodeRow) -> bool:
 
 
 def _best(search: SearchRow | None) -> SearchRow | None:
-    """Return a search with the candidates that led to the best one."""
+    """Return a search with only the candidates that led to the best one."""
     if search is None:
         return None
     by_number = {candidate.number: candidate for candidate in search.candidates}
@@ -138,11 +139,11 @@ def _best(search: SearchRow | None) -> SearchRow | None:
     return replace(search, candidates=path[::-1])
 
 
-# what nothing refers to any more
+# rows that nothing refers to any more
 
 
 def _tidy(record: PageRecord) -> None:
-    """Empty the passes that no variant has any more, and the texts of these; places stay."""
+    """Empty the passes that no variant refers to any more, and their texts; places stay."""
     places = {place for row in record.variants for place in row.passes}
     record.passes = [
         each if each.variant is None or place in places else _without_rewrites(each)
@@ -157,8 +158,8 @@ def _without_rewrites(row: RecordedPass) -> RecordedPass:
 
 
 def _plan_nodes(record: PageRecord) -> NodeColumns:
-    """Return the nodes with those alone that the plan refers to, and their sources; in a record
-    without passes. Other rows refer to none any more."""
+    """Return the nodes of a record without passes: those of the plan and their sources stay, others
+    become empty. The loops and the code of variants no longer refer to nodes."""
     for row in record.variants:
         if row.loops is not None:
             rows = [replace(each, nodes=[]) for each in row.loops.rows]

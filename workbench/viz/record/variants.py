@@ -1,4 +1,4 @@
-"""A kernel with opts as a variant of a record: axes, loop nest, code, counts, offers."""
+"""A kernel with opts as a variant of a record: axes, loop nest, code, cost, counts."""
 
 from __future__ import annotations
 
@@ -47,13 +47,16 @@ from workbench.viz.schema.variant import (
 )
 
 MOST_LINES = 3000
-"""Most lines of code of one program; a longer one is cut, with a note of that."""
+"""Most lines of a program; of a longer one the others are counted."""
 
 
 def variant_row(
     number: int, kernel: Kernel, name: str, parent: int | None, when: int = 0
 ) -> VariantRow:
-    """Return a variant of kernel `number`, with the fields that are cheap to compute."""
+    """Return a variant of kernel `number` with the fields that are cheap to compute.
+
+    Units: `when` it was made, in seconds of the epoch.
+    """
     return VariantRow(
         kernel=number,
         parent=parent,
@@ -93,8 +96,9 @@ def kernel_row(
     decision: int | None = None,
     root: int = 0,
 ) -> KernelRow:
-    """Return what a kernel computes, and its work. A record has the user's `line`, those that it
-    called, the `decision` to store what it computes, and its un-optimised variant, the `root`."""
+    """Return the row of a kernel. A record also has places: of the user's `line`, of the lines that
+    it called (`inner`), of the `decision` to store the result, of the un-optimised variant
+    (`root`)."""
     estimates = kernel.estimates
     return KernelRow(
         title=bounded(kernel.title or kernel.name),
@@ -115,8 +119,8 @@ def kernel_row(
 
 
 def where(kernel: Kernel) -> str:
-    """Return the module that made a kernel and the method that it called, then the cell or file of
-    the line that asked for it; "" where none is known."""
+    """Return the module and the method that made a kernel, then the cell or the file of the user's
+    line; "" where neither is known."""
     module = [str(call) for call in kernel.modules[:1]]
     return "  ".join([*module, *([] if kernel.line is None else [str(kernel.line)])])
 
@@ -135,8 +139,8 @@ def step_rows(steps: HeuristicSteps) -> list[StepRow]:
 
 
 def bar_rows(kernel: Kernel) -> list[list[int]]:
-    """Return the axes of a kernel, by place, in families: those split from one axis of the plain
-    kernel."""
+    """Return the families of a kernel's axes, by place: the axes that are split from one axis of
+    the un-optimised kernel."""
     places = {axis.name: place for place, axis in enumerate(kernel.axes)}
     with without(kernel.rules_off):
         axis_families = families(kernel.original, kernel.applied_opts)
@@ -157,8 +161,8 @@ def error_row(error: Exception) -> ErrorWords:
 
 
 def nest_row(kernel: Kernel, nodes: Nodes, linker: Linker | None = None) -> Nest:
-    """Return the loop nest of a kernel, its rows with their nodes. With a linker, statements say
-    what they compute, and loops what is computed in them.
+    """Return the loop nest of a kernel, its rows with their nodes. With a linker, statements have
+    all nodes and user's lines that they come from, and loops the lines of the statements in them.
 
     Errors: CompileError where the kernel needs more scratch than the target gives.
     """
@@ -189,13 +193,14 @@ def _lead_loops(rows: Sequence[NestRow]) -> None:
 
 
 def source_row(compiled: Compiled) -> CodeRow:
-    """Return the whole source of a kernel, as the compiler of its device reads it."""
+    """Return the whole source of a kernel, as the compiler of its device gets it."""
     language = compiled.built.source.language
     return CodeRow(language, compiled.device, compiled.source.split("\n"), [])
 
 
 def readable_code(stages: Stages) -> CodeRow:
-    """Return a kernel in the language in which all can be read, also where that cannot run."""
+    """Return a kernel's code in the language that all kernels can be read in; the code need not be
+    able to run."""
     return code_row(Device.reader, stages.source.text.split("\n"))
 
 
@@ -208,7 +213,7 @@ def compiled_code(
     rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
     if own is not first and own.language is not None:
         rows.append(program_row(own, compiled, linker.source()))
-    if hasattr(type(compiled.built.program), "machine_code"):  # else it is compiled
+    if hasattr(type(compiled.built.program), "machine_code"):  # of an instance it would compile
         rows += elsewhere_rows(own, compiled, linker)
     elif getattr(compiled.built.program, "assembly", None) is not None:
         asm_lines = compiled.assembly_lines
@@ -219,8 +224,8 @@ def compiled_code(
 
 
 def elsewhere_rows(device: DeviceInfo, compiled: Compiled, linker: Linker) -> list[CodeRow]:
-    """Return the machine code for a machine that is not here, if its compiler is; or the error of
-    the compiler."""
+    """Return the machine code for a machine that is not here, or the error of its compiler; []
+    without machine code."""
     try:
         code = compiled.machine_code
     except WorkbenchError as error:
@@ -233,7 +238,7 @@ def elsewhere_rows(device: DeviceInfo, compiled: Compiled, linker: Linker) -> li
 def machine_code_row(
     device: DeviceInfo, code: MachineCode, links: Sequence[CodeLink | None]
 ) -> CodeRow:
-    """Return the machine code for a machine that is not here, with what it takes of that."""
+    """Return the machine code for a machine that is not here, with the resources that it takes."""
     row = code_row(device, [line.text for line in code.lines], links, ASSEMBLY)
     live = [None if each is None else each.count for each in code.live]
     live = [*live, *[None] * len(row.lines)][: len(row.lines)] if live else []
@@ -256,19 +261,19 @@ def program_row(
 
 
 def is_of_one_device(code: CodeRow) -> bool:
-    """Whether a program is another one on each device: machine code, and the statement tree."""
+    """Whether a program differs from device to device, as machine code and statement trees do."""
     return code.language in (ASSEMBLY.name, STATEMENTS.name)
 
 
 def without_device(code: Sequence[CodeRow], device: str) -> list[CodeRow]:
-    """Return the programs that are not a device's."""
+    """Return the programs that are for other devices than `device`."""
     return [row for row in code if row.device != device]
 
 
 def assembly_row(
     device: DeviceInfo, code: Sequence[AsmLine], links: Sequence[CodeLink | None]
 ) -> CodeRow:
-    """Return machine code, with what its instructions do."""
+    """Return machine code, with explanations of its instructions."""
     lines = [line.text for line in code]
     row = code_row(device, lines, links, ASSEMBLY)
     return replace(row, help=help_of(row.lines))
@@ -281,8 +286,8 @@ def code_row(
     language: Language | None = None,
     error: ErrorWords | None = None,
 ) -> CodeRow:
-    """Return a program for a device as lines, each with its link or None, or the `error` that
-    there is instead; in the device's own language where `language` is None."""
+    """Return a program for a device as lines, each with its link or None; or the `error` in its
+    place. `language` is None for the device's own."""
     written = language or device.language
     assert written is not None, f"{device.name} has no language"
     page_lines = [line.expandtabs(8) for line in lines[:MOST_LINES]]
@@ -299,9 +304,10 @@ def cost_rows(
     kernel: Kernel, speeds: Speeds | None, measured_s: float | None, registers: int | None = None
 ) -> tuple[str, CostRow] | None:
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
-    speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
+    speeds; None where they are unknown, or cannot predict the kernel. `measured_s` is the measured
+    time of a run, if known.
 
-    On a GPU, or a machine that is not here, both follow from its published figures.
+    For a GPU, and for a machine that is not here, published figures take the place of `speeds`.
 
     Units: bytes from each level in one run; seconds of each part alone, "core" with the loads and
     stores of L1; roofs in operations per second.

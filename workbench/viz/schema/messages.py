@@ -21,7 +21,7 @@ Value = bool | int | float | str
 
 
 class NoResult(Struct, forbid_unknown_fields=True):
-    """Nothing: what changed comes as a patch."""
+    """No result: what changed comes as a patch."""
 
 
 class VariantReply(Struct, forbid_unknown_fields=True):
@@ -31,8 +31,8 @@ class VariantReply(Struct, forbid_unknown_fields=True):
 
 
 class OptVerdict(Struct, forbid_unknown_fields=True):
-    """An opt of a list: as Python, for people, and, where it is not legal after those before it,
-    why, and what to try ("" and "": it is legal)."""
+    """An opt of a list, as Python (`text`) and in words (`row`). If it is not legal after the opts
+    before it, `because` says why, and `try` what to do; both are "" if it is legal."""
 
     text: str
     row: OptRow
@@ -41,8 +41,8 @@ class OptVerdict(Struct, forbid_unknown_fields=True):
 
 
 class OptsReply(Struct, forbid_unknown_fields=True):
-    """A list of opts, each with its verdict, and as Python; `amounts` are the legal ones of the opt
-    that was named."""
+    """A list of opts, each with its verdict, and the list as Python (`text`); `amounts` are the
+    legal amounts of the opt at the place that was named."""
 
     opts: list[OptVerdict]
     amounts: list[int]
@@ -50,15 +50,15 @@ class OptsReply(Struct, forbid_unknown_fields=True):
 
 
 class EditedCode(Struct, forbid_unknown_fields=True):
-    """Source that is being edited, compiled: the source itself and its machine code; none where
-    there is an error."""
+    """Source that is being edited, compiled: `code` has the source and its machine code, or nothing
+    if there is an error."""
 
     code: list[CodeRow]
     error: ErrorWords | None
 
 
 class RuleReply(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The variant without a rule; where everything began anew, the number of patches."""
+    """The variant without a rule; or the number of patches `n`, where the record began anew."""
 
     variant: int | None = None
     n: int | None = None
@@ -71,26 +71,27 @@ class TimedVariants(Struct, forbid_unknown_fields=True):
 
 
 class PatchCount(Struct, forbid_unknown_fields=True):
-    """Everything began anew: the number of patches."""
+    """The number of patches, after which the record began anew."""
 
     n: int
 
 
 class StoppedJobs(Struct, forbid_unknown_fields=True):
-    """How many jobs were dropped."""
+    """The number of jobs that were dropped."""
 
     stopped: int
 
 
 class WholeRecord(Struct, forbid_unknown_fields=True):
-    """The number of patches that there were, and the packed record (null: the page has it)."""
+    """The number of patches so far, and the packed record (null: the page has it)."""
 
     n: int
     record: str | None
 
 
 class NodeValue(Struct, forbid_unknown_fields=True):
-    """The value of a node at a position, or the first of several, and what all are like."""
+    """The value of a node at a position, or the first of several; the least and the greatest, the
+    number of NaNs, and the shape of all."""
 
     value: Value | list[Value]
     least: Value | None = field(name="min")
@@ -100,8 +101,8 @@ class NodeValue(Struct, forbid_unknown_fields=True):
 
 
 class WhyNotReply(Struct, forbid_unknown_fields=True):
-    """Why a rule does not fire: the places in its text where the part begins and ends that
-    failed."""
+    """Why a rule does not fire; the carets are the places in its text where the part that failed
+    begins and ends."""
 
     text: str
     caret_start: int
@@ -110,7 +111,7 @@ class WhyNotReply(Struct, forbid_unknown_fields=True):
 
 
 class BisectReply(Struct, forbid_unknown_fields=True):
-    """The first wrong rewrite in words, and where it stands; no pass where there is none."""
+    """The first wrong rewrite in words, with its pass (null: there is none) and step."""
 
     text: str
     place: int | None = field(name="pass")
@@ -134,8 +135,8 @@ class AppendedRows(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class RecordPatch(Struct, forbid_unknown_fields=True):
-    """What changed in a record: first rows are appended, then values are set, each at a path
-    of names and places."""
+    """The changes of a record: first rows are appended, then values are set, each at a path of
+    names and places."""
 
     append: AppendedRows
     set: list[tuple[list[str | int], Any]]
@@ -147,8 +148,8 @@ class RecordPatch(Struct, forbid_unknown_fields=True):
 
 
 class ReplyMessage(Struct, forbid_unknown_fields=True):
-    """The reply to the request of the same `id`; `result` is of the type that the request says,
-    null where there is an error."""
+    """The reply to the request of the same `id`; `result` is of the request's `reply` type, null
+    where there is an error."""
 
     id: int | None
     ok: bool
@@ -158,7 +159,7 @@ class ReplyMessage(Struct, forbid_unknown_fields=True):
 
 
 class ProgressRow(Struct, forbid_unknown_fields=True):
-    """What is under way; null: nothing."""
+    """The task under way (null: none), and how much of it is done."""
 
     task: str | None
     done: int
@@ -167,32 +168,32 @@ class ProgressRow(Struct, forbid_unknown_fields=True):
 
 
 class StatusMessage(Struct, forbid_unknown_fields=True):
-    """Progress."""
+    """A message about the task under way."""
 
     status: ProgressRow
 
 
 class PatchMessage(Struct, forbid_unknown_fields=True):
-    """A patch without a request."""
+    """A patch that no request led to."""
 
     patch: RecordPatch
 
 
 class RenewedMessage(Struct, forbid_unknown_fields=True):
-    """All began anew: the record as it is now."""
+    """The whole record, which began anew."""
 
     result: WholeRecord
 
 
 Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessage
-"""Whatever Python may say."""
+"""A message from Python to a page."""
 
 
 Place = Annotated[int, Meta(ge=0)]
 
 
 def _meaning(words: str, example: str) -> Meta:
-    """Return what a value must be, in words, and an example of one."""
+    """Return a type's constraint: in words what its value must be, and an example."""
     return Meta(title=words, examples=[example])
 
 
@@ -206,8 +207,8 @@ _AXIS = _meaning("an axis is named by a text", "axis=None")
 
 
 class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
-    """The selection of a page; nodes, lines, kernels and variants are places; `only` is
-    the one pane that is shown. What is not set stays as it is."""
+    """The selection of a page; nodes, lines, kernels and variants are places; `only` is the one
+    pane that is shown. What is not set does not change."""
 
     mode: str | UnsetType = UNSET
     kernel: Annotated[Place, _place("kernel")] | UnsetType = UNSET
@@ -220,10 +221,10 @@ class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
     guess: Annotated[str | None, _GUESS] | UnsetType = UNSET
 
     def then(self, later: ViewState) -> ViewState:
-        """Return the view with what a later one sets."""
+        """Return this view with the fields that a later one sets."""
         names = (n for n in self.__struct_fields__ if getattr(later, n) is not UNSET)
         return replace(self, **{name: getattr(later, name) for name in names})
 
 
 NO_VIEW = ViewState()
-"""A view that says nothing."""
+"""A view that sets nothing."""

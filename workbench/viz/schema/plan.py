@@ -9,8 +9,8 @@ from workbench.viz.schema.variant import CheckRow, NamedNumber
 
 class PlanNode(Struct, forbid_unknown_fields=True):
     """A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
-    `patch` is the ground behind it, as an SVG path; "" outside of all kernels. `step` is the
-    number of decisions after which it is known in which kernels it is."""
+    `patch` is the ground behind it, as an SVG path ("": it is in no kernel). `step` is the number
+    of decisions after which its kernels are known."""
 
     n: int
     label: str
@@ -37,7 +37,7 @@ class RoutePoint(Struct, array_like=True, forbid_unknown_fields=True):
 
 class PlanEdge(Struct, forbid_unknown_fields=True):
     """An edge of the picture: `a` and `b` are places in the list of the plan's nodes. `band` is
-    the ground along it, where both are in one kernel, as an SVG path."""
+    the ground along it as an SVG path, if one kernel has both nodes."""
 
     a: int
     b: int
@@ -49,7 +49,7 @@ class PlanEdge(Struct, forbid_unknown_fields=True):
 
 class PlanRegion(Struct, forbid_unknown_fields=True):
     """The area of a kernel, whose ground is the patches and bands of what it computes; a node of
-    several kernels stands on that of the first."""
+    several kernels stands on the ground of the first."""
 
     kernel: int
     title: str
@@ -66,13 +66,13 @@ class CostChoice(Struct, forbid_unknown_fields=True):
 
 
 class DecisionRow(Struct, forbid_unknown_fields=True):
-    """Why a value is stored or fused; `estimates` are those that decided, by name, `choices` what
-    was compared, and `costs` what they say, as sentences. `tradeoff`: it is fused although that
-    costs something. `rank`: its place among the decisions that explain why there are not more
-    kernels, from 0, the most interesting first; None: it explains nothing. `value` says what it is,
-    `name` does too, but where a kernel ends with it: there it is what that computes.
-    `is_requested`: a result, or asked to be stored. `is_copy`: it is only copied to a device.
-    `python` prints it, after the lines of the expression."""
+    """Why a value is stored or fused. `estimates` are the numbers that decided, by name; `choices`
+    are the ways that were compared, and `costs` says the same in sentences. `tradeoff`: the value
+    is fused although that costs something. `rank` is its place, from 0, among the decisions that
+    explain best why there are not more kernels (None: it is not one of them). `value` is the value
+    in words; `name` is that, too, or the title of the kernel that ends with it, after the user's
+    name. `is_requested`: it is a result, or asked to be stored. `is_copy`: it is only copied to a
+    device. `python` prints the decision, after the lines of the expression."""
 
     node: int
     name: str
@@ -92,10 +92,11 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
 
 
 class ComparedPlans(Struct, forbid_unknown_fields=True):
-    """This plan beside the one before it: kernels and seconds are those of both. `change` and
-    `moved` are places in the list of decisions, `speed` says which is the faster, and `verdict`
-    says it as a sentence. `number` is this plan's own; `kernels_now` and `variants_now` have the
-    places here of the kernels and variants of the plan before, null where there is none."""
+    """This plan beside the one before it; `kernels` and `seconds` are those of the earlier one and
+    of this one. `change` is the place of the decision that was forced, `moved` are the places of
+    others that changed. `speed` says which plan is faster, `verdict` says it as a sentence.
+    `number` is that of this plan; `kernels_now` and `variants_now` have the places that the
+    kernels and variants of the earlier plan have in this record (null: none)."""
 
     kernels: tuple[int, int]
     change: int | None
@@ -109,10 +110,10 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
 
 
 class PlanRepeat(Struct, forbid_unknown_fields=True):
-    """`size` kernels from kernel `first` on, that come `times` times, one after the
-    other; `title` names those of one time, without those that only draw random numbers, unless all
-    do. `module` is the path of the user's module that they are
-    all of, "" where there is none; a module that is folded comes once."""
+    """A fold: `size` kernels from kernel `first` on, repeated `times` times one after the other.
+    `title` names the kernels of one time, without those that only draw random numbers, unless all
+    do. `module` is the path of the user's module that all belong to ("": none); a module that is
+    folded comes once."""
 
     first: int
     size: int
@@ -122,8 +123,8 @@ class PlanRepeat(Struct, forbid_unknown_fields=True):
 
 
 class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
-    """A value that a kernel reads from memory, where an earlier one stored it, as a list: both
-    kernels, its node in the record, its bytes."""
+    """A value that a kernel reads from memory, as a list: the earlier kernel that stored it
+    (`source`), the reader, its node in the record, its bytes."""
 
     source: int
     reader: int
@@ -132,9 +133,9 @@ class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class PlanRun(Struct, forbid_unknown_fields=True):
-    """A run of a kernel with the default opts, warm. `like` is the first kernel that is equal: its
-    times are those of all of them that have none of their own. `spread` is a share of the median.
-    Units: seconds, null where none is known."""
+    """A run of a kernel with the default opts and warm caches. `like` is the first kernel that is
+    equal; a kernel without times of its own has those of that one. `spread` is a share of the
+    median. Units: seconds, null where the time is not known."""
 
     like: int
     predicted_s: float | None
@@ -143,8 +144,8 @@ class PlanRun(Struct, forbid_unknown_fields=True):
 
 
 class MemoryValue(Struct, forbid_unknown_fields=True):
-    """A value that a schedule computes: its node in the record, what it is called, its bytes, and
-    whether it is a result, which stays, or is on the way to one."""
+    """A value that a schedule computes: its node in the record, its name, its bytes, and whether it
+    is a result, which stays, or is on the way to one."""
 
     node: int
     name: str
@@ -153,8 +154,8 @@ class MemoryValue(Struct, forbid_unknown_fields=True):
 
 
 class MemoryStep(Struct, forbid_unknown_fields=True):
-    """The memory while a kernel runs (null: a copy to a device): the values that live then, as
-    places in the list of values, their bytes, and all that is allocated for such values."""
+    """The memory while a kernel runs (null: a copy to a device): the live values, as places in the
+    list of values, their bytes, and the bytes that are allocated for such values."""
 
     kernel: int | None
     bytes: int
@@ -163,9 +164,8 @@ class MemoryStep(Struct, forbid_unknown_fields=True):
 
 
 class MemoryChart(Struct, forbid_unknown_fields=True):
-    """The memory of a schedule, step by step, were nothing else to be read later. `peak` is the
-    place of the first step at which most bytes live, None without steps; `words` say it as
-    sentences."""
+    """The memory of a schedule, step by step, if only its results are read later. `peak` is the
+    place of the first step with most live bytes (None: there are no steps); `words` describe it."""
 
     values: list[MemoryValue]
     steps: list[MemoryStep]
@@ -183,7 +183,7 @@ class PhaseRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ActivationRow(Struct, forbid_unknown_fields=True):
     """A value that a kernel of the forward stores and kernels of the backward read: its node in the
-    record, what it is called, where it was made in the user's model and code, its bytes."""
+    record, its name, the module and the line that made it, its kernel, its readers, its bytes."""
 
     node: int
     name: str
@@ -196,10 +196,10 @@ class ActivationRow(Struct, forbid_unknown_fields=True):
 
 class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
-    are in the order of their kernels, outer ones before those in them; `runs` has a row for each
-    kernel. `phases` are those that kernels belong to, `activations` the largest first; none where
-    nothing is trained. `hint` says what would make a simpler plan, "" where nothing is known.
-    `check` is the verdict on all kernels and results (null: not checked)."""
+    are in the order of their kernels, outer ones before inner ones; `runs` has a row for each
+    kernel. `phases` are those of the kernels, `activations` begin with the largest; both are [] if
+    nothing is trained. `hint` says what would make a simpler plan ("": nothing is known). `check`
+    is the verdict on all kernels and results (null: not checked)."""
 
     width: float
     height: float

@@ -23,9 +23,9 @@ from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, Var
 
 
 class PageBuffer(Struct, forbid_unknown_fields=True):
-    """A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
-    what the kernel reads, of one that is `written` the right answer, which no element may miss by
-    more than `tolerance`; "" for a slot that the kernel never touches."""
+    """A buffer of a kernel, in the order of its slots. `data` has its elements, little-endian, in
+    base64. If it is `written`, they are the right result, and an element may be off by at most
+    `tolerance`; otherwise they are what the kernel reads. "": the kernel never touches the slot."""
 
     dtype: str
     size: int
@@ -35,8 +35,8 @@ class PageBuffer(Struct, forbid_unknown_fields=True):
 
 
 class PageData(Struct, forbid_unknown_fields=True):
-    """The buffers of a kernel, and what the right answers are those of (`against`); or the `error`
-    that says why they are not here."""
+    """The buffers of a kernel, and in words the reference of its right results (`against`); or the
+    `error` that says why there are none."""
 
     buffers: list[PageBuffer]
     error: ErrorWords | None = None
@@ -48,8 +48,9 @@ class PageData(Struct, forbid_unknown_fields=True):
 
 
 class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):
-    """What stands at a path into the record until the reader guesses: `value`; or of a table the
-    rows that have the fields `only`. A step of a path is a field, or "*" for every row.
+    """A part of the record that is hidden until the reader guesses. Its `path` leads to `value`
+    instead; with `only`, the table there has only the rows with these fields. A step of a path is a
+    field, or "*" for every row.
     """
 
     path: list[str]
@@ -58,11 +59,12 @@ class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class QuestionRow(Struct, forbid_unknown_fields=True):
-    """A question. The first of `answers`, paths into the record, that leads to a value is its
-    answer; a step there may be fields that a row must have, and a list counts. `judgement` says how
-    a guess is judged: by how far off it is, within a `factor`, whether it is the same, which parts
-    are. An answer is shown in `unit`s, of which each is `scale`. `choices` are what one may guess
-    ([]: a number)."""
+    """A question about the record. Its answer is the first value that one of the paths in `answers`
+    leads to (of a list its length); a step of such a path may also be the fields that a row must
+    have. A guess is judged by its distance ("number"), by whether it is within the `factor`
+    ("factor"), whether it is the same ("choice"), or part by part ("set"). A number is guessed and
+    shown in a `unit` that is `scale` of the record's. `choices` are the possible guesses ([]: any
+    number)."""
 
     name: str
     text: str
@@ -87,15 +89,15 @@ class TermRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
 
 
 class TermGroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """Words that are met together."""
+    """The words of one subject."""
 
     name: str
     terms: list[TermRow]
 
 
 # --------------------------------------------------------------------------------------------------
-# Readings: the text of a record's nodes, and their box in a graph, which is all that the page knows
-# of ops.
+# Readings: the text of a record's nodes, and their boxes in a graph. The page knows nothing else of
+# ops.
 
 Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
 ValuesOf = Literal["", "lowered", "none"]
@@ -110,7 +112,7 @@ class FamilyRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlotRow(Struct, array_like=True, forbid_unknown_fields=True):
-    """Room for the words of a source, as a list; a Slot of workbench/ir/text/phrases.py."""
+    """The gap for the words of a source, as a list: a Slot of workbench/ir/text/phrases.py."""
 
     source: int
     tight: int
@@ -118,21 +120,21 @@ class SlotRow(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What nodes have in common that differ in their sources only.
+    """The phrase and the box of nodes that differ only in their sources.
 
     Words, as in workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own
-    ("": it gets one of `letter`); `typed` is its dtype and shape, for graphs with a node that
-    `is_tensor`; leaves have their names first, by `rank`; `box` are the parts in a box of a graph,
-    where they are others.
+    name ("": the page makes one that begins with `letter`); `typed` is its dtype and shape, for
+    graphs with a node that `is_tensor`; leaves are named first, by `rank`; `box` has the parts in a
+    box of a graph ([]: the same parts).
 
-    In a graph: `family` is a letter in the record's `families`. `is_index`: arithmetic of indexes,
-    which may stand in the words of its readers. The role: a "constant" always does; a "join" has
-    nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
-    writes at its first source; a "place" is memory and then indexes; what is "due" stands for what
-    a rule will make of its sources, and is explained by their names.
+    In a graph: `family` is a letter in the record's `families`. Arithmetic of indexes (`is_index`)
+    may stand in the words of its readers. The role: a "constant" always stands in them; a "join"
+    has nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
+    writes at its first source; a "place" has the memory as its first source, then indexes; what is
+    "due" will be made of its sources by a rule, and is explained by their names.
 
     `values`: "" where Python can compute the node's values; "lowered" where they are in registers
-    of the lowered program; "none" where it has none.
+    of the lowered program; "none" where the node has none.
     """
 
     family: str
@@ -161,9 +163,9 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PageRecipes(Struct, forbid_unknown_fields=True):
-    """Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
-    what can be pasted, `baseline` how to compare with something else, `add` how a cell shows a
-    variant; `without` is the text around the name of a rule, to do without it."""
+    """Python code that a page copies. `plan` prints the plan, after the lines of the expression;
+    `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a variant;
+    `without` is the text before and after the name of a rule that is to be off."""
 
     plan: str
     opts: str
@@ -173,8 +175,8 @@ class PageRecipes(Struct, forbid_unknown_fields=True):
 
 
 class PassRecipe(Struct, forbid_unknown_fields=True):
-    """Python code for a pass: `outcome` prints what it made, `match` is the text around the
-    place of one of its matches. It follows the lines of the expression and of the variant."""
+    """Python code for a pass, after the lines of the expression and of the variant: `outcome`
+    prints its result, `match` is the text before and after the number of one of its matches."""
 
     outcome: str
     match: list[str]
@@ -193,9 +195,9 @@ class ExpressionRow(Struct, forbid_unknown_fields=True):
 
 
 class DeviceRow(Struct, forbid_unknown_fields=True):
-    """A device that there is, with the names of its languages. Where it is available, `how_to_get`
-    says what it is. `elsewhere` is a machine that is not here, `groups` says that it has
-    work-groups, as a GPU has, and `machine_code` that there is some to read."""
+    """A device, with the names of its languages. `how_to_get` says what to install, or what the
+    device is if it is `available`. `elsewhere`: it is a machine that is not here. `groups`: it has
+    work-groups, as a GPU has. `machine_code`: there is machine code to read."""
 
     name: str
     available: bool
@@ -208,9 +210,9 @@ class DeviceRow(Struct, forbid_unknown_fields=True):
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):
-    """A language that code is shown in, and which `device` runs it ("": none). It may be what each
-    device makes another one of: machine code, or statements. `comment`, `word` and `head` are
-    regular expressions."""
+    """A language that code is shown in, and the `device` that runs it ("": none). Code of the role
+    "machine" or "statements" differs from device to device. Regular expressions: `comment`, `word`
+    (shown in bold), and `head`, of the line where the kernel begins."""
 
     name: str
     title: str
@@ -222,7 +224,7 @@ class LanguageRow(Struct, forbid_unknown_fields=True):
 
 
 class WithoutRow(Struct, forbid_unknown_fields=True):
-    """The rules that are off, and in words what that changes."""
+    """The rules that are off, and in words what differs without them."""
 
     rules: list[str]
     differs: str
@@ -251,9 +253,10 @@ class OneThread(Struct, forbid_unknown_fields=True):
 
 
 class MachineRow(Struct, forbid_unknown_fields=True):
-    """This machine, or one that is not here, by its published figures: its `cores` are then of a
-    `kind`. Units: bytes of each cache, peak in operations a second, bandwidth and copy in bytes a
-    second; null where no speed is known."""
+    """This machine, or by its published figures one that is not here. `kind` is what its `cores`
+    are called ("core", or "unit" of a GPU), `sources` are those of the figures. Units: bytes of
+    each cache, peak in operations a second, bandwidth and copy in bytes a second; null where no
+    speed is known."""
 
     cpu: str
     cores: int
@@ -275,7 +278,7 @@ class KindRow(Struct, forbid_unknown_fields=True):
 
 
 class OptKindRow(Struct, forbid_unknown_fields=True):
-    """What a kind of opt does: `here`, on a processor, and on a GPU."""
+    """The effect of a kind of opt, in words: `here`, on a processor, and on a GPU."""
 
     here: str
     on_gpu: str
@@ -289,8 +292,8 @@ class LineRow(Struct, forbid_unknown_fields=True):
 
 
 class CauseRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Why a node is there, one step back, as a list: a pass, the number of its rewrite from 1 (0:
-    none), and the node that it was."""
+    """The cause of a node, one step back, as a list: a pass, the number of its rewrite from 1 (0:
+    the whole pass), and the node that it was before."""
 
     place: int
     number: int
@@ -298,10 +301,10 @@ class CauseRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
 
 
 class NodeColumns(Struct, forbid_unknown_fields=True):
-    """Every node, a list for each field, sources before users. `causes` say why it is there;
-    `dtype` is "" for none; `reading` is a place in the record's `readings`; `lines` are the user's
-    that made it, the one to show first: of each its place, and those of the lines in functions that
-    it called."""
+    """Every node, a list for each field, sources before users. `dtype` is "" for void; `reading` is
+    a place in the record's `readings`. `lines` are the user's lines that made the node, the one to
+    show first; each is a list of places: its own, then those of the lines in functions that it
+    called. `causes` say where the node comes from."""
 
     op: list[str]
     dtype: list[str]
@@ -315,8 +318,8 @@ class NodeColumns(Struct, forbid_unknown_fields=True):
 
 
 class RuleRow(Struct, forbid_unknown_fields=True):
-    """A rule, an opt or a step that fired, and where it stands. One that `is_fixed` cannot be
-    switched off."""
+    """A rule, an opt or a step that fired, with the file and the line of its source, and its table
+    (`set`). One that `is_fixed` cannot be switched off."""
 
     name: str
     text: str
@@ -328,9 +331,9 @@ class RuleRow(Struct, forbid_unknown_fields=True):
 
 
 class PassOutcome(Struct, forbid_unknown_fields=True):
-    """What came of a pass. `depth` counts the passes that it ran inside of; `changed` is False
-    where it left its input as it was; `unit` is what a match is called; the observer
-    dropped `dropped` of the `matches`."""
+    """The outcome of a pass. `depth` counts the passes that it ran inside of; `changed` is False
+    where it left its input as it was; `unit` is the word for its matches. Of the `matches`,
+    `dropped` were not recorded."""
 
     name: str
     doc: str
@@ -344,14 +347,14 @@ class PassOutcome(Struct, forbid_unknown_fields=True):
 
 
 class PassRow(PassOutcome, forbid_unknown_fields=True):
-    """A pass alone: how often rules fired in it, the busiest first."""
+    """The outcome of a pass, and how often each rule fired in it, the most frequent first."""
 
     rules: list[NamedNumber]
 
 
 class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root then
-    (-1: not recorded). `about`: what a step of a function is about, in words."""
+    """A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root after
+    it (-1: not recorded). `about` is the subject of a step in words, as the value that is read."""
 
     rule: int
     before: int
@@ -361,8 +364,8 @@ class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=Tru
 
 
 class RecordedPass(PassOutcome, forbid_unknown_fields=True):
-    """A pass. `before` and `after` are its roots, the texts are places; there may be more matches
-    than rewrites that are listed."""
+    """A pass with its states and rewrites. `before` and `after` are the roots of the states, their
+    texts are places in `texts`. Of many matches only the first ones have rewrites."""
 
     before: list[int]
     after: list[int]
@@ -376,12 +379,12 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
-    """A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page
-    opens with, where that is another; `data` are its buffers, for a page that runs it. `modules`
-    are the user's that made what it computes, each with the method that it called; `module` is the
-    path of the first. `phases` are those of training that it belongs to; none where nothing is
-    trained. `opts_in_code` says which opts the user's code asks for, or why they are refused.
-    `draws_numbers`: it only draws random numbers, as the first weights of a model are."""
+    """A kernel of the plan. `root` is its un-optimised variant; `opens` is the variant that a page
+    opens with, if that is another. `data` has its buffers, for a page that runs it. `modules` are
+    the user's modules that made what it computes, each with the method that was called; `module`
+    is the path of the first. `phases` are its phases of training ([]: nothing is trained).
+    `opts_in_code` says which opts the user's code asks for, or why they are refused.
+    `draws_numbers`: it only draws random numbers, as for the first weights of a model."""
 
     title: str
     name: str
@@ -402,7 +405,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):
-    """Something to compare with."""
+    """A function to compare with, and its timing (null: none yet, or an error)."""
 
     name: str
     timing: TimingRow | None
@@ -410,18 +413,18 @@ class BaselineRow(Struct, forbid_unknown_fields=True):
 
 
 class PanelSection(Struct, forbid_unknown_fields=True):
-    """What one panel alone needs: `data` is of a type of its own, or there is an `error`."""
+    """The rows that one panel alone reads, of a type of its own, or the `error` that they had."""
 
     data: Any
     error: ErrorWords | None
 
 
 class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Everything that a page shows. `panels` has the sections of panels, by their names; null where
-    one is not built yet. `n` counts the patches of a session; a record that no
-    session has made has none. `origin` says which file it was loaded from. `saved`
-    counts the variants that other notebooks saved of the expression, and that are not shown. `ask`
-    is the question that waits for a guess; `left_out` says in words what a saved copy lacks."""
+    """Everything that a page shows. `panels` has the section of each panel by its name (null: not
+    built yet). `n` counts the patches of a session, and is missing without one. `origin` says which
+    file the record was loaded from. `saved` counts the variants of the expression that other
+    notebooks saved, and that are not shown. `ask` is the question that waits for a guess;
+    `left_out` says in words what a saved copy lacks."""
 
     v: int
     key: str

@@ -1,4 +1,4 @@
-"""Requests of a page: one type each, named by its field "do"."""
+"""Requests of a page: one type each, with its name in the field "do"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.viz.schema.messages import (
 
 MOST_TEXT = 400_000
 MOST_AT_ONCE = 16
-"""Variants that one request may name."""
+"""Most variants that one request names."""
 MOST_OPTS = 100
 """Most texts of one list of opts."""
 MOST_AMOUNT = 1 << 31
@@ -31,12 +31,12 @@ MOST_SECONDS = 600.0
 
 
 def place(name: str, *table: str) -> Meta:
-    """Return what a place in a table of the record must be; `table` is the way to it."""
+    """Return the constraint on a place in a table of the record; `table` is the table's path."""
     return Meta(ge=0, title=name, extra={"table": table})
 
 
 def text(name: str) -> Meta:
-    """Return what a text must be: not too long, and without halves of characters."""
+    """Return the constraint on a text: its length, and no half of a surrogate pair."""
     return Meta(max_length=MOST_TEXT, pattern=r"^[^\ud800-\udfff]*\Z", title=name)
 
 
@@ -48,7 +48,7 @@ Variant = Annotated[int, place("variant", "variants")]
 Text = Annotated[str, text("short text")]
 Name = Annotated[str, text("name")]
 Program = Annotated[str, Meta(title="text of a program")]
-"""A text that a compiler gets: what it may be says `Source`."""
+"""The text of a program for a compiler; `Source` says which texts it accepts."""
 Seconds = Annotated[
     float,
     Meta(gt=0, le=MOST_SECONDS, title=f"time of more than 0 and at most {MOST_SECONDS:g} seconds"),
@@ -69,8 +69,8 @@ Positions = Annotated[dict[str, int], Meta(max_length=MOST_AT_ONCE, title="posit
 
 
 class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
-    """What every request has: the number that its reply carries, and the type of what it gets in
-    reply."""
+    """The fields of every request: the `id` that its reply carries. `reply` is the type of the
+    reply's result."""
 
     id: int | None = None
     reply: ClassVar[type[Struct]] = NoResult
@@ -85,9 +85,9 @@ class ApplyRequest(Request, tag="apply"):
 
 
 class OptsRequest(Request, tag="opts"):
-    """Say of each opt of a list whether it is legal after those before it, on the un-optimised
-    kernel of a variant; of the one at `place` also the legal amounts. With `amount` that one gets
-    another amount first."""
+    """Ask of each opt of a list whether it is legal after those before it, on the un-optimised
+    kernel of a variant. Of the opt at `place` the reply has the legal amounts, too; with `amount`
+    that opt gets this amount first."""
 
     reply: ClassVar[type[Struct]] = OptsReply
     variant: Variant
@@ -97,8 +97,8 @@ class OptsRequest(Request, tag="opts"):
 
 
 class PasteRequest(Request, tag="paste"):
-    """Apply a list of opts to the un-optimised kernel of a variant, and `name` what that is; ""
-    leaves its name."""
+    """Apply a list of opts to the un-optimised kernel of a variant. `name` is for the variant with
+    them ("": it keeps its name)."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
@@ -114,7 +114,7 @@ class AutoRequest(Request, tag="auto"):
 
 
 class CodeRequest(Request, tag="code"):
-    """Write a variant in a language, as it is for a device (null: the session's)."""
+    """Render a variant in a language, for a device (null: the session's)."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
@@ -123,13 +123,13 @@ class CodeRequest(Request, tag="code"):
 
 
 class OffersRequest(Request, tag="offers"):
-    """Say what can be done next to a variant."""
+    """List the next opts of a variant."""
 
     variant: Variant
 
 
 class PassesRequest(Request, tag="passes"):
-    """Compile a variant, so that its passes are there."""
+    """Compile a variant, so that the record gets its passes."""
 
     variant: Variant
 
@@ -141,13 +141,13 @@ class DataRequest(Request, tag="data"):
 
 
 class PinRequest(Request, tag="pin"):
-    """Pin a variant; null: none."""
+    """Pin a variant; null: pin none."""
 
     variant: Variant | None
 
 
 class NameRequest(Request, tag="name"):
-    """Name a variant; "": by its opts."""
+    """Name a variant; "": after its opts."""
 
     variant: Variant
     text: Text
@@ -177,13 +177,13 @@ class NoteRequest(Request, tag="note"):
 
 
 class DeviceRequest(Request, tag="device"):
-    """Go on with another device."""
+    """Switch the session to another device."""
 
     name: Name
 
 
 class MeasureRequest(Request, tag="measure"):
-    """Time variants in turns, with cold caches where that is asked."""
+    """Time variants in turns, also with cold caches if `cold`."""
 
     reply: ClassVar[type[Struct]] = TimedVariants
     variants: Variants
@@ -191,7 +191,7 @@ class MeasureRequest(Request, tag="measure"):
 
 
 class CheckRequest(Request, tag="check"):
-    """Hold the result of a variant against the reference."""
+    """Compare the result of a variant with the reference."""
 
     variant: Variant
 
@@ -206,8 +206,8 @@ class EditRequest(Request, tag="edit"):
 
 
 class CompileRequest(Request, tag="compile"):
-    """Compile source that is being edited, without running it; null: that of the variant itself,
-    edited before."""
+    """Compile source that is being edited, without running it; `text` null: the source that the
+    variant was edited to before."""
 
     reply: ClassVar[type[Struct]] = EditedCode
     variant: Variant
@@ -216,15 +216,15 @@ class CompileRequest(Request, tag="compile"):
 
 
 class CostsRequest(Request, tag="costs"):
-    """Say what the instructions of a variant cost, where a tool here knows it; those that a device
-    runs (null: the session's)."""
+    """Add the costs of a variant's instructions on a device (null: the session's), if a tool here
+    knows them."""
 
     variant: Variant
     device: Name | None = None
 
 
 class CompilerPassesRequest(Request, tag="compiler_passes"):
-    """Say which passes of the compiler made the machine code of a variant."""
+    """Add the passes of the compiler that made the machine code of a variant."""
 
     variant: Variant
 
@@ -245,7 +245,7 @@ class ValuesRequest(Request, tag="values"):
 
 
 class WhyNotRequest(Request, tag="why_not"):
-    """Say why a rule does not fire at a node."""
+    """Ask why a rule does not fire at a node."""
 
     reply: ClassVar[type[Struct]] = WhyNotReply
     place: Pass = field(name="pass")
@@ -255,7 +255,8 @@ class WhyNotRequest(Request, tag="why_not"):
 
 
 class RuleOffRequest(Request, tag="rule_off"):
-    """Switch a rule off, or on again, for a variant `of` a kernel; by place, or by name."""
+    """Switch a rule, by place or by name, off, or `on` again: in the expression where scheduling
+    uses it, else in the variant `of` of a kernel (null: the un-optimised one)."""
 
     reply: ClassVar[type[Struct]] = RuleReply
     kernel: Kernel | None
@@ -280,11 +281,11 @@ class ReplanRequest(Request, tag="replan"):
 
 
 class PlansRequest(Request, tag="plans"):
-    """Time this plan beside the one before it."""
+    """Time this plan and the one before it."""
 
 
 class CheckAllRequest(Request, tag="check_all"):
-    """Hold all kernels and all results against the reference."""
+    """Compare all kernels and all results with the reference."""
 
 
 class KernelsRequest(Request, tag="kernels"):
@@ -292,7 +293,7 @@ class KernelsRequest(Request, tag="kernels"):
 
 
 class SearchRequest(Request, tag="search"):
-    """Search for faster opts for that number of seconds."""
+    """Search for faster opts, for `budget_s` seconds."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
@@ -300,9 +301,10 @@ class SearchRequest(Request, tag="search"):
 
 
 class EmulateRequest(Request, tag="emulate"):
-    """Run a variant on the emulator, and note each step of a work-group, by its numbers along x, y
-    and z (null: that of the first finding, else the first one); `without` a barrier of the program,
-    by its number; `unasked`: the page sent it by itself, so one that takes long is left out."""
+    """Run a variant on the emulator, and record each step of a work-group, by its numbers along x,
+    y and z (null: the group of the first finding, or else the first group). `without` is the number
+    of a barrier that is removed from the program. `unasked`: the page sent the request by itself;
+    a run that takes long is then left out."""
 
     variant: Variant
     group: GroupNumbers | None = None
@@ -311,13 +313,14 @@ class EmulateRequest(Request, tag="emulate"):
 
 
 class StopJobs(Request, tag="stop"):
-    """Drop what is under way."""
+    """Drop the jobs that are under way."""
 
     reply: ClassVar[type[Struct]] = StoppedJobs
 
 
 class PingRequest(Request, tag="ping"):
-    """Say how many patches there were; the whole record where the page does not `have` all."""
+    """Ask how many patches there were; where the page does not `have` that many, also for the whole
+    record."""
 
     reply: ClassVar[type[Struct]] = WholeRecord
     have: int | None = None
@@ -359,4 +362,4 @@ AnyRequest = (
     | StopJobs
     | PingRequest
 )
-"""Whatever a page may ask."""
+"""A request of a page."""

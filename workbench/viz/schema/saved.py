@@ -1,5 +1,5 @@
-"""Saved data of an expression: in the user's cache the user's variants and their results; in a file
-for others also the expression.
+"""Saved data of an expression: the user's variants with their results, in the user's cache; and the
+exploration as a file for others, with the expression.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow, Timing
 
 
 class SavedEdit(Struct, forbid_unknown_fields=True):
-    """Source that was edited by hand, the device that runs it, and what came of it."""
+    """Source that was edited by hand, the device that runs it, and its verdict or its error."""
 
     device: str
     text: str
@@ -26,8 +26,8 @@ class SavedEdit(Struct, forbid_unknown_fields=True):
 
 
 class SavedVariant(Struct, forbid_unknown_fields=True):
-    """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by
-    device; `origins` are digests of the notebooks that have it; `when` it was made, in seconds of
+    """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by device;
+    `origins` are digests of the notebooks that have it. Units: `when` it was made, in seconds of
     the epoch."""
 
     kernel: int
@@ -43,14 +43,14 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
 
 
 class SavedVariants(Struct, forbid_unknown_fields=True):
-    """The file of an expression; one of another form will have another name."""
+    """The file of an expression's variants; another format will have another file name."""
 
     v: Literal[1]
     variants: list[SavedVariant]
 
 
 class SavedLine(Struct, forbid_unknown_fields=True):
-    """A line of the user's code; `inner` are the places of those that it called."""
+    """A line of the user's code; `inner` are the places of the lines that it called."""
 
     name: str
     line: int
@@ -59,7 +59,7 @@ class SavedLine(Struct, forbid_unknown_fields=True):
 
 
 class FileVariant(Struct, forbid_unknown_fields=True):
-    """A variant in a file: `parent` is its place among them; `checks` are by device."""
+    """A variant in a file: `parent` is a place in the list of variants; `checks` are by device."""
 
     parent: int | None
     rules_off: list[str]
@@ -68,8 +68,8 @@ class FileVariant(Struct, forbid_unknown_fields=True):
 
 
 class SavedShare(Struct, array_like=True, forbid_unknown_fields=True):
-    """What a rule of a gradient pass handed on, as a list of places of nodes: of the gradient `g`
-    of `node` its `source` has `value`."""
+    """What a rule of a gradient pass handed on, as a list of places of nodes: from the gradient `g`
+    of `node`, its `source` gets `value`."""
 
     node: Count
     g: Count
@@ -79,7 +79,8 @@ class SavedShare(Struct, array_like=True, forbid_unknown_fields=True):
 
 class SavedGradients(Struct, forbid_unknown_fields=True):
     """A gradient pass: the places of its root, of the root's own gradient, and of each target with
-    its gradient; what the rules handed on, in its order. Units: `seconds` that it took."""
+    its gradient; and the shares that its rules handed on, in order. Units: `seconds` that it
+    took."""
 
     root: Count
     seed: Count
@@ -88,23 +89,23 @@ class SavedGradients(Struct, forbid_unknown_fields=True):
     seconds: Amount
 
     def places(self) -> Iterator[int]:
-        """Yield the places of all nodes that it names."""
+        """Yield the places of all nodes of the pass."""
         yield from (self.root, self.seed, *chain.from_iterable(self.gradients))
         for share in self.shares:
             yield from (share.node, share.g, share.source, share.value)
 
 
 class SavedExploration(Struct, forbid_unknown_fields=True):
-    """The file of an exploration, without the tensors' data; a later form has another `v`.
+    """The file of an exploration, without the tensors' data; a later format has another `v`.
 
-    `graph` is IR text whose root has the tensors as its first sources, a `devices` entry for each
-    (null: any), then those values that are `forced`, and then what the `gradients` name: by their
-    places in the order of the graph, as all nodes. Of each node of it, in their order,
-    `node_lines` has places in `lines`, `node_names` the user's names, and `node_modules` paths of
-    modules with the method of each, and `node_phases` the phase of training ("": none; no entry at
-    all where nothing is trained). `plan` is a hash of the
-    kernels, `device` the one that the variants were on, `cpu` and `cores` the machine of their
-    times. Units: `when` is in seconds of the epoch.
+    `graph` is IR text. The sources of its root are the tensors, with an entry in `devices` for each
+    (null: any), then the values that are `forced`, then the nodes of the `gradients`. Nodes are
+    named by their places in the order of the graph. Lists with an entry for each node in that
+    order: `node_lines` has places in `lines`, `node_names` the user's names, `node_modules` paths
+    of modules, each with its method, and `node_phases` the phase of training ("": none; no entries
+    where nothing is trained). `plan` is a hash of the kernels, `device` the device that the
+    variants were on, `cpu` and `cores` the machine of their times. Units: `when` is in seconds of
+    the epoch.
     """
 
     format: Literal["workbench exploration"]

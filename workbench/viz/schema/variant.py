@@ -11,8 +11,8 @@ from workbench.viz.schema.gpu import GpuTrace
 
 
 class ErrorWords(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An error: what failed, because of what, and what to try; `line` is that of the code, from 1,
-    at which its compiler stopped."""
+    """An error: what failed, why, and what to `try`; `line` is the line of the code, from 1, at
+    which its compiler stopped (null: none)."""
 
     what: str
     because: str
@@ -28,7 +28,7 @@ class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class StepRow(Struct, forbid_unknown_fields=True):
-    """A step of the default opts: what it applied, why, and in words the counts that made it."""
+    """A step of the default opts: what it applied, why, and the counts behind it in words."""
 
     name: str
     opts: list[str]
@@ -66,8 +66,9 @@ class BufferRow(Struct, forbid_unknown_fields=True):
 
 
 class UseRow(Struct, forbid_unknown_fields=True):
-    """How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known).
-    `cell` has the bytes and the level where there is room for a few letters."""
+    """How a loop uses a buffer: the `stride` of its accesses in elements ("varies": no single one),
+    and the bytes that it touches, in words and as `n`; the cache `level` can hold them (null: no
+    level is known). `cell` has bytes and level in a few letters."""
 
     stride: str
     bytes: str
@@ -77,7 +78,8 @@ class UseRow(Struct, forbid_unknown_fields=True):
 
 
 class NestRow(Struct, forbid_unknown_fields=True):
-    """A loop, a lane or a statement of a nest, `depth` loops deep."""
+    """A loop, a lane axis or a statement of a nest, `depth` loops deep; `around` has the kinds of
+    the axes around it."""
 
     kind: Literal["loop", "lanes", "statement"]
     depth: int
@@ -100,9 +102,9 @@ class Nest(Struct, forbid_unknown_fields=True):
 
 
 class CodeLink(Struct, forbid_unknown_fields=True):
-    """Where a line of code comes from: axes by name, nodes and the user's lines by their places,
-    the lines of source that an instruction was compiled from by number. `statement` is the line,
-    from 1, of the language that all kernels are read in that computes the same; of edited code, a
+    """The origin of a line of code: axes by name, nodes and the user's lines by place, and for an
+    instruction the numbers of the source lines that it was compiled from. `statement` is the line,
+    from 1, that computes the same in the language that all kernels are read in; of edited code, a
     line of its own text."""
 
     axes: list[str]
@@ -122,7 +124,8 @@ class InstructionCost(Struct, array_like=True, frozen=True, forbid_unknown_field
 
 
 class CompilerPass(Struct, forbid_unknown_fields=True):
-    """A pass of a compiler that changed a program; `lines` are places in the table of lines."""
+    """A pass of a compiler that changed a program; `lines` are the program after it, by places in
+    the table of lines."""
 
     name: str
     title: str
@@ -130,18 +133,18 @@ class CompilerPass(Struct, forbid_unknown_fields=True):
 
 
 class CompilerPasses(Struct, forbid_unknown_fields=True):
-    """The passes of a compiler that changed a program, in their order; `lines` has every line of
-    all states once."""
+    """The passes of a compiler that changed a program, in execution order; `lines` has every line
+    of all states once."""
 
     lines: list[str]
     passes: list[CompilerPass]
 
 
 class PageLaunch(Struct, forbid_unknown_fields=True):
-    """How a page launches a program: its entry point, the work-groups along x, y and z, and the
-    slots of its bindings in their order. Of one in WebAssembly `module` are its bytes in base64,
-    which it has beside its memory's `stack_bytes` and the kernel's `scratch_bytes`; "" where the
-    page compiles the text."""
+    """The launch of a program by a page: its entry point, the work-groups along x, y and z, and the
+    slots of its bindings in order. `module` is a WebAssembly module in base64, whose memory has
+    `stack_bytes` for the stack and the kernel's `scratch_bytes`; "" where the page compiles the
+    text."""
 
     entry: str
     grid: list[int]
@@ -152,12 +155,12 @@ class PageLaunch(Struct, forbid_unknown_fields=True):
 
 
 class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A program in one language, a link or null for each of its lines; or the error that its
-    renderer ends with. Machine code has what its instructions do, by mnemonic, and where a tool
-    knows them the cost of each line; `costs_by` is that tool, with its processor. `made_by` are
-    the passes of the compiler, once they were requested. That for another machine has what
-    it takes of it, as `note`, and the number of registers in use at each line, as `live`. A program
-    that a page can run has a `launch`."""
+    """A program in one language, with a link or null for each of its lines; or the error of its
+    renderer. Of machine code, `help` explains each mnemonic; `costs` has the cost of each line by a
+    tool for a processor (`costs_by`), if there is one; `made_by` has the passes of the compiler,
+    once they were requested. Of a machine that is not here, `note` says in words what the code
+    takes of the machine, and `live` has the number of registers in use at each line. A program that
+    a page can run has a `launch`."""
 
     language: str
     device: str
@@ -174,11 +177,11 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):
-    """An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it is
-    offered to, measured in turns with that. `spread` is half of the interval of the measured one,
-    as a share of it (null: too few rounds to tell), and `differs` whether it is beyond the noise.
-    `counts` says what it does to the accesses of work-groups, before -> after ("": not known).
-    Units: `seconds` of one run."""
+    """A legal opt. `predicted` and `measured` are speed-ups over the variant that it is offered to,
+    measured in turns with that. `spread` is half the interval of the measured speed-up, as a share
+    of it (null: too few rounds to tell); `differs`: the speed-up is beyond the noise. `counts` says
+    how the accesses of work-groups change, before -> after ("": not known). Units: `seconds` of one
+    run."""
 
     opt: str
     op: str
@@ -195,16 +198,16 @@ class OfferRow(Struct, forbid_unknown_fields=True):
 
 
 class RefusedRow(Struct, forbid_unknown_fields=True):
-    """An opt that is not possible, and the reason."""
+    """An opt that is not legal, and the reason."""
 
     opt: str
     why: str
 
 
 class CostRow(Struct, forbid_unknown_fields=True):
-    """What a run costs by the form of the kernel, on `threads` threads, or what else runs at once
-    (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each level, seconds that
-    each part takes alone, roofs in operations a second."""
+    """The cost of a run by the kernel's loop nest, on `threads` threads, or on that many of what
+    runs in parallel on the machine (`of`: "thread", "unit"); `notes` are lines about it. Units:
+    bytes from each level, seconds that each part takes alone, roofs in operations a second."""
 
     kind: str | None
     threads: int
@@ -220,21 +223,22 @@ class CostRow(Struct, forbid_unknown_fields=True):
 
 
 class ShareRow(Struct, forbid_unknown_fields=True):
-    """A share of the machine's peak: of "peak", or of "one thread's peak" where a kernel leaves
-    cores to others."""
+    """A share of a peak: of the whole machine ("peak"), or of the threads of a kernel that leaves
+    cores to others ("one thread's peak")."""
 
     fraction: Amount
     of: str
 
 
 class TimingRow(Struct, forbid_unknown_fields=True):
-    """A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are
-    seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement;
-    `machine` is another one than this ("": it was this one); `random_inputs`: the expression's own
-    were not there; `moved_bytes` are loaded and stored in one run (null: as the variant's counts
-    say); `share` is that of the peak as it is now, null where it says nothing; `busy`: how
-    many times as long a loop of known length took beside it as at rest (null: unknown). `medians`
-    are those of earlier measurements in this session; `doubts` say why it is not certain."""
+    """A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are seconds;
+    the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement. `machine`
+    is the machine, if it was not this one. `random_inputs`: the expression's own inputs were not
+    available. `moved_bytes` are loaded and stored in one run (null: as the variant's counts say).
+    `share` is the share of the peak as it is now known (null: it does not apply). `busy` is the
+    time of a loop of known length beside the timing, in units of its time at rest (null: unknown).
+    `medians` are those of earlier measurements in this session; `doubts` say why the timing is not
+    certain."""
 
     median_s: Amount
     min_s: Amount
@@ -260,16 +264,16 @@ class TimingRow(Struct, forbid_unknown_fields=True):
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):
-    """Whether a result is right, in words."""
+    """The verdict on a result, and its words."""
 
     ok: bool
     text: str
 
 
 class CandidateRow(Struct, array_like=True, forbid_unknown_fields=True):
-    """A candidate of a search, as a list; `parent` is the number of the candidate it was made
-    from. Units: seconds of one run, null where it was not timed; `spread` is that of its runs, as a
-    share of their median (null: too few to tell)."""
+    """A candidate of a search, as a list; `parent` is the number of the candidate that it was made
+    from. Units: seconds of one run (null: not timed); `spread` of its runs is a share of their
+    median (null: too few to tell)."""
 
     number: Count
     parent: Count | None
@@ -280,8 +284,8 @@ class CandidateRow(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SearchRow(Struct, forbid_unknown_fields=True):
-    """What a search tried; `best` is the number of a candidate; `predicted`: times are those of a
-    model, of a machine that is not here. Units: seconds that it took."""
+    """The candidates of a search; `best` is the number of one. `predicted`: their times are of a
+    model, for a machine that is not here. Units: `seconds` that the search took."""
 
     tried: Count
     timed: Count
@@ -306,12 +310,12 @@ class SearchRow(Struct, forbid_unknown_fields=True):
 class VariantRow(Struct, forbid_unknown_fields=True):
     """A kernel with opts, and what is known of it on the session's device. `python` stands by
     itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
-    `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
-    `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what other
-    devices make of it: machine code and statement trees, as far as they were requested; `gpu` is
-    its run on the emulator, where it was stepped. `default_of` is the device whose default opts it
-    has, or came from; "" where it came from none. Units: `when` it was made, in seconds of the
-    epoch; 0 for those that every record has.
+    `opt_rows` the same opts in words. A deleted variant keeps its place, and is not shown.
+    `elsewhere` has the timings on other devices than the session's; `code_elsewhere` has machine
+    code and statement trees for other devices, as far as they were requested. `gpu` is its run on
+    the emulator, if there was one with steps. `default_of` is the device whose default opts the
+    variant has, or was made from ("": none). Units: `when` it was made, in seconds of the epoch; 0
+    for a variant that every record has.
     """
 
     kernel: int

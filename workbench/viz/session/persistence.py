@@ -25,7 +25,7 @@ from workbench.base.errors import DeviceError
 from workbench.base.interrupts import free_lock
 from workbench.base.typed import to_json
 from workbench.measure.speeds import FLOATS
-from workbench.viz.record.about import machine
+from workbench.viz.record.about import machine_row
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
 from workbench.viz.schema.variant import SearchRow, TimingRow, VariantRow
@@ -229,7 +229,7 @@ def _checked(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | No
 
 
 def _name(key: str) -> str:
-    about = machine()
+    about = machine_row()
     machine_key = key_of(about.cpu, str(about.cores))[:12]
     return f"{key_of(key)[:32]}-{machine_key}.json"
 

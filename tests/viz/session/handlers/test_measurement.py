@@ -62,7 +62,7 @@ def test_a_kernel_has_the_time_of_auto_once_that_was_measured(session: Session) 
 
 def test_shares_are_of_one_peak(session: Session) -> None:
     """However often it is timed: the slower time is never nearer to the peak."""
-    session.recorder.machine.add()
+    session.recorder.machine.measure()
     rows = []
     for _ in range(3):
         done(session, "measure", variants=[0], cold=False)

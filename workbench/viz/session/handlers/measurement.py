@@ -240,7 +240,7 @@ def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
     a kernel whose launch takes most of its time."""
     session.set(variant, "timing", row)
     session.recorder.runs.show_timing(variant)
-    session.recorder.machine.mend(variant)
+    session.recorder.machine.fit_timings(variant)
     cost = session.row(variant).cost
     if cost is not None and cost.launch_s > max(cost.seconds.values()):
         session.recorder.add_cost(variant)
