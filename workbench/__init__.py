@@ -3,8 +3,8 @@
     from workbench import Tensor, explore
     explore((a @ b + c).relu())
 
-The names below are the public API. They load when first used, so that `import workbench` is
-quick and a script that never explores never loads what draws pictures.
+The names below are the public API. Each loads when it is first used: `import workbench` is quick,
+and a script that only computes loads no code of the page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# at once, not on first use: importing the module would bind it to the class's name
 from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.interrupts import no_fork
 

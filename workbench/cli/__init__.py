@@ -1,1 +1,1 @@
-"""The commands: `workbench lab`, `tour`, `doctor`, `bench`."""
+"""The console commands: `workbench lab`, `tour`, `doctor`, `bench`."""

@@ -1,7 +1,7 @@
 """The console command: `workbench lab`, `tour --html OUT`, `doctor` and `bench`.
 
-Every import of a heavy library stands in the function that needs it, so that a broken or
-missing one costs a sentence from that command and leaves the others working.
+Heavy libraries are imported in the functions that need them: where one is missing or broken, its
+command prints a sentence, and the other commands work.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
 _OWN_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
-"""Folders that Python and Jupyter make, which belong to no copy."""
+"""Folders that Python and Jupyter make: they are not copied."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; what went wrong goes to stderr."""
+    """Run one command and return its exit code; a WorkbenchError is printed to stderr."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
@@ -73,7 +73,7 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _trust(folder: Path) -> None:
-    """Sign the notebooks that we ship: Jupyter strips pictures from notebooks of strangers."""
+    """Sign the notebooks in `folder`: Jupyter shows no saved HTML of unsigned ones."""
     notebooks, sign = library("nbformat"), library("nbformat.sign")
     notary = sign.NotebookNotary()
     for path in sorted(folder.glob("*.ipynb")):
@@ -81,8 +81,8 @@ def _trust(folder: Path) -> None:
 
 
 def _editable_notebooks() -> Path:
-    """Return a copy of the course that the user may change: in a checkout beside the notebooks,
-    which git tracks, else in the present folder. Notebooks that are there already stay."""
+    """Copy the course into a folder that the user may change, and return the folder: beside the
+    notebooks of a checkout, else in the current directory. Its own notebooks are not replaced."""
     course = course_folder()
     is_checkout = course.name != "_notebooks"
     copy = (course.parent if is_checkout else Path.cwd()) / COPY_NAME

@@ -1,4 +1,4 @@
-"""`workbench doctor`: what is installed, which devices can run, how fast the machine is."""
+"""`workbench doctor`: installed libraries, speeds of the machine, usable devices, settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print what was found; what is missing or broken is a line too."""
+    """Print the findings, one a line, also for what is missing or broken; return 0."""
     for line in _findings():
         print(line)
     return 0
@@ -42,7 +42,7 @@ def _findings() -> Iterator[str]:
 
 
 def _speeds() -> Iterator[str]:
-    """Measure the machine again: on a quiet one this betters what was seen on a busy one."""
+    """Measure the machine again: another program may have disturbed the last measurement."""
     try:
         from workbench.measure.speeds import measured
 

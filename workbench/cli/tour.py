@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 CELL_TIMEOUT_S = 600
 SOCKET_BYTES = 100
-"""The path of a socket is shorter: systems have room for 104 or 108 bytes."""
+"""Limit of the path that sockets are named after: systems allow 104 or 108 bytes in all."""
 
-# JupyterLab's own page without scripts to fetch and without the state of widgets: an
-# output is shown in the richest form that needs neither Python nor the network.
+# The page of nbconvert's "lab" template without the scripts that it fetches and without the state
+# of widgets. STATIC_TYPES are the types of output that need neither Python nor the network, the
+# richest first.
 STATIC_TEMPLATE = """
 {%- extends 'index.html.j2' -%}
 {%- block html_head_js -%}{%- endblock -%}
@@ -53,7 +54,10 @@ FETCHED = re.compile(
 
 
 def tour(options: argparse.Namespace) -> int:
-    """Run the tour and write it to `options.html`."""
+    """Run the tour, write it to `options.html`, and return 0.
+
+    Errors: WorkbenchError as `execute` and `static_page`, or where nothing can be written.
+    """
     started = time.perf_counter()
     try:
         options.html.parent.mkdir(parents=True, exist_ok=True)
@@ -68,9 +72,10 @@ def tour(options: argparse.Namespace) -> int:
 def execute(notebook: Path) -> NotebookNode:
     """Return `notebook` with the outputs of a run from top to bottom.
 
-    It runs in a copy of its folder, so that its data is at hand and nothing it writes stays.
+    It runs in a temporary copy of its folder: its data is there, and what it writes is deleted.
 
-    Errors: WorkbenchError that shows the cell that failed.
+    Errors: WorkbenchError for a cell that fails or runs for more than CELL_TIMEOUT_S, and where the
+    Python session cannot start or ends.
     """
     nbformat = library("nbformat")
     nbclient = library("nbclient")
@@ -82,13 +87,13 @@ def execute(notebook: Path) -> NotebookNode:
             content,
             timeout=CELL_TIMEOUT_S,
             kernel_name="python3",
-            # It listens on the loopback address only; its warning about that is noise here.
+            # The session listens on the loopback address only: its warning about that is noise.
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             resources={"metadata": {"path": str(folder)}},
             config=listening_at(Path(scratch) / "session"),
         )
         try:
-            # A page that is sent around shows pictures that need no Python session.
+            # LIVE=0: an exploration is a picture, since the page has no Python session.
             client.execute(env=os.environ | {"LIVE": "0"})
         except nbclient.exceptions.CellExecutionError as error:
             raise WorkbenchError(f"a cell of {notebook.name} failed:\n{error}") from error
@@ -109,9 +114,9 @@ def execute(notebook: Path) -> NotebookNode:
 
 
 def listening_at(place: Path) -> Any:
-    """Return the settings of a Python session that listens at sockets named after `place`, where
-    the system has them and can name them so. The ports it would listen at are chosen before it
-    starts: whatever else starts in between may have taken one, and then it ends."""
+    """Return the settings of a Python session that listens at Unix sockets named after `place`;
+    the default ones for a longer path, or without Unix sockets. TCP ports are chosen before the
+    session starts: another process may take one in between, and the session would end."""
     settings = library("traitlets.config").Config()
     if hasattr(socket, "AF_UNIX") and len(os.fsencode(place)) < SOCKET_BYTES:
         settings.KernelManager.transport = "ipc"
@@ -143,7 +148,7 @@ def static_page(notebook: NotebookNode) -> str:
 
 
 def title_of(notebook: NotebookNode) -> str:
-    """Return the first heading of a notebook, or the name of the project where it has none."""
+    """Return the first heading of a notebook; "workbench" if it has none."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     headings = (HEADING.search(text) for text in texts)
     return next((heading[1].strip() for heading in headings if heading), "workbench")

@@ -1,7 +1,8 @@
 """Writing to tensors: assign, the operators that write in place, and `t[...] = value`.
 
-A write changes what the tensor and all views of its memory stand for (versions.py). It computes
-nothing by itself; what was built on the old value keeps it. Semantics: tinygrad's and PyTorch's.
+A write gives the memory of a tensor and its views a new version (versions.py). Except for files it
+computes nothing, and expressions that were built before read the old version. Semantics: tinygrad's
+and PyTorch's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ T = TypeVar("T", bound="Assignment")
 
 
 def _in_place(operator: str) -> Callable[[T, Operand], T]:
-    """Return the operator that writes the result of another one to its left operand."""
+    """Return the operator that writes the result of `operator` to its left operand."""
     return lambda self, x: self.assign(getattr(self, operator)(x))
 
 
@@ -41,11 +42,11 @@ class Assignment(Gather):
     __slots__ = ()
 
     def assign(self, x: Operand | list[Any] | tuple[Any, ...]) -> Self:
-        """Write `x` to this tensor, and return it: every view of its memory sees that.
+        """Write `x` to this tensor, and so to every view of its memory, and return this tensor.
 
         Shapes: `x` broadcasts to this tensor's. Dtypes: this tensor's; a Python number takes it.
-        Errors: ShapeError, DTypeError or DeviceError for one that does not fit; ShapeError for a
-        tensor that an expand() repeats.
+        Errors: ShapeError, DTypeError or DeviceError for an `x` that does not fit; ShapeError for a
+        tensor with elements that expand() repeats.
         """
         value = self._value(x, "assign")
         if value.dtype is not self.dtype:
@@ -57,10 +58,10 @@ class Assignment(Gather):
         return self._write(value)
 
     def replace(self, x: Self) -> Self:
-        """Stand for the value of `x`, of the same shape, from now on, and return this tensor.
-        Nothing is written: views of the memory that it had do not see it. A leaf stays one.
+        """Give this tensor the value, device and source lines of `x`, of the same shape, and return
+        it. Nothing is written: views that shared its memory keep their values. A leaf stays one.
 
-        Errors: ShapeError for another shape.
+        Errors: ShapeError for another shape, DTypeError for an `x` that is no tensor.
         """
         if not isinstance(x, Base):
             raise dtype_error(
@@ -85,11 +86,11 @@ class Assignment(Gather):
     def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:
         """Write `x` to the elements that `index` names.
 
-        Shapes: `x` broadcasts to `self[index]`. Dtypes: it is cast to this tensor's. Of equal
-        indexes in a tensor the last one counts; one that is out of range, in a tensor that is not
-        computed yet, writes nothing.
-        Errors: as those of `self[index]` and of `assign`; ShapeError where a mask has another
-        number of true elements than `x`.
+        Shapes: `x` broadcasts to `self[index]`. Dtypes: it is cast to this tensor's. Where an index
+        tensor has equal elements, the last one counts. An element out of range is an error if the
+        tensor is in memory, else it writes nothing.
+        Errors: those of `self[index]`; ShapeError or DeviceError for an `x` that does not fit, and
+        for a mask if `x` has a row for each true element, and another number of them.
         """
         value = self._value(x, "write", broadcast=False)
         if _is_mask(index):
@@ -102,7 +103,7 @@ class Assignment(Gather):
         view._write(_to_shape(value, view.shape))
 
     def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
-        """Return what is to be written, in this tensor's shape, as a tensor on its device."""
+        """Return `x` as a tensor on this one's device, and with `broadcast` in its shape."""
         x = plain(x)
         if is_file(self._device) and isinstance(x, list | tuple | np.ndarray):
             x = type(self)(x)  # a file computes nothing: the value is made on a device
@@ -126,7 +127,7 @@ class Assignment(Gather):
 
     def _write(self, value: Self) -> Self:
         """Make `value`, of this tensor's shape, the value of this tensor and its views."""
-        with running:  # a version that another thread computes now is complete before
+        with running:  # wait for a version that another thread computes
             return self._write_version(value)
 
     def _write_version(self, value: Self) -> Self:
@@ -142,11 +143,11 @@ class Assignment(Gather):
         version = with_view_written(whole, node, written.uop)
         is_recorded = gradients_flow() and not is_detached(node, whole)
         if not is_recorded and not memory.leaf and leads_to_leaf(whole):
-            # As in PyTorch, the memory has other values, and its gradient the way that it had.
+            # As in PyTorch, the write changes the values, and gradients flow as before it.
             version = with_gradient(version, [whole], "write", lambda g: [g])
         if have_others_overwritten():
-            # The value may be built of a version that is gone. To look for that each time would
-            # cost a training step a seventh of its time, and one thread alone never finds one.
+            # The value may read an old version that was written over. Only another thread can do
+            # that, and checking each write would cost a training step a seventh of its time.
             require_readable(version)
         with Uninterrupted():
             self._device, self.derivation = written._device, written.derivation
@@ -154,7 +155,7 @@ class Assignment(Gather):
         return self
 
     def _write_file(self, value: Self) -> Self:
-        """Write a value to a file, now."""
+        """Compute a value and write it to the file at once."""
         whole = cast_to(expanded(value.uop, self.shape), self.dtype)
         check_readable([whole])
         (result,) = realize([whole], tuned)
@@ -177,7 +178,7 @@ class Assignment(Gather):
         self._write(new)  # type: ignore[arg-type]
 
     def _of_true_elements(self, mask: Any, value: Self) -> Self:
-        """Return the tensor that has row n of `value` where the n-th true element of `mask` is."""
+        """Return a tensor with row n of `value` at the n-th true element of `mask`."""
         count = int(np.asarray(mask.sum()))
         if value.shape[0] != count:
             raise shape_error(
@@ -191,7 +192,7 @@ class Assignment(Gather):
     def _with_elements(self, places: list[tuple[int, Any]], value: Self) -> Self:
         """Return this tensor with `value`, of the shape of `self._at(places)`, at `places`.
 
-        Rewrite: an element has the last value whose index is its position.
+        Rewrite: an element becomes the last value whose index is its position, if there is one.
         """
         axes, first, index = self._merged(places)
         if not index.numel():
@@ -215,8 +216,8 @@ class Assignment(Gather):
         return new.permute([(axes + rest).index(a) for a in range(self.ndim)])
 
     def _last_of_equal(self, size: int) -> Self:
-        """Return, for each position below `size`, the number of the last element of this index
-        that is the position, counted from 1; 0 where none is."""
+        """Return, for each position below `size`, the number, from 1, of the last element of this
+        index that equals it; 0 where none does."""
         positions = self._with(numbered(size)).reshape(size, 1)
         numbers = self._with(numbered(self.numel())) + 1
         same = positions.eq(self.reshape(1, -1))

@@ -1,8 +1,8 @@
 """The base of all tensors: a node of the graph, and its device.
 
-The methods are in files by topic, each a mix-in over Base; `Tensor` joins them. Methods that
-mix-ins use of each other are declared in Base, for the type checker. Nothing is computed before
-`realize`.
+The methods are in files by topic, each a mix-in over Base; `Tensor` inherits from all of them.
+`Methods` declares those that one mix-in calls of another, for the type checker. Nothing is computed
+before `realize`.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from workbench.tensor.operands.literal import as_dtype, literal
 from workbench.tensor.versions import VersionedMemory, rebased
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
-"""All tensors by identity."""
+"""All living tensors by their id."""
 _rebasing = free_rlock()
-"""One thread at a time makes a tensor a view of memory, or of a newer version of it."""
+"""The lock for making a tensor a view of memory, or of a newer version of its memory."""
 
 
 def tensors_alive() -> list[Base]:
-    """Return all tensors that there are."""
-    # Copy the references first: another thread may add a tensor meanwhile.
+    """Return all living tensors."""
+    # The list of references comes first: another thread may add a tensor meanwhile.
     tensors = [reference() for reference in _alive.valuerefs()]
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def nodes_alive(but: Container[VersionedMemory | None] = ()) -> list[UOp]:
-    """Return the nodes of all tensors, which may need intermediate values, but of those of some
-    memory. The whole of memory that waits to be written is one: a view of it may be known."""
+    """Return the nodes of all living tensors, and of memory with a write that is not computed: its
+    views may be known constants. Tensors of memory in `but` are left out."""
     tensors = [t for t in tensors_alive() if t._memory not in but]
     nodes = [tensor.uop for tensor in tensors]
     memories = dict.fromkeys(t._memory for t in tensors)
@@ -74,7 +74,7 @@ def nodes_alive(but: Container[VersionedMemory | None] = ()) -> list[UOp]:
 
 
 class Base(Methods):
-    """A tensor's node, dtype, shape and device, and how operands become nodes."""
+    """A tensor's node, dtype, shape and device, and the conversion of operands to nodes."""
 
     __slots__ = (
         "__weakref__", "_device", "_expression", "_grad_state", "_is_weak", "_memory", "_uop",
@@ -82,10 +82,10 @@ class Base(Methods):
     )  # fmt: skip
 
     _uop: UOp
-    _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
-    _version: UOp | None  # the version of that memory that _uop is a view of
-    _grad_state: GradientState | None  # None: no gradient was asked for
-    _expression: ref[UOp] | None  # the node that it had before it was computed
+    _memory: VersionedMemory | None  # None: no other tensor sees writes to this one
+    _version: UOp | None  # the version of `_memory` that `_uop` is a view of
+    _grad_state: GradientState | None  # None: nothing about a gradient was set
+    _expression: ref[UOp] | None  # its node before it was computed
     _is_weak: bool  # made of Python scalars alone, without a dtype
     _device: str | None  # None: a constant, which is on every device
     derivation: Derivation | None  # the user's lines that made it, or None
@@ -129,10 +129,10 @@ class Base(Methods):
 
     @property
     def uop(self) -> UOp:
-        """The node of its value: a view of the present version of its memory."""
+        """The node of its value; with shared memory, a view of the present version of that."""
         memory = self._memory
         if memory is not None and memory.value is not self._version:
-            with Uninterrupted(), _rebasing:  # both or none
+            with Uninterrupted(), _rebasing:  # Ctrl-C must not change one field of the two
                 version, before = memory.value, self._version
                 assert before is not None
                 if version is not before:
@@ -157,7 +157,7 @@ class Base(Methods):
 
     @property
     def device(self) -> str:
-        """Its device; for a constant, the default one."""
+        """The device; of a constant, the default one."""
         return self._device or Device.DEFAULT
 
     def numel(self) -> int:
@@ -166,11 +166,11 @@ class Base(Methods):
 
     @property
     def max_shape(self) -> Shape:
-        """The shape: no size is a variable."""
+        """The shape: sizes are never variables."""
         return self.shape
 
     def max_numel(self) -> int:
-        """Return the number of elements: no size is a variable."""
+        """Return the number of elements: sizes are never variables."""
         return self.numel()
 
     def element_size(self) -> int:
@@ -189,7 +189,7 @@ class Base(Methods):
 
     @classmethod
     def _on(cls, uop: UOp, device: str | None, requires_grad: bool | None = None) -> Self:
-        """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
+        """Return a tensor of `uop`, a node on `device`, without lines of the user's code."""
         tensor = object.__new__(cls)
         tensor._uop, tensor._device, tensor._is_weak = uop, device, False
         tensor._memory = tensor._version = tensor._expression = None
@@ -198,15 +198,14 @@ class Base(Methods):
         return tensor._leaf_if(requires_grad)
 
     def _leaf_if(self, requires_grad: bool | None) -> Self:
-        """Return this tensor, which is new, with `requires_grad` as a constructor's caller set
-        it."""
+        """Set `requires_grad` unless it is None, and return this tensor."""
         return self if requires_grad is None else self.requires_grad_(requires_grad)
 
     @classmethod
     def _of_value(cls, value: UOp) -> Self:
         """Return a tensor of a value that is made of no other tensor.
 
-        Errors: as `_with`.
+        Errors: ShapeError for too many axes or elements.
         """
         _refuse_axes(value)
         tensor = cls._on(own_node(value), _device_of(value))
@@ -216,7 +215,7 @@ class Base(Methods):
     def _with(self, uop: UOp, *others: Base) -> Self:
         """Return a tensor of `uop`, which was derived from this tensor and `others`.
 
-        Errors: ShapeError for too many axes or elements.
+        Errors: ShapeError for too many axes or elements, DeviceError for tensors of two devices.
         """
         _refuse_axes(uop)
         tensor = self._on(occurrence(uop), self._device)
@@ -232,14 +231,14 @@ class Base(Methods):
         return tensor
 
     def _view(self, uop: UOp) -> Self:
-        """Return a tensor of `uop`, movement of this one's node, that sees what is written here,
-        as this one sees what is written there."""
+        """Return a tensor of `uop`, movement of this one's node. The two share memory: each sees
+        what is written to the other."""
         tensor = self._with(uop)
         tensor._share(self)
         return tensor
 
     def _restate(self, node: UOp) -> None:
-        """Stand for `node`, which has the same value: of a leaf, or of none any more."""
+        """Make `node`, of the same value, this tensor's: it became a leaf, or is none any more."""
         memory = self._memory
         if memory is not None and self.uop is memory.value:
             memory.value, memory.leaf = node, number_of(self)
@@ -247,8 +246,8 @@ class Base(Methods):
             self._uop = node
 
     def _former_node(self) -> UOp | None:
-        """Return the node that this tensor had before it was computed, while expressions of then
-        are alive."""
+        """Return the node that this tensor had before it was computed; None if that is not alive,
+        or there was none."""
         memory = self._memory
         if memory is None:
             return None if self._expression is None else self._expression()
@@ -256,19 +255,20 @@ class Base(Methods):
         return None if whole is None else rebased(self.uop, memory.value, whole)
 
     def _share(self, other: Base) -> None:
-        """Be a view of the memory of `other`, whose node is below this one's."""
+        """Make this tensor a view of the memory of `other`, whose node is below this one's."""
         with _rebasing:
             if other._memory is None:
                 memory = VersionedMemory(other._uop, other.device, number_of(other))
-                # The version first: without a memory it says nothing, wherever Ctrl-C comes.
+                # The version first: it is read only with a memory, so Ctrl-C may come in between.
                 other._version, other._memory = other._uop, memory
             self._version, self._memory = other._version, other._memory
 
     def _lift(self, operand: Operand, what: str) -> Self:
-        """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
+        """Return `operand` as a tensor; a Python scalar has this tensor's dtype where that fits.
+        `what` names the operation in errors.
 
-        Errors: DTypeError if it is not a tensor, a scalar or an array, or an int out of range of
-        this tensor's dtype; `what` names the operation.
+        Errors: DTypeError for an operand that is no tensor, scalar, array or Variable, and for an
+        int out of range of the dtype.
         """
         if isinstance(operand, type(self)):
             return operand
@@ -285,7 +285,7 @@ class Base(Methods):
         )
 
     def _meet(self, operand: Operand, what: str, reverse: bool = False) -> tuple[UOp, UOp, Self]:
-        """Return the nodes of both operands in one dtype and shape, this one's first (`reverse`:
+        """Return the nodes of both operands in one dtype and shape, this tensor's first (`reverse`:
         last), and `operand` as a tensor."""
         other = self._lift(operand, what)
         mine, others = matched(what, *promoted_tensors(what, self, other))
@@ -295,7 +295,7 @@ class Base(Methods):
 
 
 def _derivation(uop: UOp, sources: list[Derivation | None]) -> Derivation | None:
-    """Return the user's lines of a node; None for a number, which many tensors share."""
+    """Return the derivation of a node; None for a constant, which many tensors share."""
     value = without_alias(uop)
     value = value.src[0] if is_duplicate(value) else value
     return None if value.is_const else derived(without_alias(uop), sources)
@@ -307,7 +307,7 @@ def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
 
 
 def _as_tensor(operand: object) -> str:
-    """Return the hint for an operand that could be made a tensor; a long one is not repeated."""
+    """Return a hint to make a tensor of an operand, "" if it is neither a list nor an array."""
     if hasattr(type(operand), "__array__"):
         return f"Tensor(..) of the {type_name(type(operand))}"
     if not isinstance(operand, list | tuple):
@@ -317,7 +317,7 @@ def _as_tensor(operand: object) -> str:
 
 
 def _refuse_axes(uop: UOp) -> None:
-    """Raise ShapeError for more axes than numpy has, or too many elements."""
+    """Raise ShapeError for more axes than numpy has; `uop.shape` raises it for its size."""
     count = len(uop.shape)
     if count > MOST_AXES:
         raise shape_error(
@@ -328,7 +328,7 @@ def _refuse_axes(uop: UOp) -> None:
 
 
 def canonical(device: str) -> str:
-    """Return the name that the registry has for `device`. Errors: DeviceError if none."""
+    """Return the registry's name of `device`, or a file's. Errors: DeviceError if unknown."""
     if isinstance(device, str) and (name := file_device(device)) is not None:
         return name
     if not isinstance(device, str):
@@ -350,7 +350,7 @@ def _adopted(data: Base | UOp, device: str | None, dtype: DType | None) -> tuple
 
 
 def moved(uop: UOp, own: str | None, device: str) -> tuple[UOp, str]:
-    """Return `uop`, which is on `own`, as a node on `device`; constants need no copy."""
+    """Return `uop`, a node on `own` (None: a constant), as one on `device`, and `device`."""
     if is_file(device) and own != device:
         return saved(uop, device), device
     if own is None or own == device:

@@ -1,9 +1,9 @@
-"""Copies of tensors that keep shared memory and shared leaves shared.
+"""Copies of tensors, which share memory and leaves as the originals do; numpy's functions.
 
-A deep copy of several tensors, as of a model, goes on by itself: what is written to one of the
-copies its views see, and a gradient goes to the copy of a leaf. Pickled together, tensors share
-memory as before; their expressions come back as values, so that no gradient goes from one to the
-other. `memo` is that of copy.deepcopy.
+Deep copies of several tensors, as of a model, are related as the originals are: a write to a copy
+changes the copies of its views, and gradients flow to the copies of leaves. Tensors that are
+pickled together share memory as before, but each has a graph of its own: no gradient flows from one
+to another. `memo` is the argument of `__deepcopy__`.
 
 Sections: Copies of tensors that keep shared memory and shared leaves shared; numpy's functions
 on a Tensor.
@@ -40,8 +40,8 @@ class Copies(Base):
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle its graph with its data; a view, with the memory that it is of. In another process
-        it has memory of its own, and no `grad`."""
+        """Pickle the graph with its data; of a view, the movement and the memory. In another
+        process the tensor has memory of its own, and no `grad`."""
         state, memory = self._grad_state, self._memory
         fields = (self._device, state and state.requires_grad, self._is_weak)
         node = self.uop
@@ -51,7 +51,7 @@ class Copies(Base):
         return _restored_view, (type(self), memory, steps, *fields)
 
     def __copy__(self) -> Self:
-        # The gradients of a copy are not for the original.
+        # No gradient of a copy flows to the original.
         detach = detached if number_of(self) else duplicate
         return self._required_of(self._with(detach(self.uop)))
 
@@ -77,7 +77,7 @@ class Copies(Base):
         return copy
 
     def _required_of(self, copy: Self) -> Self:
-        """Return `copy`, a leaf if this tensor is one."""
+        """Return `copy`, with this tensor's `requires_grad`."""
         state = self._grad_state
         if state is not None and state.requires_grad is not None:
             copy.requires_grad_(state.requires_grad)
@@ -110,7 +110,7 @@ def _restored_view(
     requires_grad: bool | None,
     is_weak: bool,
 ) -> Base:
-    """Return the tensor of a pickled view, on the memory that all pickled views of it have."""
+    """Return the tensor of a pickled view; `memory` is one object for all views of it."""
     own = None if device is None else canonical(device)
     tensor = kind._on(_moved_by(steps, memory.value), own)
     tensor._memory, tensor._version = memory, memory.value
@@ -121,8 +121,8 @@ def _restored_view(
 
 
 def _copied_node(node: UOp, memo: Memo) -> UOp:
-    """Return a node of its own for an expression, of the copies of the leaves that it is of, and of
-    the expressions that were copied before it."""
+    """Return a node of its own for an expression, on the copies of its leaves and of expressions
+    that were copied before."""
     copies = {n: c for n, c in memo.get(_NODES, {}).items() if n is not node}
     inner = node.substitute(copies) if copies else node
     return duplicate(_of_copied_leaves(inner, memo))
@@ -139,8 +139,8 @@ def _of_copied_leaves(node: UOp, memo: Memo) -> UOp:
 
 
 def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> VersionedMemory:
-    """Return the copy of a memory, one for all its views; `number` is that of the tensor that is
-    copied, if it is a leaf. The copy of a leaf makes its memory a leaf's."""
+    """Return the copy of a memory, one for all its views. `number` is the leaf number of the copied
+    tensor (0: no leaf). If another tensor is the leaf of the memory, it is copied first."""
     leaf = leaf_of(memory.value) if memory.leaf and memory.leaf != number else None
     if leaf is not None:
         deepcopy(leaf, memo)
@@ -156,7 +156,7 @@ def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> Versione
 
 
 def _copied_view(node: UOp, whole: UOp, copy: VersionedMemory, memo: Memo) -> UOp:
-    """Return the view of the copy of a memory that `node` is of its value `whole`."""
+    """Return the view of `copy` that `node` is of `whole`, the value of the copied memory."""
     return _of_copied_leaves(rebased(node, whole, copy.value), memo)
 
 
@@ -169,21 +169,21 @@ def _note_leaf(number: int, memo: Memo) -> None:
 
 
 def _movement(node: UOp, whole: UOp) -> Steps:
-    """Return the _movement that leads from `whole` to `node`, to be pickled."""
+    """Return the movement that leads from `whole` to `node`, to be pickled."""
     steps = [s for s in steps_to(node, whole) if s.op is not Ops.DETACH]
     return tuple(kind_of(step) for step in reversed(steps))
 
 
 def _moved_by(steps: Steps, whole: UOp) -> UOp:
-    """Return what the _movement of a pickled view makes of `whole`."""
+    """Return `whole`, moved as a pickled view is."""
     for step in steps:
         whole = moved_by(step, whole)
     return whole
 
 
 # --------------------------------------------------------------------------------------------------
-# numpy's functions on a Tensor: those of its operators return a Tensor, all others are refused with
-# a remedy.
+# numpy's functions on a Tensor: operators return a Tensor, other ufuncs are refused with a remedy,
+# and other functions mostly compute the values.
 #
 # Source: numpy enhancement proposals 13 (`__array_ufunc__`) and 18 (`__array_function__`).
 
@@ -212,7 +212,7 @@ OPERATORS = {
     "absolute": ("abs",),
     "invert": ("__invert__",),
 }
-"""The methods that numpy's operators stand for: by their left operand, and by their right one."""
+"""The methods of numpy's operators: for a Tensor on the left, and on the right."""
 
 METHODS = {
     "arcsin": "asin",
@@ -227,15 +227,15 @@ METHODS = {
     "amax": "max",
     "amin": "min",
 }
-"""Methods of a Tensor that have another name than numpy's function."""
+"""Methods of a Tensor, by the different names of numpy's functions."""
 
 
 def apply_ufunc(
     owner: Any, ufunc: Any, method: str, operands: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """Return what an operator between an array and a tensor makes, as `array + tensor` calls it.
+    """Return the result of a numpy operator on an array and a tensor, as of `array + tensor`.
 
-    Errors: DTypeError for every other function of numpy's, with the method of the tensor.
+    Errors: DTypeError for any other ufunc, with the method of the tensor as the remedy.
     """
     names = OPERATORS.get(ufunc.__name__)
     written = keywords.pop("out", None)  # of `array += tensor`, which then names the tensor
@@ -255,9 +255,9 @@ def apply_ufunc(
 def apply_function(
     owner: Any, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """Return what a function of numpy's makes of tensors: most of them take their values.
+    """Return the result of a numpy function on tensors: most functions read their values.
 
-    Errors: DTypeError where it cannot.
+    Errors: DTypeError for a function that calls a method with arguments that Tensor's lacks.
     """
     try:
         return function._implementation(*args, **keywords)  # type: ignore[attr-defined]
@@ -269,7 +269,7 @@ def apply_function(
 
 
 def refusal(owner: Any, what: str, because: str) -> DTypeError:
-    """Return the error of a function that does not take a tensor, with what does the same."""
+    """Return the error of a numpy function that takes no tensor, with the method to use."""
     name = what.removeprefix("np.")
     method = METHODS.get(name, name)
     hint = f"{what}(t.numpy()), which computes the values"

@@ -1,8 +1,8 @@
 """Files as tensors: `Tensor(pathlib.Path("data.bin"))` is on the device "DISK:/../data.bin".
 
-A file computes nothing. Neighbours in it can be read (`tolist`, `numpy`), be taken to a device
-(`to`), and be written (`assign`, `t[2:4] = x`), at once and not before: no more is read or written
-than their bytes.
+A file computes nothing. A contiguous part of it can be read (`tolist`, `numpy`), copied to a device
+(`to`), and written (`assign`, `t[2:4] = x`). Each of these happens at once, and reads or writes no
+other bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def file_device(name: str) -> str | None:
 
 
 def computing_device(device: str) -> str:
-    """Return the device that computes for a device: for a file, what needs nothing of it."""
+    """Return the device that computes for `device`: the default one for a file, else itself."""
     return Device.DEFAULT if is_file(device) else device
 
 
@@ -55,15 +55,18 @@ def opened(path: Path, dtype: DType) -> UOp:
 
 
 def new_file(device: str, dtype: DType, shape: Shape) -> UOp:
-    """Return the file of a device as a node of `shape`. It is made where there is none, and made
-    longer where it is shorter."""
+    """Return the file of `device` as a node of `shape`. It is made, or made longer, where
+    necessary."""
     nbytes = math.prod(shape) * dtype.itemsize
     memory = file_buffer(Path(device[len(DISK) :]), dtype, nbytes)
     return buffer_on(memory, shape)
 
 
 def read_to(node: UOp, device: str) -> UOp:
-    """Return a node of a file on a device: its bytes are read now."""
+    """Return `node` on `device`; the bytes of a file that it reads are copied there now.
+
+    Errors: FileError for bytes that are not contiguous, or computations on several values.
+    """
     if not node.size or not _needs_file(node):
         return node
     (node,) = without_detach([node])
@@ -82,7 +85,7 @@ def read_to(node: UOp, device: str) -> UOp:
 
 
 def saved(node: UOp, device: str) -> UOp:
-    """Return the node of a file with the value of `node`, which is written now."""
+    """Compute `node`, write it to the file of `device` at once, and return the file's node."""
     (result,) = realize([node], tuned)
     values = to_numpy(result)
     target = new_file(device, node.dtype, node.shape)
@@ -91,9 +94,10 @@ def saved(node: UOp, device: str) -> UOp:
 
 
 def reinterpreted(node: UOp, dtype: DType) -> UOp:
-    """Return neighbours in a file with their bytes read as `dtype`, of any width.
+    """Return a contiguous part of a file with its bytes read as `dtype`, of any width.
 
-    Shapes: the last axis has as many bytes as before.
+    Shapes: the last axis has as many bytes as before. Errors: DTypeError if these are no whole
+    elements, FileError if the part is not contiguous.
     """
     nbytes = (node.shape[-1] if node.shape else 1) * node.dtype.itemsize
     if nbytes % dtype.itemsize or (not node.shape and dtype.itemsize != nbytes):
@@ -108,15 +112,12 @@ def reinterpreted(node: UOp, dtype: DType) -> UOp:
 
 
 def write(node: UOp, values: Any) -> None:
-    """Write an array to neighbours in a file."""
+    """Write an array to a contiguous part of a file."""
     _piece(node).copy_in(values)
 
 
 def check_readable(nodes: Iterable[UOp]) -> None:
-    """Raise unless each node is neighbours in a file, which can be read, or needs no file.
-
-    Errors: FileError.
-    """
+    """Raise FileError for a node that reads a file, and is no contiguous part of it."""
     for node in without_detach(list(nodes)):
         if node.size and _needs_file(node) and neighbours(node) is None:
             raise _computes(node)
@@ -134,7 +135,7 @@ def _node(memory: Buffer) -> UOp:
 
 
 def _piece(node: UOp) -> Buffer:
-    """Return the memory of neighbours in a file."""
+    """Return the memory of a contiguous part of a file."""
     (value,) = without_detach([node])
     stretch = neighbours(value)
     if stretch is None:
@@ -144,7 +145,7 @@ def _piece(node: UOp) -> Buffer:
 
 
 def _computes(node: UOp) -> FileError:
-    """Return the error for what is not neighbours in a file."""
+    """Return the error for a node that is no contiguous part of a file."""
     below = node
     while below.op in MOVEMENT and below.op is not Ops.BUFFER:
         below = below.src[0]

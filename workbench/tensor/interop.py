@@ -1,7 +1,7 @@
 """Memory that tensors share with other libraries, without a copy: DLPack, numpy, pointers.
 
-What is written to a tensor on shared memory is written there, so that the other side sees it; what
-the other side writes, tensors see that are computed later, while values computed before stay.
+A write to a tensor on shared memory is made there, so that the other library sees it. What the
+other library writes is seen by tensors that are computed later; values computed before stay.
 Source of the protocol: DLPack (dmlc), and its Python form in the array API standard.
 """
 
@@ -51,10 +51,10 @@ class Interop(Base):
         *,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return a tensor of the elements of `array`; `share` uses its memory, and does not copy.
+        """Return a tensor of the elements of `array`; with `share` on its memory, not a copy.
 
-        Errors: DTypeError for another value; DeviceError where `share` cannot be: the array is not
-        contiguous or aligned, or the device has other memory.
+        Errors: DTypeError for another value; with `share` DeviceError for an array that is empty,
+        not contiguous or not aligned, or for a device that has other memory.
         """
         if not isinstance(array, np.ndarray):
             raise dtype_error(
@@ -78,8 +78,8 @@ class Interop(Base):
     @classmethod
     def from_dlpack(cls, x: Any, *, requires_grad: bool | None = None) -> Self:
         """Return a tensor on the memory of a tensor of another library: PyTorch, JAX, numpy. Axes
-        may be in any order; where elements lie apart in memory, are repeated or go backwards, they
-        are copied, and neither side sees what is written to the other.
+        may be in any order. Elements with gaps between them, repeated or in reverse order, are
+        copied: then neither side sees what is written to the other.
 
         Errors: DTypeError for a value without DLPack, DeviceError for memory that is not the
         processor's.
@@ -120,8 +120,8 @@ class Interop(Base):
     ) -> Self:
         """Return a tensor on memory of this process at address `ptr`, which the caller keeps alive.
 
-        Dtypes: None is the default float. Errors: DeviceError where the device has other memory,
-        or the address is 0 or not aligned.
+        Dtypes: None is the default float. Errors: DeviceError for a device that has other memory,
+        for an address that is 0 or not aligned, and for memory that cannot be read.
         """
         address, kind = (
             whole(ptr, "from_blob: ptr"),
@@ -142,8 +142,8 @@ class Interop(Base):
         return cls._over(data, kind, extents, device)._leaf_if(requires_grad)
 
     def data(self) -> memoryview:
-        """Return the elements for reading, without a copy where this process can read the memory;
-        computes them if necessary.
+        """Return the elements for reading, computed if necessary; they are not copied if this
+        process can read the memory.
 
         Dtypes: bytes for bfloat16 and floats of 8 bits, which Python's buffers lack.
         """
@@ -164,7 +164,7 @@ class Interop(Base):
         copy: bool | None = None,
     ) -> Any:
         """Return a capsule of the elements in memory, computed if necessary, for another library.
-        What is written to this tensor afterwards is written there.
+        Later writes to this tensor are made in that memory.
 
         Errors: BufferError for memory that is not the processor's, or dtypes that numpy lacks.
         """
@@ -185,7 +185,7 @@ class Interop(Base):
     def __dlpack_device__(self) -> tuple[int, int]:
         return _CPU, 0
 
-    # how
+    # helpers
 
     @classmethod
     def _over(cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None) -> Self:
@@ -205,9 +205,9 @@ class Interop(Base):
         return tensor
 
     def _memory_array(self) -> Array | None:
-        """Return a view of the memory of the value, which keeps it alive; None where there is none
-        that may be written."""
-        if self._memory is not None:  # a view is shared where the whole of it lies
+        """Return the memory of the value as an array, which keeps it alive; None for a constant,
+        for memory that this process does not see, and for a library's that must not be written."""
+        if self._memory is not None:  # a view is shared in the memory of the whole
             whole = self._with(self._memory.value)
             whole._memory, whole._version = self._memory, self._memory.value
             whole.realize()
@@ -220,8 +220,8 @@ class Interop(Base):
         return memory.array.reshape(self.shape)
 
     def _share_memory(self) -> None:
-        """Let what is written to this tensor be written to the memory that it is in now, which
-        another library may write, too. Other tensors whose value is there keep it."""
+        """Share this tensor's memory with another library: later writes are made there. Values of
+        other tensors must not change with it: if some are there, this tensor moves to a copy."""
         self._share(self)
         memory = self._memory
         assert memory is not None
@@ -238,10 +238,10 @@ class Interop(Base):
 
 
 def _is_writable(data: Array) -> bool:
-    """Whether memory can be written, by a byte of each page, which is sent to the system and back.
+    """Whether memory can be written. A byte of each page is sent to the system and back, which
+    returns an error where an access of the processor would end the process.
 
-    Errors: DeviceError for memory that cannot be read: the system says so, where the processor
-    would end the process.
+    Errors: DeviceError for memory that cannot be read.
     """
     reader, writer = os.pipe()
     is_writable = True

@@ -19,7 +19,7 @@ from workbench.tensor.operands.axes import numbered
 # near 1, by a polynomial.
 
 _MOST_STEPS = 100
-"""Steps, of which each is kernels of their own; singular values near 1 need about 5, others 20."""
+"""Most steps, each of several kernels; singular values near 1 need about 5, others 20."""
 
 
 class NewtonSchulz(Base):
@@ -82,7 +82,7 @@ class QR(Base):
     __slots__ = ()
 
     def qr(self) -> tuple[Self, Self]:
-        """Return an orthogonal Q and an upper triangular R, of which self is the product.
+        """Return an orthogonal Q and an upper triangular R whose product is self.
 
         Shapes: (.., m, n) -> (.., m, m), (.., m, n). Dtypes: integers and bools are taken as
         float32.
@@ -111,13 +111,13 @@ class QR(Base):
         return orthogonal.cast(kind), upper.cast(kind)
 
     def _reflection(self, row: Self, step: int) -> tuple[Self, Self]:
-        """Return the axis v of a reflection 1 - factor v v^T, and its factor, that makes column
-        `step` of self 0 below row `step`. v is 1 there, and 0 above.
+        """Return the axis v and the factor of the reflection 1 - factor v v^T that makes column
+        `step` of self 0 below row `step`. v is 1 in that row, and 0 above.
 
-        Rewrite: x -> -sign(x[0]) |x|; nothing is to be done where all below is 0.
+        Rewrite: x -> -sign(x[0]) |x|; the factor is 0 where all below is 0 already.
         """
         column = self[..., step : step + 1]
-        # Divided by its greatest, no square overflows, and v and the factor stay.
+        # Division by the greatest element keeps squares finite, and v and the factor as they are.
         most = row.ge(step).where(column, 0.0).abs().max(-2, keepdim=True)
         column = column / most.eq(0).where(1.0, most)
         first = column[..., step : step + 1, :]
@@ -152,7 +152,7 @@ class SVD(QR):
 
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
         """Return U, S and V^T: self is (U * S) @ V^T, U and V are orthogonal, and S is not negative
-        and falls.
+        and in falling order.
 
         Shapes: (.., m, n) -> (.., m, m), (.., k), (.., n, n), k the lesser of m and n; unless
         `full_matrices`, U is (.., m, k) and V^T (.., k, n).
@@ -179,9 +179,9 @@ class SVD(QR):
     def _tall_svd(self) -> tuple[Self, Self, Self]:
         """Return U, S and V of matrices with at least as many rows as columns.
 
-        Rewrite: self P = Q R, columns in falling order of length; R^T W has orthogonal columns,
-        whose lengths are S and whose directions V; then U = Q W. Source: Drmac and Veselic 2008:
-        R^T needs the fewest rotations.
+        Rewrite: self P = Q R, where P puts columns in falling order of length; R^T W has orthogonal
+        columns, with lengths S and directions V; then U = Q W. Source: Drmac and Veselic 2008: R^T
+        needs the fewest rotations.
         """
         *lead, rows, columns = self.shape
         most = self.abs().max((-2, -1), keepdim=True)
@@ -205,11 +205,11 @@ class SVD(QR):
         return left, ordered.squeeze(-2), sorting.matmul(right)
 
     def _rotated(self, rows: int) -> Self:
-        """Return self, each pair of columns rotated, again and again, until the first `rows` of all
-        columns are orthogonal.
+        """Return self with all pairs of columns rotated repeatedly, until the first `rows` rows of
+        the columns are orthogonal.
 
         Rotating every pair once about squares the cosines of the angles, when these are small.
-        For triangles from `qr` this took at most 2 + log2(columns) times in float64, up to 100
+        Triangles from `qr` took at most 2 + log2(columns) such sweeps in float64, up to 100
         columns, graded and singular ones too.
         """
         columns = self.shape[-1]
@@ -244,8 +244,8 @@ class SVD(QR):
         return rank.eq(place).where(1.0, 0.0).cast(self.dtype)
 
     def _basis(self) -> Self:
-        """Return orthogonal matrices with the columns of square ones, of which some may be 0: in
-        the place of these are others."""
+        """Return orthogonal matrices, from square ones with orthogonal columns of which some may be
+        0: these are replaced."""
         basis, upper = self.qr()
         diagonal = (upper * self._unit(self.shape[-1])).sum(-2, keepdim=True)
         return basis * diagonal.lt(0).where(-1.0, 1.0)

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Base)
 
 
 def reduction_of(reduction: str, what: str) -> str:
-    """Return the word that `reduction` is. Errors: DTypeError for another.
+    """Return `reduction` if it is "mean", "sum" or "none". Errors: DTypeError for another value.
 
     `what` names the loss.
     """
@@ -33,8 +33,8 @@ def reduction_of(reduction: str, what: str) -> str:
 
 
 def reduced(losses: T, reduction: str, weights: T | None = None) -> T:
-    """Return the mean or the sum of all losses, or themselves; a mean is weighted by `weights`, by
-    which the losses are multiplied already."""
+    """Return the mean or the sum of all losses, or the losses. A mean is divided by the sum of
+    `weights`, by which the losses are multiplied already."""
     if reduction == "none":
         return losses
     if reduction == "sum":
@@ -46,7 +46,7 @@ def reduced(losses: T, reduction: str, weights: T | None = None) -> T:
 # Binary losses: the negative logarithm of the probability of the true class of two.
 
 LEAST_LOG = -100.0
-"""A logarithm is taken as this where it is less, so that a loss is finite, as in PyTorch."""
+"""Least logarithm: smaller ones count as this, so that a loss is finite, as in PyTorch."""
 
 
 class BinaryLosses(Base):
@@ -73,7 +73,7 @@ class BinaryLosses(Base):
     ) -> Self:
         """Return `binary_crossentropy` of sigmoid(self), without its loss of precision.
 
-        `pos_weight`, which broadcasts, is the factor of losses where "true" is.
+        `pos_weight`, which broadcasts, is a factor of the losses of "true".
         Rewrite: -> (1 - Y) x + (1 + (pos_weight - 1) Y) log(1 + e ** -x)
         """
         how = reduction_of(reduction, "binary_crossentropy_logits")
@@ -111,8 +111,8 @@ class ClassLosses(Base):
     def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
         """Return minus the logarithm of the softmax of self at the labels `Y`.
 
-        Shapes: `Y` of self's own shape has a probability for each class instead; then it is the
-        sum of these logarithms, weighted. `label_smoothing` is the share of probability that is
+        Shapes: a `Y` of self's shape has a probability for each class; the loss is then the sum of
+        the logarithms, weighted by these. `label_smoothing` is the share of probability that is
         given to all classes equally.
         Errors: ShapeError for another shape, DTypeError for labels that are not integers.
         """
@@ -133,7 +133,7 @@ class ClassLosses(Base):
     ) -> Self:
         """Return minus the logarithm of the softmax of self along its last axis at the labels `Y`.
 
-        A sample of which the label is `ignore_index` has no loss, and does not count in a mean.
+        A sample whose label is `ignore_index` has no loss, and does not count in a mean.
         Errors: as `cross_entropy`.
         """
         what = "sparse_categorical_crossentropy"
@@ -152,8 +152,8 @@ class ClassLosses(Base):
     ) -> Self:
         """Return minus self, which has logarithms of probabilities, at the labels `Y`.
 
-        `weight` has a factor for each class; a mean is weighted by them. A sample of which the
-        label is `ignore_index` has no loss, and does not count in a mean.
+        `weight` has a factor for each class; a mean is weighted by them. A sample whose label is
+        `ignore_index` has no loss, and does not count in a mean.
         Errors: as `cross_entropy`, and ShapeError for a weight of another shape.
         """
         how, labels = reduction_of(reduction, "nll_loss"), self._lift(Y, "compare")

@@ -25,7 +25,7 @@ Operand: TypeAlias = "Methods | Const | BoundVariable | np.ndarray[Any, Any]"
 
 
 class Methods:
-    """What Base declares and Tensor has."""
+    """Methods of Tensor that its mix-ins call."""
 
     __slots__ = ()
 

@@ -128,18 +128,18 @@ class Tensor(
             old_versions = {m.value: m.old for m in written if m.old and _is_writable(m, m.old)}
             outputs = nodes + versions
             publish = partial(_publish, device, tensors, written, outputs, values)
-            # A context of its own is left however this ends.
+            # In a context of its own, so that DEV is as before, however this ends.
             copy_context().run(_realize_on, device, outputs, old_versions, publish)
         return [values[id(tensor)] for tensor in (self, *others)]
 
     def _unwritten(self) -> VersionedMemory | None:
-        """Return its memory, if that has a newer version than the one that was computed last."""
+        """Return this tensor's memory if a write to it is not computed yet, else None."""
         memory = self._memory
         return None if memory is None or memory.old is None else memory
 
     def _settle(self, result: UOp) -> None:
-        """Stand for `result`, the value in memory, and forget the expression."""
-        if self.derivation is not None:  # it forgets its sources
+        """Replace this tensor's expression by `result`, its value in memory."""
+        if self.derivation is not None:  # without its sources, which are then free
             self.derivation = Derivation(result, self.derivation.calls)
         memory, node = self._memory, self.uop
         if memory is None:
@@ -170,7 +170,7 @@ class Tensor(
     # reading back
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a numpy array of the same shape; computes them if necessary.
+        """Compute the tensor if necessary, and return its values as a numpy array of its shape.
 
         Dtypes: bfloat16 and floats of 8 bits, which numpy lacks, become float32.
         """
@@ -189,7 +189,7 @@ class Tensor(
         values = self.numpy()
         return values if kind is None else values.astype(kind, copy=False)
 
-    if not TYPE_CHECKING:  # or every attribute would have a type
+    if not TYPE_CHECKING:  # with it, mypy would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
             near = [] if name.startswith("_") else get_close_matches(name, _public_names())
@@ -226,8 +226,8 @@ class Tensor(
     # devices and memory
 
     def to(self, device: str | None) -> Self:
-        """Return the tensor on `device` (None: the default one), with its `grad` there; itself if
-        it is there."""
+        """Return the tensor on `device` (None: the default one), with its `grad` there; this tensor
+        if it is there already."""
         from_device = self._device
         name = canonical(Device.DEFAULT if device is None else device)
         if name == from_device:
@@ -242,14 +242,14 @@ class Tensor(
         return tensor
 
     def clone(self, device: str | None = None) -> Self:
-        """Return a tensor of the same value with memory of its own, on `device` (None: its
-        own)."""
+        """Return a tensor of the same value with memory of its own, on `device` (None: this
+        one's)."""
         copy = self._with(alias(self.uop))
         return copy if device is None else copy.to(device)
 
     def to_(self, device: str | None) -> Self:
         """Move this tensor, and its `grad`, to `device` (None: the default one), and return it; a
-        leaf stays one. Views of the memory that it had stay on that.
+        leaf stays one. Views that shared its memory keep that memory, where it was.
 
         Errors: DeviceError for a device that does not exist.
         """
@@ -263,13 +263,13 @@ class Tensor(
 
     def contiguous(self, arg: Sequence[Opt] | None = None) -> Self:
         """Return the tensor, marked to be stored: later kernels read it instead of computing it
-        again. `arg` has the opts of the kernel that stores it, which has those and no others,
-        whatever the default ones or a search would be; () for none.
+        again. `arg` is the whole list of opts of the kernel that stores it, instead of the default
+        ones or those of a search; () for no opts.
 
             (a @ b).contiguous(arg=[Opt(OptOps.UPCAST, "g1", 4)]).realize()
 
-        Errors: DTypeError for another `arg`, KernelOptError for a value that no kernel stores, and,
-        when it is computed, for an opt that its kernel does not allow.
+        Errors: DTypeError for an `arg` that is no list of opts, KernelOptError for a value that no
+        kernel stores and, when it is computed, for an opt that its kernel does not allow.
         """
         value = plain_value(self.uop)
         opts = None if arg is None else opt_rows(asked_opts(arg, "contiguous: arg"))
@@ -332,7 +332,7 @@ def _realize_on(
     old_versions: dict[UOp, UOp],
     publish: Callable[[list[UOp]], None],
 ) -> None:
-    """Compute outputs. Only a graph without memory has no device; it takes this one."""
+    """Compute `outputs`, on `device` those whose graphs read no memory."""
     DEV.set(computing_device(device))
     realize(outputs, tuned, nodes_alive, old_versions, publish)
 
@@ -345,8 +345,8 @@ def _publish(
     values: dict[int, UOp],
     results: list[UOp],
 ) -> None:
-    """Let tensors, and memory that was written, stand for the results, which are noted in `values`
-    by the tensor."""
+    """Replace the expressions of `tensors` and of `written` memory by `results`, and add the result
+    of each tensor to `values`, by its id."""
     memories = [*dict.fromkeys([*written, *[m for t in tensors if (m := t._memory)]])]
     before = [*[t.uop for t in tensors], *[m.value for m in memories]]
     for memory, result in zip(written, results[len(tensors) :], strict=True):
@@ -383,14 +383,14 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _needs_expression(memory: VersionedMemory) -> bool:
-    """Whether a memory keeps the expression of its value, which reads older versions, for what
-    leads to a leaf."""
+    """Whether a memory keeps its expression after it is computed: it is no leaf, and a gradient may
+    flow through it to one."""
     return not memory.leaf and leads_to_leaf(memory.value)
 
 
 def _is_writable(memory: VersionedMemory, old: UOp) -> bool:
-    """Whether the present version of a memory may be written over the `old` one: nothing else may
-    come to be in the memory of another library."""
+    """Whether the present version of a memory may be written over the `old` one. Memory that
+    another library sees must hold no other value: the library may change it."""
     if _needs_expression(memory):
         return False
     if memory.shared is None:
@@ -400,7 +400,8 @@ def _is_writable(memory: VersionedMemory, old: UOp) -> bool:
 
 
 def _own(result: UOp, memory: VersionedMemory | None) -> UOp:
-    """Return a value in memory that no other library writes, unless it does that to `memory`."""
+    """Return `result`, or a copy if it is in memory that another library sees and not `memory`'s.
+    A capture copies nothing."""
     under = base(result)
     if under.op is not Ops.BUFFER or is_capturing():
         return result

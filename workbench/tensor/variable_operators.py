@@ -1,4 +1,4 @@
-"""Arithmetic of a bound variable, and of its nest.
+"""Arithmetic of bound variables; nests, which are lists, tuples and dicts with tensors.
 
 Sections: Arithmetic of a bound variable; Nests.
 """
@@ -98,7 +98,7 @@ def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
 
 
 def equal_nests(a: Any, b: Any) -> bool:
-    """Whether two nests without tensors are equal; leaves whose comparison is not a bool are not.
+    """Whether two nests without tensors are equal; leaves that cannot be compared are not.
 
     Floats are compared as constants: -0.0 is not 0.0, since 1 / -0.0 differs from 1 / 0.0; and NaN
     equals NaN.

@@ -1,10 +1,10 @@
 """Memory that several tensors share, and its versions.
 
-A value is its expression and never changes; memory does. Tensors that are views of one piece of
-memory share a `VersionedMemory`; a write puts the expression of the whole, with the new elements in
-it, in the place of the present version, and every tensor of the memory is a view of that from then
-on. What was built of an older version keeps that version. Nothing is computed here, and nothing is
-overwritten: whether the new version is written over the old one is decided when it is computed
+An expression never changes its value; memory does. Tensors that are views of the same memory share
+a `VersionedMemory`. A write makes an expression of the whole memory, with the new elements in it,
+the present version, and all tensors of the memory become views of that. Expressions that were built
+on an older version keep it. Nothing is computed here, and nothing is overwritten: whether the new
+version is written over the old one is decided when it is computed
 (`workbench/execution/capture.py`).
 Source of the idea: static single assignment, of arrays (Knobe and Sarkar 1998).
 """
@@ -31,13 +31,13 @@ from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.literal import bits_as, source_of_bits
 
 Step = tuple[Ops, Any]
-"""Movement and its argument, or BITCAST and a dtype, which may have another width."""
+"""A movement op and its arg, or BITCAST and a dtype, which may have another width."""
 _writes: ContextVar[list[VersionedMemory] | None] = ContextVar("writes", default=None)
 
 
 @scope
 def noting_writes() -> Generator[list[VersionedMemory], None, None]:
-    """Record, in order, the memory that is written in the block."""
+    """Return a `with` block that lists the memory written in it, in order."""
     writes: list[VersionedMemory] = []
     token = _writes.set(writes)
     try:
@@ -51,8 +51,8 @@ _shared_memories: WeakSet[VersionedMemory] = WeakSet()
 
 
 class _Replacements:
-    """How often a tensor got other memory by Tensor.replace(): captures look whether it was one of
-    theirs."""
+    """The count of Tensor.replace() calls: when it changes, captures check whether one of their
+    tensors has other memory."""
 
     count = 0
 
@@ -63,11 +63,10 @@ replacements = _Replacements()
 class VersionedMemory:
     """The memory of one tensor and its views.
 
-    `value` is the node of its present version, whole, on `device`; `leaf` is the number
-    of the tensor if gradients are asked for it (0: they are not). `old` is the BUFFER that holds
-    the version which was computed last, while a newer one waits to be computed; `expression` the
-    node of the present version before it was computed. `shared` is where another library sees it,
-    if one does.
+    `value` is the node of the present version of the whole memory, on `device`; `leaf` is the
+    number of the leaf that has this memory (0: no leaf). While a newer version is not computed yet,
+    `old` is the BUFFER of the one computed last. `expression` is the node of the present version
+    before it was computed. `shared` is the memory that another library sees, or None.
     """
 
     __slots__ = (
@@ -82,7 +81,7 @@ class VersionedMemory:
         self.is_written = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle its value, once for all its views. In another process it is another memory."""
+        """Pickle the value, once for all its views. In another process it is in other memory."""
         return _restored, (portable(self.value), self.device)
 
     def write(self, value: UOp) -> None:
@@ -100,15 +99,15 @@ class VersionedMemory:
             writes.append(self)
 
     def share(self, memory: Buffer) -> None:
-        """Let another library see `memory`, in which the present version is."""
+        """Note that another library sees `memory`, which holds the present version."""
         memory.owner.is_shared = True
         self.shared = memory
         _shared_memories.add(self)
         self.rename()
 
     def rename(self) -> None:
-        """Let the present version, in memory that another library may write, have another BUFFER:
-        no value that was computed before is one of its values from now on."""
+        """Give the present version, if it is in memory that another library may write, a new
+        BUFFER: values that were computed from the old BUFFER may not hold for it."""
         is_there = self.old is None and self._under().op is Ops.BUFFER
         if self.shared is not None and is_there:
             self.renew(name_of_shared(self.shared, self.value.shape))
@@ -121,7 +120,7 @@ class VersionedMemory:
         return under
 
     def renew(self, value: UOp) -> None:
-        """Let `value`, what was computed, be the present version."""
+        """Make `value`, to which the present version was computed, its node."""
         note_to_others([value])
         if self.leaf:
             self.value = leaf_node(self.leaf, value)
@@ -130,7 +129,7 @@ class VersionedMemory:
 
 
 def rename_shared(nodes: Sequence[UOp]) -> None:
-    """Rename the memory of other libraries that `nodes`, which were computed, are of."""
+    """Give memory of other libraries that the computed `nodes` read new BUFFERs."""
     memories = {m._under(): m for m in _shared_memories}
     if memories:
         read = UOp.sink(*nodes).toposort()
@@ -152,14 +151,14 @@ def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:
 
 
 def kind_of(step: UOp) -> Step:
-    """Return what a step of a view does, without what it does it to."""
+    """Return the op and the argument of a step of a view."""
     if source_of_bits(step) is not None:
         return Ops.BITCAST, step.dtype
     return step.op, step.arg
 
 
 def moved_by(step: Step, source: UOp) -> UOp:
-    """Return what a step of a view makes of `source`."""
+    """Return `source` after a step of a view."""
     op, arg = step
     if op is Ops.BITCAST:
         return bits_as(source, arg)
@@ -186,7 +185,7 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
         if source is None:
             value, inside = _undone(step, value), _undone(step, inside)
             is_part |= step.op in (Ops.SHRINK, Ops.PAD)
-        else:  # an element of it may be written in part
+        else:  # the write may change a part of an element of `source`
             value = inside.where(value, step) if is_part else value
             value, inside = bits_as(value, source.dtype), _true_mask(source)
             is_part = False
@@ -194,8 +193,8 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
 
 
 def steps_to(view: UOp, whole: UOp) -> Iterator[UOp]:
-    """Yield the movement, and the nodes that have the bits of others, from `view` down to
-    `whole`."""
+    """Yield the steps from `view` down to `whole`: movement, and changes of the dtype of the same
+    bits."""
     while view is not whole:
         yield view
         source = source_of_bits(view)
@@ -207,8 +206,8 @@ def _true_mask(value: UOp) -> UOp:
 
 
 def _undone(step: UOp, value: UOp) -> UOp:
-    """Return `value`, of the shape of `step`, where it lies in the source of `step`: the rest is
-    zeros."""
+    """Return `value`, of the shape of `step`, at its place in the shape of the step's source; the
+    rest is zeros."""
     source = step.src[0].shape
     if step.op is Ops.DETACH:
         return value

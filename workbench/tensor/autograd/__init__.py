@@ -1,1 +1,1 @@
-"""Gradients of tensors: leaves, backward, functions with a gradient of their own."""
+"""Gradients of tensors: leaves, backward passes, functions with a custom gradient."""

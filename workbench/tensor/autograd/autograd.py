@@ -1,6 +1,6 @@
-"""Gradients of tensors: `backward` and `gradient`, and which tensors ask for one.
+"""Gradients of tensors: `backward`, `gradient`, `requires_grad`, and the origins of memory.
 
-The gradients are expressions like any others: nothing is computed before it is needed.
+Gradients are expressions like any others: nothing is computed before it is needed.
 
 Sections: Origins of memory; Gradients of tensors.
 """
@@ -57,20 +57,20 @@ from workbench.tensor.operands.arguments import (
 from workbench.tensor.operands.broadcast import cast_to
 
 # --------------------------------------------------------------------------------------------------
-# Origins of memory: the tensors it was computed from, for gradients by others than leaves.
+# Origins of memory: the tensors that it was computed from, for gradients by others than leaves.
 #
-# Only what leads to leaves keeps its expression after it was computed. Of the rest, memory
-# remembers which tensors a gradient would have reached, so that a gradient by one of them is
-# refused instead of being one without the share that went through that memory.
+# A value keeps its expression after it is computed only if it leads to a leaf. For any other value
+# the tensors that a gradient would have reached are noted. A gradient by one of these is refused:
+# its share through that memory is unknown.
 
 Origin = ref[Base] | ref[UOp]
-"""A tensor, or the memory that is its value."""
+"""A weak reference to a tensor, or to the BUFFER of its value."""
 _origins: WeakKeyDictionary[UOp, tuple[Origin, ...]] = WeakKeyDictionary()
 
 
 def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
-    """Note what was computed from what: pairs of an expression, and of the node that stands for its
-    value now, in memory or a known constant."""
+    """Note the origins of computed values: `computed` has pairs of an expression and the node of
+    its value now, a BUFFER or a known constant."""
     pairs = [
         (expression, value)
         for expression, value in computed
@@ -81,7 +81,7 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
     tensors, found = _tensors_by_node(), dict[Origin, int]()
     places = {base(plain_value(value)) for _, value in pairs}
     up_to: dict[UOp, int] = {}
-    """The origins of a node and below it: bit n is that of the one that was found as number n."""
+    """The origins of a node and of those below it, as bits: bit n is for number n in `found`."""
     below: dict[UOp, int] = {}
     root = UOp.sink(*[expression for expression, _ in pairs])
     for node in root.toposort(lambda n: n is root or _flows(n)):
@@ -102,7 +102,7 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
     for expression, value in pairs:
         bits = below[expression]
         numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
-        if bits:  # of the node, whose memory may be that of one of them: x * 1
+        if bits:  # noted for the value, whose memory may be an origin's own: x * 1
             _origins[value] = tuple([origins[n] for n in numbers])
         else:
             _origins.pop(value, None)
@@ -111,8 +111,8 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
 def note_replay(
     results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp], memory: Iterable[UOp]
 ) -> None:
-    """Note that a captured function computed `results` from its inputs and its state, BUFFERs;
-    `memory` are the BUFFERs of both. Each replay does it, so it takes few steps."""
+    """Note the origins of the `results` of a captured function: its `inputs`, its `state` (BUFFERs)
+    and the origins of their `memory`. It runs in each replay, so it must be quick."""
     nodes = [n if n.op is Ops.BUFFER else base(plain_value(n)) for n in results]
     nodes = [node for node in nodes if node.op is Ops.BUFFER and node.dtype.is_float]
     if not nodes:
@@ -127,8 +127,8 @@ def note_replay(
 
 
 def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:
-    """Whether `target`, whose nodes are `own`, is an origin of memory that a gradient of `root`
-    reaches without coming through one of these."""
+    """Whether `target` is an origin of memory that a gradient of `root` reaches without passing one
+    of the nodes of `target`, `own`."""
     nodes = {n for n in own if n is not None}
     names = {*map(id, (target, *nodes)), *[id(plain_value(n)) for n in nodes]}
     reached = root.toposort(lambda n: n not in nodes and _flows(n))
@@ -141,7 +141,7 @@ def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool
 
 
 def _tensors_by_node() -> dict[UOp, list[Base]]:
-    """Return the tensors that a gradient may be asked by, by the nodes that stand for each."""
+    """Return the living tensors by node: the present one, and that before it was computed."""
     tensors: dict[UOp, list[Base]] = defaultdict(list)
     for tensor in tensors_alive():
         memory = tensor._memory
@@ -155,7 +155,7 @@ def _tensors_by_node() -> dict[UOp, list[Base]]:
 
 
 def _flows(node: UOp) -> bool:
-    """Whether a gradient goes on below a node, and does not end at a leaf."""
+    """Whether a gradient flows on below a node: a leaf ends it."""
     return leaf_of(node) is None and lets_through(node)
 
 
@@ -174,20 +174,21 @@ def _alive(node: UOp) -> Iterator[Origin]:
 class Autograd(Base):
     """backward, gradient, grad, requires_grad, detach; train and no_grad.
 
-    A tensor with requires_grad=True is a leaf: `backward()` adds to its `.grad`. None means that
-    it is undecided: no gradient is asked for, and an optimiser sets it to True.
+    A tensor with requires_grad=True is a leaf: `backward()` adds to its `.grad`. While
+    `requires_grad` is None, a tensor has no gradient, and an optimiser sets it to True.
     """
 
     __slots__ = ()
 
-    # asking for gradients
+    # computing gradients
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of this tensor to `.grad` of each leaf that it depends on, and return
-        this tensor. `gradient` is that of this tensor: 1, where it has one element.
+        this tensor. `gradient` is the gradient of this tensor itself; None: 1, for one element.
 
-        Errors: ShapeError for several elements without `gradient`; GradientError where it depends
-        on no leaf, or on one through an op without a gradient; DTypeError for integers.
+        Errors: ShapeError for several elements without `gradient`, or a `gradient` of another
+        shape; DTypeError for a tensor of integers; GradientError for a tensor that depends on no
+        leaf, or on one through an op without a gradient.
         """
         seed = self._seed(gradient, "backward()")
         leaves = dict(leaves_below(self.uop))
@@ -207,13 +208,13 @@ class Autograd(Base):
         self, *targets: Self, gradient: Self | None = None, materialize_grads: bool = False
     ) -> list[Self]:
         """Return the gradient of this tensor with respect to each of `targets`, which need not be
-        leaves. The results have gradients themselves.
+        leaves. The results can be differentiated again.
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
-        Errors: as `backward`; GradientError for a target that this tensor does not depend on,
-        unless `materialize_grads`: then zeros; and for one, no leaf, from which a value on the way
-        was computed before, by realize(), numpy() or item(): only what leads to leaves keeps its
-        expression.
+        Errors: as `backward`, but a leaf is not needed. GradientError for a target that this tensor
+        does not depend on, unless `materialize_grads`, which makes its gradient zeros; and for one
+        that is no leaf, if a value on the way was computed before (realize(), numpy(), item()):
+        only values that lead to leaves keep their expressions.
         """
         seed = self._seed(gradient, "gradient()")
         for target in targets:
@@ -230,11 +231,11 @@ class Autograd(Base):
             gradients.append(target._of_gradient(result.of(some, zero), made_by))
         return gradients
 
-    # who asks
+    # leaves and their gradients
 
     @property
     def grad(self) -> Self | None:
-        """The gradient that `backward()` has added up; None before, and after `grad = None`."""
+        """The sum of the gradients of all `backward()` calls; None before them."""
         state = self._grad_state
         return None if state is None else state.grad
 
@@ -249,8 +250,8 @@ class Autograd(Base):
 
     @property
     def requires_grad(self) -> bool | None:
-        """Whether `backward()` finds a gradient here, or through here; None where it does not,
-        and the user did not exclude it."""
+        """True for a leaf, and for a float that depends on one; False where the user set it; else
+        None."""
         state = self._grad_state
         if state is not None and state.requires_grad is not None:
             return state.requires_grad
@@ -261,10 +262,10 @@ class Autograd(Base):
         self.requires_grad_(requires_grad)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Make this tensor a leaf, or no leaf, and return it.
+        """Make this tensor a leaf (False: no leaf), and return it. True changes nothing if it
+        depends on a leaf already.
 
-        Errors: DTypeError for a leaf of integers; GradientError for False where the tensor is
-        computed of leaves.
+        Errors: DTypeError for a leaf of integers; GradientError for False if it depends on a leaf.
         """
         is_leaf = flag(requires_grad, "requires_grad")
         if is_leaf and not self.dtype.is_float:
@@ -303,15 +304,15 @@ class Autograd(Base):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether this tensor is computed of none that has requires_grad=True."""
+        """Whether this tensor has requires_grad=True, or depends on no tensor that has."""
         return number_of(self) != 0 or not leads_to_leaf(self.uop)
 
     def detach(self) -> Self:
-        """Return the same value, through which no gradient flows."""
+        """Return a view of this tensor through which no gradient flows."""
         return self._view(detached(self.uop))
 
     def contiguous_backward(self) -> Self:
-        """Return this value, whose gradient is stored: it is not fused into what reads it."""
+        """Return this value; its gradient is stored, not fused into the kernels that read it."""
         value = self.uop
 
         def stored(g: UOp) -> list[UOp | None]:
@@ -335,10 +336,10 @@ class Autograd(Base):
 
     @staticmethod
     def enable_grad() -> ContextDecorator:
-        """Return a `with` block, or decorator, inside of no_grad() in which results have some."""
+        """Return a `with` block, or decorator, in which results have gradients, also in no_grad."""
         return flow(True)
 
-    # how
+    # helpers
 
     def _state(self) -> GradientState:
         if self._grad_state is None:
@@ -355,7 +356,7 @@ class Autograd(Base):
         return leaf_node(number, value) if number else value
 
     def _stand_for(self, result: UOp) -> None:
-        """Stand for `result`, to which this tensor was computed."""
+        """Make `result`, the value that this tensor was computed to, its node."""
         if number_of(self):
             self._uop = self._leaf_node(result)
         elif plain_value(self._uop) is not result and not is_known(self._uop):
@@ -363,8 +364,8 @@ class Autograd(Base):
             self._uop = own_node(result)
 
     def _keeps_expression(self, result: UOp) -> bool:
-        """Whether the expression is kept after it was computed, to `result`: a gradient may be
-        asked for later. backward() was the last use of it, as in PyTorch."""
+        """Whether this tensor keeps its expression after it is computed to `result`, for a later
+        gradient; after backward() it does not, as in PyTorch."""
         if number_of(self) or self._is_spent:
             return False
         is_other = result is not self.uop and leads_to_leaf(result)
@@ -419,12 +420,12 @@ class Autograd(Base):
         ]
 
     def _made_by(self, result: Backward) -> BackwardPass | None:
-        """Return what the gradients of this tensor share; None where it has no lines."""
+        """Return the BackwardPass of a result; None if this tensor has no derivation."""
         forward = self.derivation
         return None if forward is None else BackwardPass(result, forward)
 
     def _of_gradient(self, value: UOp, made_by: BackwardPass | None) -> Self:
-        """Return the tensor of a gradient, with the lines of the forward."""
+        """Return a gradient as a tensor, with the source lines of the forward pass."""
         tensor = self._on(alias(value), self._device)
         if made_by is not None and not value.is_const:
             tensor.derivation = GradientDerivation(value, calls(), made_by)
@@ -444,8 +445,8 @@ class Autograd(Base):
         return gradient_error(what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)")
 
     def _require_expressions(self, targets: tuple[Self, ...]) -> None:
-        """Errors: GradientError for a target, no leaf, from which memory was computed that a
-        gradient of this tensor reaches: a share of its gradient is not known."""
+        """Errors: GradientError for a target that is no leaf if a gradient of this tensor reaches
+        memory that was computed from it: that share of its gradient is unknown."""
         for number, target in enumerate(targets):
             own = target.uop, target._former_node()
             if not number_of(target) and is_computed_from(self.uop, target, own):
@@ -481,7 +482,7 @@ def _check_target(target: Any) -> None:
 
 
 def _without_gradient(node: UOp) -> tuple[str, str, str]:
-    """Return what is said of an op without a gradient."""
+    """Return the three texts of the error for an op without a gradient."""
     because = "the result depends on a tensor through it"
     if node.op is Ops.CUSTOM:
         what = f"the kernel {node.name} has no gradient"

@@ -1,11 +1,10 @@
-"""Leaf tensors, those with requires_grad=True, and the nodes that stand for them.
+"""Leaf tensors (requires_grad=True) and their nodes; the modes of training and of gradients.
 
-Equal expressions are one node, but a gradient belongs to a tensor. So a leaf has a number, and a
-node that stands for it and nothing else: a BUFFER that is its own, or else DETACH of its value with
-that number. Memory that no leaf stands for any longer is free for another.
+Equal expressions are one node, but a gradient belongs to a tensor. So a leaf has a number and a
+node of its own: its BUFFER, if no other tensor has that, or else a DETACH of its value with the
+number.
 
-Sections: Leaf tensors, those with requires_grad=True, and the nodes that stand for them; Modes
-of training and of gradients, which a `with` block or a decorated function sets.
+Sections: Leaf tensors and their nodes; Modes of training and of gradients.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# Leaf tensors, those with requires_grad=True, and the nodes that stand for them.
+# Leaf tensors and their nodes.
 
 
 @dataclass(slots=True)
 class GradientState:
-    """What a tensor knows of its gradient: `requires_grad` as the user set it, the `number` of a
-    leaf (0: it is none), its `grad`; `is_spent`: backward() went through its expression."""
+    """The gradient fields of a tensor: `requires_grad` as the user set it; the `number` of a leaf
+    (0: no leaf); its `grad`; `is_spent`: backward() was called on it."""
 
     requires_grad: bool | None = None
     number: int = 0
@@ -39,21 +38,21 @@ class GradientState:
 
 
 class Leaf(Protocol):
-    """A tensor, as far as this file knows it."""
+    """The part of a tensor that this file reads."""
 
     _grad_state: GradientState | None
 
 
 _tensors: WeakValueDictionary[int, Leaf] = WeakValueDictionary()
 _numbers: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()
-"""The leaf that each BUFFER, or COPY of host data, stands for."""
+"""The number of the leaf that a BUFFER, or a COPY of host data, stands for."""
 _tensors_memory: WeakSet[UOp] = WeakSet()
-"""The memory that is the node of a tensor."""
+"""The BUFFERs and COPYs that are the node of a tensor."""
 _next = count(1)
 
 
 def new_leaf(tensor: Leaf) -> int:
-    """Return the number of a tensor that becomes a leaf."""
+    """Return a number for a tensor that becomes a leaf."""
     number = next(_next)
     _tensors[number] = tensor
     return number
@@ -71,20 +70,20 @@ def leaf_node(number: int, value: UOp) -> UOp:
 
 
 def own_leaf_node(number: int, node: UOp) -> UOp:
-    """Return the node that stands for a leaf whose node is `node` so far."""
+    """Return the node that stands for a tensor that becomes leaf `number`; `node` is its node."""
     if _is_memory(node):
         _numbers[node] = number
     return leaf_node(number, node)
 
 
 def own_node(value: UOp) -> UOp:
-    """Return the node of a tensor that is made of no other one."""
+    """Return a node for a tensor of `value` that is made of no other tensor."""
     return value if claim(value) else duplicate(value)
 
 
 def claim(value: UOp) -> bool:
-    """Whether a value is memory that is the node of no tensor so far; from now on it is that of the
-    one that asks. Several may be computed to the same memory."""
+    """Make memory the node of one tensor, and return True; False for a value that is no memory, or
+    already another tensor's: several tensors may be computed to the same memory."""
     is_free = _is_memory(value) and value not in _tensors_memory
     if is_free:
         _tensors_memory.add(value)
@@ -92,7 +91,7 @@ def claim(value: UOp) -> bool:
 
 
 def plain_value(node: UOp) -> UOp:
-    """Return a node without what tells it from its equals."""
+    """Return the value of a node without the DETACHes that distinguish equal values."""
     while node.op is Ops.DETACH:
         node = node.src[0]
     return node
@@ -120,7 +119,7 @@ def leaves_below(root: UOp) -> Iterator[tuple[UOp, Leaf]]:
 
 
 def leads_to_lost_leaf(root: UOp) -> bool:
-    """Whether a node under `root` stands for a leaf that nothing refers to any longer."""
+    """Whether a node under `root` stands for a leaf that is no longer alive."""
     for node in root.toposort():
         number = node.arg if node.op is Ops.DETACH else _numbers.get(node)
         if isinstance(number, int) and number > 0 and number not in _tensors:
@@ -137,7 +136,7 @@ _LEAVES = frozenset({Ops.DETACH, Ops.BUFFER, Ops.COPY})
 
 
 def lets_through(node: UOp) -> bool:
-    """Whether a gradient goes on below a node, or must be refused there: a bit cast has none."""
+    """Whether a gradient flows on below a node, or must be refused there, as at a bit cast."""
     if node.op is Ops.DETACH:
         return bool(gradient_sources(node))
     if node.op is Ops.CAST and not node.dtype.is_float:
@@ -152,20 +151,20 @@ def _is_memory(node: UOp) -> bool:
 
 
 def _is_free(node: UOp, number: int) -> bool:
-    """Whether memory is the node of no tensor but the leaf with a number."""
+    """Whether memory is the node of no tensor, or of the leaf `number`."""
     return node not in _tensors_memory or _numbers.get(node) == number
 
 
 # --------------------------------------------------------------------------------------------------
-# Modes of training and of gradients, which a `with` block or a decorated function sets.
+# Modes of training and of gradients.
 
 _gradient_numbers = count(1)
-"""Numbers of detached values; those of leaves are positive."""
+"""Numbers of detached values, which are made negative; those of leaves are positive."""
 _FLOWS: ContextVar[bool] = ContextVar("gradients_flow", default=True)
 
 
 class Training(DynamicScope[None]):
-    """A block, or a function that it decorates, in which `Tensor.training` has a value."""
+    """A `with` block, or decorator, in which `Tensor.training` has a value."""
 
     def __init__(self, mode: bool = True):
         self._value = int(mode)
@@ -195,7 +194,7 @@ class TensorClass(type):
 
 @scope
 def flow(is_on: bool) -> Generator[None, None, None]:
-    """Return a block, or a decorator, in which results have gradients, or have none."""
+    """Return a `with` block, or decorator, in which results have gradients, or have none."""
     token = _FLOWS.set(is_on)
     try:
         yield
@@ -204,17 +203,17 @@ def flow(is_on: bool) -> Generator[None, None, None]:
 
 
 def gradients_flow() -> bool:
-    """Whether results have gradients here."""
+    """Whether results have gradients in the present block."""
     return _FLOWS.get()
 
 
 def detached(value: UOp) -> UOp:
-    """Return `value`, through which no gradient flows; a node of its own, but for a number."""
+    """Return `value` as a new node without a gradient; constants and integers as they are."""
     if value.is_const or not value.dtype.is_float:
         return value
     return UOp(Ops.DETACH, value.dtype, (value,), -next(_gradient_numbers))
 
 
 def occurrence(value: UOp) -> UOp:
-    """Return `value` as that of one tensor, told from all others: of a float, a node of its own."""
+    """Return a node of its own for one tensor of `value`; constants and integers as they are."""
     return alias(value) if gradients_flow() else detached(value)

@@ -1,4 +1,4 @@
-"""The user's source lines of gradients: the line of the forward op whose rule made the gradient.
+"""Source lines of gradients, from the forward ops; functions with a custom gradient.
 
 Sections: The user's source lines of gradients; Functions with a custom gradient.
 """
@@ -31,20 +31,20 @@ from workbench.tensor.operands.broadcast import cast_to
 # The user's source lines of gradients.
 
 GRADIENT_OF = "gradient of "
-"""Begins the method of a gradient, before that of its forward."""
+"""Prefix of the method name of a gradient, before that of its forward op."""
 
 
 class GradientStep(Derivation):
-    """The derivation of a gradient on the way: its calls are those of its forward."""
+    """The derivation of an intermediate gradient, with the calls of its forward op."""
 
     __slots__ = ()
 
 
 class BackwardPass:
-    """What a backward pass did, which all its gradients share: worked out on demand.
+    """The steps of a backward pass, which all its gradients share, computed on demand.
 
-    `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines
-    keep no activation in memory."""
+    `user_rules` names the custom gradients that it used. All nodes are referred to weakly: the
+    lines of a gradient keep no activation in memory."""
 
     __slots__ = ("_ends", "_gradients", "_shares", "_steps", "forward", "user_rules", "seconds")
 
@@ -57,14 +57,14 @@ class BackwardPass:
         self._steps: tuple[Derivation, ...] | None = None
 
     def shares(self) -> Iterator[Share]:
-        """Yield what the rules handed on, as far as it is alive."""
+        """Yield the shares whose nodes are all alive."""
         for references in self._shares:
             nodes = [reference() for reference in references]
             if None not in nodes:
                 yield Share(*nodes)
 
     def steps(self) -> tuple[Derivation, ...]:
-        """Return the derivations of the gradients on the way, in their order."""
+        """Return the derivations of the intermediate gradients, in the order of the pass."""
         if self._steps is None:
             forward = dict(_by_node(self.forward))
             origins: dict[UOp, UOp] = {}
@@ -78,8 +78,8 @@ class BackwardPass:
         return self._steps
 
     def record(self) -> PassRecord | None:
-        """Return the record of the pass, as an observer would have made it; None where its root is
-        no longer alive."""
+        """Return the record of the pass, as an observer would have made it; None where its root or
+        its seed is no longer alive."""
         root, seed = (end() for end in self._ends)
         if root is None or seed is None:
             return None
@@ -91,9 +91,9 @@ class BackwardPass:
 
 
 class GradientDerivation(Derivation):
-    """The derivation of a gradient: the user's `calls` that asked for it, and, worked out when
-    one is read, a derivation for each gradient on the way of `made_by`, with the calls of its
-    forward."""
+    """The derivation of a gradient. `calls` are the user's that requested it. The sources, computed
+    on demand, are the derivations of the forward value and of the intermediate gradients of
+    `made_by`."""
 
     __slots__ = ("made_by",)
 
@@ -106,7 +106,7 @@ class GradientDerivation(Derivation):
 
     @property
     def sources(self) -> tuple[Derivation, ...]:  # type: ignore[override]
-        """The derivation of the forward, and those of the gradients, in their order."""
+        """The derivations of the forward value and of the intermediate gradients, in order."""
         return (self.made_by.forward, *self.made_by.steps())
 
 
@@ -119,7 +119,7 @@ def backward_passes(derivations: Iterable[Derivation]) -> list[BackwardPass]:
 
 
 def _step(gradient: UOp, forward: Derivation) -> Derivation:
-    """Return the derivation of a gradient, whose rule is that of a value of the forward."""
+    """Return the derivation of an intermediate gradient, made of that of its forward op."""
     method = f"{GRADIENT_OF}{forward.method.strip('_')}"
     return GradientStep(gradient, forward.calls, (), forward.owner, method)
 
@@ -156,11 +156,13 @@ Function = Callable[..., tuple[Any, Callable[[Any], Any]]]
 
 
 def custom_gradient(function: Function) -> Callable[..., Any]:
-    """Return a function of tensors whose gradient is the one that `function` says.
+    """Return a function of tensors with the gradient that `function` defines.
 
-    `function` returns its result and a function of the result's gradient: that returns the gradient
-    of each argument that is a tensor, in order, alone where there is one; None where none flows.
-    Errors: DTypeError or ShapeError where these do not fit.
+    `function` returns a pair: its result, and a function of the gradient of the result. The latter
+    returns the gradients of the arguments that are tensors, in order; one gradient may stand alone,
+    and None is for an argument without a gradient.
+    Errors: DTypeError for another pair, or other values than tensors of floats; ShapeError for
+    another number of gradients, or another shape.
     Also known as: torch.autograd.Function; TensorFlow's and JAX's custom gradients.
 
     >>> from workbench import Tensor
@@ -197,9 +199,9 @@ def custom_gradient(function: Function) -> Callable[..., Any]:
 
 
 def shares_of(name: str, results: Any, tensors: Sequence[Base]) -> list[UOp | None]:
-    """Return the gradients of `tensors`, as the function of the gradient returned them.
+    """Return the gradients of `tensors` as nodes, from the `results` of a user's function.
 
-    Errors: DTypeError or ShapeError where these do not fit.
+    Errors: DTypeError for another type, ShapeError for another number of them or another shape.
     """
     each = list(results) if isinstance(results, tuple | list) else [results]
     if len(each) != len(tensors):

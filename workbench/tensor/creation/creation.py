@@ -1,7 +1,7 @@
-"""Tensors of computed numbers, which need no memory and no kernel until they are stored.
+"""Creation of tensors: constants, ranges and uninitialised memory.
 
-Sections: Tensors of computed numbers, which need no memory and no kernel until they are stored;
-Constants and memory in the shape of another tensor, on its device.
+Sections: Constants, ranges and uninitialised memory; The same in the shape of another tensor, on
+its device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from workbench.tensor.operands.broadcast import (
 from workbench.tensor.operands.literal import as_dtype
 
 # --------------------------------------------------------------------------------------------------
-# Tensors of computed numbers, which need no memory and no kernel until they are stored.
+# Constants, ranges and uninitialised memory. Numbers are computed where they are read: they need no
+# memory and no kernel until they are stored.
 
 _uids = counter()
 
@@ -53,7 +54,7 @@ class Creation(Base):
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
 
-        It is a constant, which needs no memory; `buffer` is there for tinygrad's calls.
+        It is a constant, which needs no memory; `buffer`, an argument of tinygrad's, is ignored.
 
         Dtypes: that of the value, unless given; a float is truncated to an integer type.
         Errors: DTypeError for an int out of range of the type.
@@ -101,11 +102,12 @@ class Creation(Base):
         *,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return start, start + step, ... below `stop`; `arange(n)` gives 0 .. n - 1.
+        """Return start, start + step, .. up to, but not including, `stop`; `arange(n)` is 0 ..
+        n - 1.
 
         Dtypes: int32 (int64 where one of the integers needs it), or float32 if an argument is a
-        float. Errors: ShapeError if `step` is 0; DTypeError if an integer is out of range of
-        `dtype`.
+        float. Errors: ShapeError for a `step` of 0, or numbers that are not finite; DTypeError if
+        an integer is out of range of `dtype`.
         """
         if stop is None:
             start, stop = 0, start
@@ -117,7 +119,7 @@ class Creation(Base):
         if count and kind.is_int:
             for end in (start, start + (count - 1) * step):
                 constant(kind, int(end), "make a range")
-        # A fraction counts before it is truncated to an integer type.
+        # Fractions are added up before they are truncated to an integer type.
         exact = natural if natural.is_float and not kind.is_float else wide_dtype(kind)
         value = numbered(count, exact)
         if step < 0 and exact.is_float:  # 0 times a negative float would be -0.0
@@ -139,8 +141,8 @@ class Creation(Base):
     ) -> Self:
         """Return `steps` numbers evenly spaced from `start` to `stop`, both included.
 
-        Dtypes: float32 unless given; integers are truncated. Errors: ShapeError if `steps` is
-        negative.
+        Dtypes: float32 unless given; integers are truncated. Errors: ShapeError for negative
+        `steps`, DTypeError for bool.
         """
         count = whole(steps, "linspace: steps", 0)
         start, stop = number(start, "linspace: start"), number(stop, "linspace: stop")
@@ -193,7 +195,8 @@ class Creation(Base):
     ) -> Self:
         """Return uninitialised memory; float32 unless `dtype` is given.
 
-        It needs no kernel: for operands of kernels that are inspected, not run.
+        It needs no kernel. It is for outputs of kernels that users write, and for operands of
+        kernels that are inspected, not run. On the device of a file it is that file.
         """
         size = sizes(shape, "empty")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
@@ -215,7 +218,7 @@ class Creation(Base):
 
 
 def _steps(start: float, stop: float, step: float) -> int:
-    """Return the number of steps below `stop`; exact for integers of any size."""
+    """Return the number of elements of a range; exact for integers of any size."""
     if step == 0:
         raise shape_error("cannot make a range", "its step is 0", "step=1")
     if not all(map(math.isfinite, (start, stop, step, (stop - start) / step))):
@@ -234,13 +237,13 @@ def _rank(dtype: DType) -> tuple[bool, int]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Constants and memory in the shape of another tensor, on its device.
+# The same in the shape of another tensor, on its device.
 
 
 class Likes(Creation):
     """const_like, full_like, zeros_like, ones_like, empty_like; const, invalids.
 
-    Dtypes: this tensor's, unless `dtype` is given. Its device, unless `device` is.
+    Dtypes: this tensor's, unless `dtype` is given. The device is this tensor's, unless given.
     """
 
     __slots__ = ()
@@ -282,7 +285,7 @@ class Likes(Creation):
     ) -> Self:
         """Return `fill_value` in this tensor's shape.
 
-        It is a constant, which needs no memory; `buffer` is there for tinygrad's calls.
+        It is a constant, which needs no memory; `buffer`, an argument of tinygrad's, is ignored.
         """
         kind = self.dtype if dtype is None else dtype
         place = self._device if device is None else device

@@ -48,7 +48,7 @@ _WORD = 0xFFFFFFFF
 
 
 def threefry2x32(counter: Block[UOp], key: Block[UOp]) -> Block[UOp]:
-    """Return two words of random bits for a counter under a key.
+    """Return two words of random bits for a counter and a key.
 
     Shapes: all equal. Dtypes: uint32.
     """
@@ -56,7 +56,7 @@ def threefry2x32(counter: Block[UOp], key: Block[UOp]) -> Block[UOp]:
 
 
 def threefry2x32_of_integers(counter: Block[int], key: Block[int]) -> Block[int]:
-    """Return what `threefry2x32` does, of Python's integers from 0 to 2**32 - 1."""
+    """Return `threefry2x32` of Python's integers from 0 to 2**32 - 1."""
     return _threefry(counter, key, lambda a, b: (a + b) & _WORD, lambda a, by: (a << by) & _WORD)
 
 
@@ -87,22 +87,22 @@ def _threefry(
 # word h + i the second one. With the same seed these are the bits of tinygrad 0.14.
 
 LONGEST = 0xFFFFFFFF
-"""The most words of one key; a longer draw has several."""
+"""Most words of one key; a longer draw has several keys."""
 
 
 @dataclass(slots=True)
 class _StreamPosition:
-    """Where the stream of one device stands: what its keys begin with, and words taken."""
+    """The position in the stream of one device: words taken, and the first word of its keys."""
 
     prefix: int
     position: int = 0
 
 
 class Stream:
-    """The seed, and for each device the words taken since it was set.
+    """The seed, and for each device the number of words taken since the seed was set.
 
-    Devices count in the order in which they draw, and draw different words: the stream of the first
-    one does not depend on its name.
+    Devices are numbered by their first draws, and draw different words: a stream depends on this
+    number, and not on the name of the device.
     """
 
     def __init__(self) -> None:
@@ -110,18 +110,18 @@ class Stream:
         self.restart(0)
 
     def restart(self, seed: int) -> None:
-        """Begin anew. Of `seed` the low 32 bits count."""
+        """Set the seed, of which the low 32 bits count, and begin all streams again."""
         with self.lock:
             self.seed = seed & 0xFFFFFFFF
             self._places: dict[str, _StreamPosition] = {}
 
     @property
     def position(self) -> int:
-        """The words taken on all devices since the seed was set."""
+        """The number of words taken on all devices since the seed was set."""
         return sum(place.position for place in self._places.values())
 
     def take(self, device: str, count: int) -> list[Block[int]]:
-        """Take `count` words of the stream of `device`; return their keys."""
+        """Take `count` words of a device's stream; return their keys, one per LONGEST words."""
         with self.lock:
             if device not in self._places:
                 self._places[device] = _StreamPosition(_prefix(len(self._places)))
@@ -165,7 +165,7 @@ def _of_key(keys: UOp, first: int, place: UOp, count: int) -> UOp:
 
 
 def _prefix(number: int) -> int:
-    """Return the first word of the keys of the device that was number `number` to draw."""
+    """Return the first word of the keys of device `number`, by the order of first draws."""
     digest = hashlib.sha256(number.to_bytes(4, "big")).digest()
     return int.from_bytes(digest[-4:], "big")
 
@@ -178,10 +178,10 @@ def _prefix(number: int) -> int:
 # run the same kernel.
 
 Draw = Callable[[UOp, int], UOp]
-"""The values of a draw, of shape (count,), of its keys and its count."""
+"""A function of the keys and the number of elements of a draw: its values, of shape (count,)."""
 
 _FEW = 1 << 10
-"""Most integers that are drawn as a fraction of 23 bits times their number, as in tinygrad."""
+"""Most integers to choose from by a fraction of 23 bits times their number, as in tinygrad."""
 
 _stream = Stream()
 _draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
@@ -189,14 +189,14 @@ _draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one draw of `count` words: a BUFFER of the host."""
+    """The keys of one draw of `count` words, in `node`, a BUFFER of the host."""
 
     node: UOp
     device: str
     count: int
 
     def renew(self) -> Buffer:
-        """Return its memory, with the keys of the next words of the stream."""
+        """Write the keys of the next words of the stream to the BUFFER, and return its memory."""
         memory = memory_of(self.node)
         keys = _stream.take(self.device, self.count)
         memory.array[:] = np.array(keys, np.uint32).reshape(-1)
@@ -205,7 +205,7 @@ class Keys:
 
 @scope
 def noting_draws() -> Generator[list[Keys], None, None]:
-    """List the keys of all draws in the block, in their order."""
+    """Return a `with` block that lists the keys of all draws in it, in order."""
     draws: list[Keys] = []
     token = _draws.set(draws)
     try:
@@ -218,16 +218,16 @@ class Random(Creation):
     """`Tensor.manual_seed`, `rand`, `randn`, `randint`, `uniform`, `normal`.
 
     Without a seed the stream begins as after `manual_seed(0)`: a notebook that runs again shows
-    the same numbers. The tensors are stored once, and then read (see `contiguous`).
+    the same numbers. The tensors are marked to be stored, as by `contiguous`.
     """
 
     __slots__ = ()
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Begin the streams of `seed`, an integer of at most 64 bits, of which the low 32 count.
+        """Begin all streams again with `seed`, an integer of at most 64 bits; the low 32 count.
 
-        Errors: DTypeError for anything else.
+        Errors: DTypeError for another value.
 
         >>> Tensor.manual_seed(7)
         """
@@ -246,8 +246,8 @@ class Random(Creation):
     ) -> Self:
         """Return numbers of the uniform distribution from 0 up to, but not including, 1.
 
-        With `contiguous=False` they are computed where they are read, each time the same.
-        Dtypes: float32, or another float, of which all bits after the point are random.
+        With `contiguous=False` each kernel that reads them computes them again, to equal values.
+        Dtypes: float32, or another float; all of its fraction bits are random.
         Errors: DTypeError if `dtype` is not a float.
         """
         kind = float_dtype(dtype, "rand")
@@ -283,10 +283,10 @@ class Random(Creation):
     ) -> Self:
         """Return integers of the uniform distribution from `low` up to, but not including, `high`.
 
-        Each is drawn as often as the others: up to 1,024 of them to within an 8,000th, being `rand`
-        scaled and truncated; more of them to within 2**-32.
-        Dtypes: int32 unless given. Errors: ShapeError if there is no such integer; DTypeError if
-        `dtype` is not an integer type, or they are out of its range.
+        All are equally likely: up to 1,024 integers (`rand`, scaled and truncated) to within a part
+        in 8,000, more integers to within 2**-32.
+        Dtypes: int32 unless given. Errors: ShapeError unless `low` is below `high`; DTypeError for
+        a `dtype` that is no integer type, or does not hold all of them.
         """
         kind = dtypes.default_int if dtype is None else as_dtype(dtype)
         low, high = whole(low, "randint: low"), whole(high, "randint: high")
@@ -321,10 +321,11 @@ class Random(Creation):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return numbers of the uniform distribution from `low` up to `high`; rounding may reach
-        `high`.
+        """Return numbers of the uniform distribution from `low` up to `high`, which only rounding
+        can reach.
 
-        Errors: ShapeError unless `low` is below `high`; DTypeError if `dtype` is not a float.
+        Errors: ShapeError unless `low` is below `high`, by a finite number; DTypeError if `dtype`
+        is not a float.
         """
         kind = float_dtype(dtype, "uniform")
         least, most = number(low, "uniform: low"), number(high, "uniform: high")
@@ -367,7 +368,7 @@ class Random(Creation):
         contiguous: bool = True,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
+        """Return `rand` in this tensor's shape, on its device and in its dtype unless given."""
         kind = float_dtype(self.dtype if dtype is None else dtype, "rand_like")
         place = self.device if device is None else device
         stored = flag(contiguous, "rand_like: contiguous")
@@ -382,7 +383,7 @@ class Random(Creation):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
+        """Return `randn` in this tensor's shape, on its device and in its dtype unless given."""
         kind = float_dtype(self.dtype if dtype is None else dtype, "randn_like")
         place = self.device if device is None else device
         return self.randn(self.shape, dtype=kind, device=place)._leaf_if(requires_grad)
@@ -398,8 +399,8 @@ class Random(Creation):
         low: float,
         factor: float | None = None,
     ) -> Self:
-        """Return (rand * width + low) * factor, of draws in the default float, or in float64 for
-        it; low-precision types are rounded once."""
+        """Return (rand * width + low) * factor. `rand` is drawn in the default float, or in `kind`
+        if that is wider; low-precision types are rounded once."""
         source = max(dtypes.default_float, kind, key=lambda k: k.bits)
 
         def values(keys: UOp, count: int) -> UOp:
@@ -438,7 +439,7 @@ class Random(Creation):
         values: Draw,
         is_stored: bool = True,
     ) -> Self:
-        """Return `values` of the next random words; each element takes `bits` of them."""
+        """Return `values` of the next random words; each element needs `bits` bits."""
         empty = cls.full(shape, 0, kind, device)  # raises for a bad shape
         count = empty.numel()
         place = canonical(Device.DEFAULT if device is None else device)
@@ -461,14 +462,14 @@ def _word_count(count: int, bits: int) -> int:
 
 
 def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
-    """Return fractions from 0 up to 1 of `kind`, each a random one after the binary point."""
+    """Return fractions of `kind` from 0 up to 1; each bit after the binary point is random."""
     words, bits = _word_count(count, kind.bits), kind.fraction_bits
     place = counting_words(count, words)
     if kind.itemsize == 8:
         low, high = (words_at(keys, place * 2 + i, words) for i in range(2))
         first = high.cast(dtypes.float64) * 2.0**-32
         return first + (low >> (64 - bits)).cast(dtypes.float64) * 2.0**-bits
-    share = 4 // kind.itemsize  # of an element in a word, the first one lowest
+    share = 4 // kind.itemsize  # elements in a word, the first one in its lowest bits
     word = words_at(keys, place if share == 1 else place // share, words)
     if share > 1:
         unused = (place % share * -1 + (share - 1)) * (8 * kind.itemsize)
@@ -477,15 +478,16 @@ def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
 
 
 def _words_below(width: int) -> int:
-    """Return the words that an integer below `width` takes."""
+    """Return the number of words that an integer below `width` takes."""
     return 1 if width <= _FEW else 2 if width <= 1 << 32 else 3
 
 
 def _integers_below(keys: UOp, count: int, width: int) -> UOp:
-    """Return integers from 0 up to `width`, at most 2**64: their words after the binary point,
-    times `width`, truncated.
+    """Return integers from 0 up to `width`, at most 2**64: random fractions times `width`,
+    truncated.
 
-    The product is made word by word from the lowest on; the carry stays below `width`.
+    If a fraction has several words, the product is made word by word, the lowest first; the carry
+    stays below `width`.
     """
     each = _words_below(width)
     if each == 1:

@@ -1,4 +1,4 @@
-"""Random choices: dropped elements, indices and permutations.
+"""Initial weights of layers; random choices: dropped elements, indices and permutations.
 
 Sections: Random initial weights of a layer, scaled by the sizes of the layer; Random choices.
 """
@@ -36,7 +36,7 @@ class InitialWeights(Random):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return numbers from -1 up to 1, divided by the square root of how many they are.
+        """Return uniform numbers from -1 up to 1, divided by the square root of their number.
 
         Errors: DTypeError if `dtype` is not a float.
         """
@@ -55,8 +55,8 @@ class InitialWeights(Random):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return numbers of the uniform distribution within the square root of 6 / (outputs +
-        inputs).
+        """Return numbers of the uniform distribution from -b up to b, where b is the square root of
+        6 / (outputs + inputs).
 
         Errors: ShapeError for a scalar; DTypeError if `dtype` is not a float.
         Source: Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
@@ -84,8 +84,8 @@ class InitialWeights(Random):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return numbers of the uniform distribution within the square root of
-        6 / ((1 + a**2) * inputs), where `a` is the slope of the leaky_relu that follows.
+        """Return numbers of the uniform distribution from -b up to b, where b is the square root of
+        6 / ((1 + a**2) * inputs), and `a` the slope of the leaky_relu that follows.
 
         Errors: DTypeError if `dtype` is not a float. Source: He, Zhang, Ren and Sun 2015,
         "Delving deep into rectifiers".
@@ -106,7 +106,7 @@ class InitialWeights(Random):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Return numbers of the normal distribution of the deviation that `kaiming_uniform` has.
+        """Return numbers of the normal distribution, with the deviation of `kaiming_uniform`.
 
         Errors: DTypeError if `dtype` is not a float.
         """
@@ -118,7 +118,7 @@ class InitialWeights(Random):
 
 
 def _kaiming(size: tuple[int, ...], a: float) -> float:
-    """Return the deviation that keeps the variance of what flows through a layer."""
+    """Return the deviation of weights that keeps the variance of activations through a layer."""
     return math.sqrt(2.0 / (1 + a * a)) / math.sqrt(max(1, math.prod(size[1:])))
 
 
@@ -130,8 +130,8 @@ _MOST_CLASSES = 1 << 18
 _FEW = 1 << 12
 """Most elements that are ordered by keys of 23 bits."""
 _MANY = 1 << 19
-"""Most elements that are ordered by keys of 32 bits: in longer rows pairs of equal keys would show
-among all neighbours."""
+"""Most elements that are ordered by keys of 32 bits: in longer rows so many keys would be equal,
+and leave their elements in order, that it would show."""
 
 
 class Sampling(InitialWeights):
@@ -160,13 +160,14 @@ class Sampling(InitialWeights):
         return draws.ge(share).where(self, 0) / (1 - share)
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
-        """Return indices of elements of this tensor, each drawn as often as its weight says.
+        """Return random indices of elements of this tensor; each element is the weight of its
+        index.
 
         Without `replacement` no index is drawn twice. Shapes: (n,) gives (num_samples,), and (rows,
         n) gives (rows, num_samples). Dtypes: int32. Errors: ShapeError for another number of axes,
-        no samples, or more than there are elements; when it is computed LanguageError for more than
-        262,144 elements on a device without float64. Source, without replacement: Efraimidis and
-        Spirakis 2006, "Weighted random sampling with a reservoir".
+        for no samples and, without `replacement`, for more than n; LanguageError, when it is
+        computed, for more than 262,144 elements on a device without float64. Source, without
+        replacement: Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
         """
         count = whole(num_samples, "multinomial: num_samples", 1)
         is_repeated = flag(replacement, "multinomial: replacement")
@@ -177,7 +178,7 @@ class Sampling(InitialWeights):
                 "t.reshape(-1) for a row",
             )
         rows, classes = math.prod(self.shape[:-1]), self.shape[-1]
-        # With 23 bits a class of a million would be drawn 8 or 9 times where it should be 8.4.
+        # A class of a million would be drawn for 8 or 9 of 2**23 fractions, where 8.4 is right.
         kind = dtypes.float32 if classes <= _MOST_CLASSES else dtypes.float64
         weights = self.reshape(rows, classes).cast(kind)
         if not is_repeated and count > classes:
@@ -193,7 +194,7 @@ class Sampling(InitialWeights):
             index = draws.ge(below).sum(2, dtype=dtypes.int32).permute(1, 0)
         else:
             draws = self.rand(rows, classes, device=self.device, dtype=kind)
-            # Half a step keeps draws from 0, whose wait would be that of a weight of 0.
+            # Half a step is added: a draw of 0 would wait for ever, as a weight of 0 does.
             waits = (draws + 2.0 ** -(kind.fraction_bits + 1)).log().neg() / weights
             index = waits.topk(count, 1, False)[1].cast(dtypes.int32)
         return index.reshape(count) if self.ndim == 1 else index

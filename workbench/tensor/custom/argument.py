@@ -4,7 +4,7 @@
         i, k = out.axis(0), x.axis(1)
         out[i] = x[i, k].reduce(k)
 
-Nothing runs: `x[i, k]` is a LOAD, and `out[i] = ...` a STORE in the loops of the axes in it.
+Nothing runs: `x[i, k]` is a LOAD, and `out[i] = ...` a STORE in the loops of its axes.
 
 Sections: The arguments of a function that writes a kernel; The IR and the slots of a kernel that
 a user wrote as a function, as IR text, or as C.
@@ -49,7 +49,7 @@ from workbench.tensor.operands.arguments import (
 
 @dataclass(slots=True)
 class Draft:
-    """A kernel that a function is writing: its axes in loop order, and its stores. `empty` are the
+    """A kernel that a function is writing: its axes in loop order, and its stores. `empty` has the
     axes without elements."""
 
     axes: list[UOp] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Draft:
 
     def loop(self, steps: int) -> UOp:
         """Return a new axis, inside of those before it."""
-        # of two steps instead of none: an axis of one would be simplified away
+        # An empty axis has two steps here: an axis of one would be simplified away.
         axis = UOp.range(steps or 2, f"g{len(self.axes)}", AxisType.GLOBAL)
         self.axes.append(axis)
         if not steps:
@@ -66,7 +66,7 @@ class Draft:
         return axis
 
     def kernel(self, name: str) -> UOp | None:
-        """Return the SINK; None where each of its loops has no steps."""
+        """Return the SINK; None if no store has an element to write."""
         stores = [
             s
             for s in map(self._with_identities, self.stores)
@@ -92,7 +92,7 @@ class Draft:
         return kernel.replace(arg=kernel.arg._replace(name=name))
 
     def _with_identities(self, store: UOp) -> UOp:
-        """Return a store in which a reduction over no elements is what it is."""
+        """Return `store` with each reduction over no elements replaced by its identity."""
         reductions = [n for n in store.toposort() if n.op is Ops.REDUCE]
         return store.substitute(
             {
@@ -106,10 +106,10 @@ class Draft:
 class KernelArgument:
     """An argument of a kernel that a function writes.
 
-    `axis(dim)` is a new loop over an axis, and `loop(n)` one of n steps, outermost first.
-    `arg[i, j]` reads an element, of the value that the tensor has before the kernel;
-    `arg.read(i, j, where=condition)` one that may be outside elsewhere; `arg[i, j] = value`
-    writes one. An index is an integer, an axis, or arithmetic on these.
+    `axis(dim)` makes a loop over an axis, `loop(n)` a loop of n steps; a later loop is inside.
+    `arg[i, j]` reads an element, with its value before the kernel. `arg.read(i, j,
+    where=condition)` reads 0 where the condition is false: there the index may be outside.
+    `arg[i, j] = value` writes an element. An index is an integer, an axis, or arithmetic on these.
     """
 
     def __init__(self, draft: Draft, slot: int, shape: Shape, dtype: DType, size: int):
@@ -135,15 +135,15 @@ class KernelArgument:
         return self._draft.loop(self.shape[place])
 
     def loop(self, steps: int) -> UOp:
-        """Return a new loop of a number of steps."""
+        """Return a new loop of `steps` steps."""
         return self._draft.loop(whole(steps, "steps of a loop", least=0))
 
     def __getitem__(self, index: Any) -> UOp:
         return construct.load(self._place(index))
 
     def read(self, *index: Any, where: UOp) -> UOp:
-        """Return the element at an index where a condition holds, and 0 elsewhere: there the index
-        may be outside. Errors: DTypeError for a condition that is not bool."""
+        """Return the element at `index` if the condition `where` is true, else 0: the index may
+        then be outside. Errors: DTypeError for a condition that is not bool."""
         if not isinstance(where, UOp) or not where.dtype.is_bool:
             raise dtype_error(
                 f"where = {short(where)} is not a condition",

@@ -1,4 +1,4 @@
-"""Kernels that a user writes, as values of an expression."""
+"""Custom kernels: kernels that a user writes, as nodes of an expression."""
 
 from __future__ import annotations
 
@@ -21,32 +21,31 @@ GradientFunction = Callable[..., Any]
 
 
 class CustomKernels(Base):
-    """custom_kernel: a kernel that a user wrote is a node of the graph."""
+    """custom_kernel: a node of the graph from a kernel that a user wrote."""
 
     __slots__ = ()
 
     def custom_kernel(
         self, *lst: Self, fxn: KernelFunction | str, grad_fxn: GradientFunction | None = None
     ) -> list[Self]:
-        """Return the tensors after a kernel that a user wrote: of those that it writes the new
-        value, of the others themselves.
+        """Return this tensor and those of `lst` after a kernel that a user wrote: new tensors for
+        those that it writes, the others as they are.
 
         `fxn` writes the kernel: a function, called with a `KernelArgument` for each tensor; or IR
-        text (`Kernel.to_text()`), whose slots are the positions of the tensors; or, where their
-        device compiles C, one C function with a pointer for each, to const where it only reads.
+        text (`Kernel.to_text()`), whose slots are the positions of the tensors; or, if their device
+        compiles C, one C function with a pointer for each tensor, to const if it only reads.
 
-        It is checked, scheduled by itself, compiled once, and explored like any other. It writes
-        each element of its outputs once; what it reads of them is their value before. No tensor
-        changes: an output is often `Tensor.empty(...)`, which says its shape and dtype. C cannot be
-        checked: it runs in a process of its own, where no write and no loop harms this one.
+        The kernel is checked, scheduled by itself, compiled once, and explored like any other. It
+        writes each element of its outputs once, and reads the value that they have before it. No
+        tensor changes: an output is often `Tensor.empty(...)`, for its shape and dtype. C cannot be
+        checked: it runs in a process of its own, where wrong writes and endless loops do no harm.
 
         `grad_fxn(gradient, call)` returns the gradient of each tensor, None where none flows;
-        `call.src[1:]` are the tensors. A kernel of several outputs gets a gradient for each, and
-        the call as `call=`. Without it the kernel has no gradient.
+        `call.src[1:]` are the tensors. If the kernel has several outputs, it is called with a
+        gradient for each, and `call=`. Without `grad_fxn` the kernel has no gradient.
 
-        Errors: ShapeError or DTypeError where the kernel is not for these tensors, VerifyError
-        where it breaks a rule (an index that leaves its buffer), ParseError for a text that is not
-        one.
+        Errors: ShapeError or DTypeError if the kernel is not for these tensors, VerifyError if it
+        breaks a rule (an index that leaves its buffer), ParseError for text that is no kernel.
         Also known as: PyTorch's custom ops; JAX's Pallas calls.
 
         >>> from workbench import Tensor
@@ -66,8 +65,8 @@ class CustomKernels(Base):
 
 
 class KernelCall:
-    """A call of a kernel, for the function of its gradient: `src` has the kernel and then the
-    tensors that it was called with, `outputs` the values that it computed."""
+    """A call of a kernel, for `grad_fxn`: `src` has the kernel, and then the tensors that it was
+    called with; `outputs` are the tensors that it computed."""
 
     def __init__(self, kernel: UOp, tensors: Sequence[Any]):
         self.name = str(kernel.arg.name)
@@ -76,7 +75,7 @@ class KernelCall:
 
 
 def _check(tensors: Sequence[Any], grad_fxn: object) -> None:
-    """Errors: DTypeError for what is not a tensor, or a function."""
+    """Errors: DTypeError for an operand that is no tensor, or a `grad_fxn` that is no function."""
     for tensor in tensors:
         if not isinstance(tensor, Base):
             raise dtype_error(
@@ -126,8 +125,8 @@ def _values(layout: SlotLayout, tensors: Sequence[Base]) -> list[UOp]:
 def _gradient_rule(
     grad_fxn: GradientFunction, call: KernelCall, place: int
 ) -> Callable[[UOp], list[UOp | None]]:
-    """Return the gradients of the arguments from that of output `place`: the rule is linear, so
-    those of several outputs add up, each with zeros beside it."""
+    """Return the rule for the gradient of output `place`: it calls `grad_fxn` with zeros for the
+    other outputs. The function is linear, so the results for all outputs add up."""
     tensors = call.src[1:]
 
     def rule(g: UOp) -> list[UOp | None]:

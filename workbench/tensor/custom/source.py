@@ -1,4 +1,4 @@
-"""Source text that a user wrote, as IR that declares only the memory of its arguments.
+"""Custom kernels as IR: their slots, and source text that a user wrote.
 
 Sections: The slots of a kernel that a user wrote; Source text that a user wrote, as IR that
 declares only the memory of its arguments.
@@ -25,9 +25,9 @@ from workbench.tensor.operands.arguments import device_error, dtype_error, shape
 # --------------------------------------------------------------------------------------------------
 # The slots of a kernel that a user wrote: outputs first, then inputs.
 #
-# A user numbers the arguments as they are passed, and may read one that the kernel writes: that
-# reads the value before the kernel, which is an input of its own here, so that no step sees another
-# one's.
+# A user numbers arguments as they are passed, and a kernel may read an argument that it writes.
+# Such a read is of the value before the kernel: it becomes an input of its own, so that no step
+# of a loop reads what another one writes.
 
 
 class Operand(NamedTuple):
@@ -46,7 +46,7 @@ class Operand(NamedTuple):
 
 
 class SlotLayout(NamedTuple):
-    """A kernel whose slots are those of the arguments `written`, then of those `read`."""
+    """A kernel whose slots are the arguments `written`, then those `read`, by position."""
 
     kernel: UOp
     written: tuple[int, ...]
@@ -54,7 +54,7 @@ class SlotLayout(NamedTuple):
 
 
 def laid_out(kernel: UOp, name: str, operands: Sequence[Operand]) -> SlotLayout:
-    """Return a SINK, whose slots are positions of arguments, with its outputs first.
+    """Return the layout of a SINK whose slots are positions of arguments: outputs come first.
 
     Errors: ShapeError or DTypeError where the slots are not those of the arguments.
     """
@@ -81,8 +81,8 @@ def laid_out(kernel: UOp, name: str, operands: Sequence[Operand]) -> SlotLayout:
 def check_arguments(
     name: str, params: Mapping[int, tuple[DType, int]], operands: Sequence[Operand]
 ) -> None:
-    """Errors: ShapeError or DTypeError where the slots of a kernel, each with a dtype and a number
-    of elements, are not the tensors that it is called with."""
+    """Errors: ShapeError or DTypeError unless the slots of a kernel, each with a dtype and a number
+    of elements, fit the tensors that it is called with."""
     count = len(operands)
     needed = {slot for slot, operand in enumerate(operands) if operand.size}
     if not needed <= params.keys() <= set(range(count)):
@@ -109,8 +109,8 @@ def check_arguments(
 
 
 def _reads_apart(kernel: UOp, params: Mapping[int, UOp], written: Sequence[int]) -> UOp:
-    """Return the kernel in which a read of an argument that it writes is of another slot: what is
-    ordered after its writes stays."""
+    """Return `kernel` with new slots for reads of arguments that it writes; a read that is ordered
+    after a write keeps its slot."""
     first = 1 + max(params)
     changes: dict[UOp, UOp] = {}
     for node in kernel.toposort():
@@ -131,18 +131,18 @@ _FUNCTION = re.compile(r"\bvoid\s+[A-Za-z_]\w*\s*\(")
 
 
 def is_source(text: str) -> bool:
-    """Whether a text is a function of a language like C, not IR, which ends with its SINK."""
+    """Whether text is a function of a language like C; IR, unlike it, has a line with its SINK."""
     return _FUNCTION.search(text) is not None and _ROOT.search(text) is None
 
 
 def source_layout(
     text: str, device: DeviceInfo, operands: Sequence[Operand], empty: Collection[int]
 ) -> SlotLayout | None:
-    """Return the kernel of source text on a device; None where its outputs have no elements.
-    `empty` are the arguments whose memory holds nothing that the text could read.
+    """Return the kernel of source text on a device; None if its outputs have no elements. An output
+    is an input, too, unless it is one of the arguments `empty`, whose memory has no contents.
 
-    Errors: DeviceError for a device that takes no text; ParseError for a text that is not one
-    function; ShapeError or DTypeError where it takes other arguments.
+    Errors: DeviceError for a device that takes no text; ParseError for text that is not one
+    function; ShapeError or DTypeError for a function of other arguments.
     """
     if not device.takes_text or device.language is None:
         takers = [d.name for d in Device if d.takes_text]
@@ -194,7 +194,7 @@ def _written(declared: Declaration, operands: Sequence[Operand]) -> tuple[int, .
 
 
 def _end(param: UOp, memory: Sequence[UOp], code: WrittenCode) -> UOp:
-    """Return the statement that source text writes the memory of `param`."""
+    """Return the END of a STORE by which source text writes the memory of `param`."""
     value = UOp(Ops.EXTERN, param.dtype, tuple(memory), code)
     place = construct.index(param, UOp.index(0))
     return construct.end(construct.store(place, value), ())

@@ -1,7 +1,6 @@
-"""Smooth activation functions of neural networks, element by element.
+"""Activation functions of neural networks, element by element.
 
-Sections: Smooth activation functions of neural networks, element by element; Piecewise
-activation functions.
+Sections: Smooth activation functions; Piecewise activation functions.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text
 
 # --------------------------------------------------------------------------------------------------
-# Smooth activation functions of neural networks, element by element.
+# Smooth activation functions.
 
 
 class Activations(Base):
-    """sigmoid, tanh, softplus and what is gated by them.
+    """sigmoid, tanh, softplus, and functions that are gated by them.
 
-    Dtypes: integers and bools are taken as float32. NaN stays NaN; at the infinities each has its
-    limit.
+    Dtypes: integers and bools are taken as float32. NaN stays NaN; at the infinities each function
+    has its limit.
     """
 
     __slots__ = ()
@@ -45,7 +44,10 @@ class Activations(Base):
         return self._float(_softsign)
 
     def softplus(self, beta: float = 1.0) -> Self:
-        """Return log(1 + e ** (beta * self)) / beta, which is smooth and close to relu."""
+        """Return log(1 + e ** (beta * self)) / beta, which is smooth and close to relu.
+
+        Errors: ShapeError for `beta` = 0.
+        """
         scale = number(beta, "softplus: beta")
         if not scale:
             raise shape_error("softplus: beta = 0", "it is divided by", "beta=1.0")
@@ -64,7 +66,7 @@ class Activations(Base):
         return self._float(lambda x: _above_limit(x) * x.alu(Ops.SOFTPLUS).alu(Ops.TANH))
 
     def gelu(self, approximate: str = "tanh") -> Self:
-        """Return self * P(normal < self), by the tanh formula, or exactly ("none").
+        """Return self * P(normal < self), by the tanh formula; exactly with "none".
 
         Rewrite: x/2 * (1 + tanh(y)) -> x * sigmoid(2y), y = sqrt(2/pi) * (x + 0.044715 x^3),
         which does not subtract nearly equal numbers. Source: Hendrycks and Gimpel 2016.
@@ -88,7 +90,7 @@ def _gated(x: UOp, y: UOp) -> UOp:
 
 
 def _above_limit(x: UOp) -> UOp:
-    """Return x, for a product with a gate that is 0 where x is below -1000, in every float type."""
+    """Return x, but at least -1000: below that its gate is 0 in every float type."""
     return x.max(-1000.0)
 
 
@@ -98,7 +100,7 @@ def _exact_gelu(x: UOp) -> UOp:
 
 
 def _softsign(x: UOp) -> UOp:
-    """Return x / (1 + |x|), which rounds to 1 far below the limit here."""
+    """Return x / (1 + |x|), clamped where it rounds to 1 long before: infinities would be NaN."""
     inside = x.max(-(2.0**60)).min(2.0**60)
     return inside / (absolute(inside) + 1.0)
 
@@ -107,15 +109,15 @@ def _softsign(x: UOp) -> UOp:
 # Piecewise activation functions: the identity above 0, and a line, a constant or an exponential
 # below.
 #
-# At a place where two pieces meet, the value and the gradient are those of the lower one; at a
-# limit the gradient is 0.
+# Where two pieces meet, the value and the gradient are those of the lower piece; at a limit the
+# gradient is 0.
 
 
 class Rectifiers(Base):
     """relu, elu, hardtanh and their like.
 
     Dtypes: all but `relu`, `relu6` and `hardtanh` take integers and bools as float32. NaN stays
-    NaN; at the infinities each has its limit.
+    NaN; at the infinities each function has its limit.
     """
 
     __slots__ = ()
@@ -204,6 +206,6 @@ def _exponential_below(x: UOp, alpha: float, slope: float = 1.0) -> UOp:
     # Values above 0 do not reach the exponential: where it overflows, its gradient is NaN.
     rest = is_above.where(x.like(0.0), x)
     t = (rest * (0.5 * slope)).alu(Ops.TANH)
-    # At t = 1, where the slope is negative, the exponential is infinite.
+    # With a negative slope t may be 1: the exponential is then infinite.
     below = (t * 2.0) / (1.0 - t)
     return is_above.where(x, below * alpha)

@@ -51,7 +51,7 @@ class Arithmetic(Base):
         return self._binary(Ops.MUL, x, "multiply", reverse)
 
     def div(self, x: Operand, reverse: bool = False, rounding_mode: str | None = None) -> Self:
-        """Return self / x; with `rounding_mode` "trunc" or "floor" rounded so.
+        """Return self / x; `rounding_mode` "trunc" or "floor" makes it a whole number.
 
         Dtypes: integers and bools give float32; rounded, they stay integers.
         """
@@ -135,9 +135,9 @@ class Arithmetic(Base):
         return self._with(~cast_to(self.uop, dtypes.bool))
 
     def lshift(self, x: Operand, reverse: bool = False) -> Self:
-        """Return self << x of integers; 0 where x is as wide as the type, or a tensor's x negative.
+        """Return self << x of integers; 0 where x is negative, or as wide as the type or wider.
 
-        Errors: DTypeError for floats; ShapeError for a negative number.
+        Errors: DTypeError for floats and for two bools; ShapeError for a negative Python number.
         """
         return self._shift(Ops.SHL, x, "<<", reverse)
 
@@ -224,8 +224,8 @@ class Arithmetic(Base):
         return self._with(a.alu(op, b), other)
 
     def _integers(self, x: Operand, sign: str, reverse: bool) -> tuple[UOp, UOp, Self]:
-        """Return operands as `_meet` does. Errors: DTypeError if they are, or promote to,
-        floats."""
+        """Return both operands as `_meet` does. Errors: DTypeError for floats, and for integers
+        that promote to a float."""
         other = self._lift(x, f"apply {sign} to")
         _refuse_floats(sign, self.dtype, other.dtype)
         a, b, other = self._meet(other, f"apply {sign} to", reverse)

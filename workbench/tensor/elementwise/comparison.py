@@ -37,7 +37,7 @@ class ComparisonMixin(Base):
     """< <= > >= == !=, by operator and by PyTorch's names.
 
     Dtypes: operands promote; the result is bool. A Python int out of range of the tensor's integer
-    type compares as that number, without wrapping; one beyond 448 beside fp8e4m3, too.
+    type compares as that number, without wrapping; so does a number beyond 448 beside fp8e4m3.
     """
 
     __slots__ = ()
@@ -73,8 +73,8 @@ class ComparisonMixin(Base):
         return self.ne(self)
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
-        """Return where self is infinite, in fp8e4m3 nowhere; an argument that is False leaves out
-        that sign."""
+        """Return where self is infinite: nowhere in fp8e4m3. `detect_positive=False` leaves out
+        inf, `detect_negative=False` -inf."""
         is_above = flag(detect_positive, "isinf: detect_positive")
         is_below = flag(detect_negative, "isinf: detect_negative")
         has_infinity = self.dtype.is_float and not self.dtype.saturates
@@ -104,7 +104,7 @@ class ComparisonMixin(Base):
         return self._with(a.alu(op, b), other)
 
     def _beside(self, x: Operand) -> Self:
-        """Return self, or in float32 where x is a number that would saturate."""
+        """Return self, in float32 if `x` is a number that saturates in this dtype."""
         if self.dtype.saturates and isinstance(x, int | float):
             is_held = abs(x) <= self.dtype.const(math.inf)
             return self if is_held else self._with(cast_to(self.uop, dtypes.float32))
@@ -154,7 +154,7 @@ class Closeness(Base):
         mine, theirs = self._with(a, theirs), theirs._with(b, self)
         if a.dtype.is_bool:
             mine, theirs = mine.cast(dtypes.int32), theirs.cast(dtypes.int32)
-        # What is equal is close: so are infinities, whose difference is not a number.
+        # Equal elements are close: infinities, too, whose difference is not a number.
         close = mine.eq(theirs)
         limit = theirs.abs() * relative + absolute
         near = (mine - theirs).abs().le(limit)
@@ -190,7 +190,7 @@ class Several(Base):
         return self._lift(x, "combine")
 
     def sequential(self, ll: Sequence[Callable[[Any], Any]]) -> Self:
-        """Return the result of the functions `ll`, each of what the one before it returns.
+        """Return the result of the functions `ll`, each called with the result of the one before.
 
         Errors: DTypeError for one that cannot be called.
         """
@@ -216,8 +216,8 @@ class Casts(Base):
     __slots__ = ()
 
     def cast(self, dtype: DType | str) -> Self:
-        """Return the values as `dtype`, itself if it has that. Floats truncate towards zero and
-        saturate as integers."""
+        """Return the values as `dtype`; this tensor if it has that dtype. Floats become integers by
+        truncation, and saturate."""
         kind = as_dtype(dtype)
         if kind is self.dtype and not self._is_weak:
             return self
@@ -226,8 +226,8 @@ class Casts(Base):
     def bitcast(self, dtype: DType | str) -> Self:
         """Return the bits read as `dtype`, the lowest byte of an element first: a view.
 
-        Shapes: the last axis has more elements of a narrower type, fewer of a wider one; its bytes
-        stay. Errors: ShapeError where they are not whole elements of `dtype`; DTypeError between
+        Shapes: the last axis keeps its bytes: it has more elements of a narrower type, and fewer of
+        a wider one. Errors: ShapeError if they are no whole elements of `dtype`; DTypeError between
         bools and other types.
         """
         kind = as_dtype(dtype)
@@ -261,11 +261,11 @@ class Casts(Base):
         return tensor
 
     def half(self) -> Self:
-        """Return the values as float16; what is too large is infinite."""
+        """Return the values as float16; larger values become infinite."""
         return self.cast(dtypes.float16)
 
     def bfloat16(self) -> Self:
-        """Return the values as bfloat16, which has the range of float32 and 8 bits of it."""
+        """Return the values as bfloat16: the range of float32, with 8 significant bits."""
         return self.cast(dtypes.bfloat16)
 
     def float(self) -> Self:

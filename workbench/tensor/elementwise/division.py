@@ -14,7 +14,7 @@ from workbench.tensor.operands.broadcast import cast_to, filled
 
 
 def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
-    """Return a / b; with `rounding` "trunc" or "floor" rounded so. No bools.
+    """Return a / b; `rounding` "trunc" or "floor" makes it a whole number. Not for bools.
 
     Dtypes: integers give float32; rounded, they stay integers.
     """
@@ -29,7 +29,7 @@ def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
 
 
 def remainder(a: UOp, b: UOp) -> UOp:
-    """Return a - floor(a / b) * b, which has the sign of b. No bools.
+    """Return a - floor(a / b) * b, which has the sign of b. Not for bools.
 
     Of floats it is exact, whatever their sizes, and rounded once.
     """
@@ -42,7 +42,7 @@ def remainder(a: UOp, b: UOp) -> UOp:
 
 
 def truncated_remainder(a: UOp, b: UOp) -> UOp:
-    """Return a - trunc(a / b) * b, which has the sign of a. No bools.
+    """Return a - trunc(a / b) * b, which has the sign of a. Not for bools.
 
     Of floats it is exact, whatever their sizes, and rounded once; integers modulo zero are 0.
     """
@@ -59,8 +59,8 @@ def _floored(a: UOp, b: UOp) -> UOp:
     """Return floor(a / b) of floats, rounded once; as numpy does at zeros and infinities.
 
     A rounded quotient that is not a whole number lies between the same whole numbers as the exact
-    one. One that is whole was rounded by less than 1/2, up or down, which the sign of the remainder
-    says. One of more bits than the float has is whole; see `_floored_large`.
+    one. A whole one was rounded by less than 1/2: the sign of the remainder says whether up or
+    down. A quotient of more bits than the float has is whole; see `_floored_large`.
     """
     kind, (a, b) = a.dtype, _widened(a, b)
     rest, direct = a.alu(Ops.FMOD, b), a / b
@@ -76,12 +76,12 @@ def _floored(a: UOp, b: UOp) -> UOp:
 
 
 def _floored_large(a: UOp, b: UOp, quotient: UOp, fits: UOp) -> UOp:
-    """Return floor(a / b) rounded once, where a / b has more bits than the float: what `quotient`
-    is, or its neighbour below. (Where it `fits`, the result is of no use.)
+    """Return floor(a / b) rounded once, where a / b has more bits than the float: `quotient`, or
+    its neighbour below. Where it `fits` in the float, the result has no meaning.
 
-    Rounded, floor(a / b) differs from a / b only where it is the middle between two floats, which
-    goes to the even one, and a / b is above it. Then a remainder says so: of a by a whole step of
-    the quotient, which leaves half a step, and the rest of a / b.
+    Rounded, floor(a / b) differs from a / b only if it is midway between two floats, rounds to the
+    even one, and a / b is above it. The remainder of |a| by |b| times a step of the quotient shows
+    that: it is |b| times half a step, and the rest of a / b.
     """
     dtype, word = a.dtype, _WORDS[a.dtype]
     bits = quotient.bitcast(word)
@@ -102,8 +102,8 @@ _WORDS = {dtypes.float32: dtypes.uint32, dtypes.float64: dtypes.uint64}
 
 
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return floats that are computed with, with enough bits that rounding a result back equals
-    rounding once. No wider ones than they must be: not every device has float64."""
+    """Return both floats in a type with enough bits that rounding a result back equals rounding
+    once; no wider than necessary, since not every device has float64."""
     wide = dtypes.float32 if a.dtype.is_low_precision else a.dtype
     a, b = filled(a, b)
     return cast_to(a, wide), cast_to(b, wide)

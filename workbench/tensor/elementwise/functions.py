@@ -65,11 +65,11 @@ class Functions(Base):
         return self._float(lambda x: 1.0 / x)
 
     def sin(self) -> Self:
-        """Return the sine of angles in radians, exact to the last digits however large."""
+        """Return the sine of angles in radians, accurate to the last digits however large."""
         return self._function(Ops.SIN)
 
     def cos(self) -> Self:
-        """Return the cosine of angles in radians, exact to the last digits however large."""
+        """Return the cosine of angles in radians, accurate to the last digits however large."""
         return self._function(Ops.COS)
 
     def tan(self) -> Self:
@@ -138,7 +138,7 @@ class Functions(Base):
         return self._with((x.like(0) < x).where(x.like(1), not_above))
 
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
-        """Return self, clamped to `min_` and `max_`; one of them may be None.
+        """Return self, clamped between `min_` and `max_`; one of them may be None.
 
         Dtypes: a Python int out of range of an integer type does not limit that side.
         Errors: ShapeError if both are None.
@@ -174,15 +174,15 @@ class Functions(Base):
         return self._whole(lambda x: x.trunc())
 
     def floor(self) -> Self:
-        """Return the greatest whole number that is not above; integers stay."""
+        """Return the greatest whole number that is not above self; integers stay."""
         return self._whole(floored)
 
     def ceil(self) -> Self:
-        """Return the least whole number that is not below; integers stay."""
+        """Return the least whole number that is not below self; integers stay."""
         return self._whole(ceiled)
 
     def round(self) -> Self:
-        """Return the nearest whole number, the even one of two; integers stay."""
+        """Return the nearest whole number, of two the even one; integers stay."""
         return self._whole(rounded)
 
     def _function(self, op: Ops) -> Self:
@@ -199,7 +199,7 @@ class Functions(Base):
 
 
 def _of_limited(g: UOp, op: Ops, limit: UOp, x: UOp) -> list[UOp]:
-    """Return the gradients of a value that is limited on one side: at the limit, it has all."""
+    """Return the gradients of `limit` and of `x`; where they are equal, x has all of it."""
     low, high = (limit, x) if op is Ops.MAX else (x, limit)
     is_beyond, is_inside = high < low, (low < high) | x.eq(limit)
     return [is_beyond.where(g, g.like(0)), is_inside.where(g, g.like(0))]
@@ -233,7 +233,7 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     value = cast_to(1.0 / value if exponent < 0 else value, kind)
     if whole == exponent or exponent == 0.5:
         return value
-    # A quotient or a root has no number for a gradient where the power's is infinite or 0.
+    # The gradient of a quotient or a root is NaN where that of the power is infinite or 0.
     return with_formula(value, [base], Formula("power", exponent, _of_power))
 
 
@@ -255,7 +255,7 @@ def _of_power(g: UOp, exponent: float, x: UOp) -> list[UOp]:
 def integer_power(x: UOp, y: UOp | int) -> UOp:
     """Return x ** y of integers, which wraps as products do.
 
-    A negative power is the fraction truncated towards zero: of 1 and -1 as it is, else 0.
+    A negative power is truncated towards zero: for the bases 1 and -1 it is exact, else 0.
     """
     if isinstance(y, int):
         # powers of a wrapping integer repeat after 2**64 at the latest

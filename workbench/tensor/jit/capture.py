@@ -57,13 +57,16 @@ def capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_first: bool
 ) -> tuple[FunctionReplay | None, Any, list[Path]]:
     """Run `function`; return its capture, its result, and the paths of the tensors that it binds
-    anew. The capture is None where one of these, or a tensor that it writes, had no memory of its
-    own, which the next call finds there; where another thread computed or wrote what the function
-    uses, which a replay would leave out; and where this is not the first one, and the function
-    cannot be captured as the tensors are now.
+    anew. The capture is None, and the next call may make one, in these cases:
 
-    It gets tensors on new BUFFERs: no value that was computed before depends on them, so all that
-    depends on the inputs is computed, and captured, here.
+        a tensor that it binds anew or writes had no memory of its own: the next call gives it some
+        another thread computed or wrote what the function uses: a replay would leave that out
+        the function cannot be captured with the present tensors, and this is not the first try
+
+    The function gets tensors on new BUFFERs. No value that was computed before depends on them, so
+    all that depends on the inputs is computed, and captured, here.
+
+    Errors: JitError if the function cannot be captured, and `is_first`.
     """
     name = getattr(function, "__name__", type(function).__name__)
     others = without_tensors((args, kwargs))
@@ -96,7 +99,7 @@ def capture(
 
 
 class _CaptureRun:
-    """The run of a function that is captured, and what it did."""
+    """The run of a function under capture, and the record of what it did."""
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str
@@ -115,7 +118,7 @@ class _CaptureRun:
             path: Standing.of(tensor, own) for path, tensor in reached_before.tensors.items()
         }
         self.stand_ins = [Tensor(node) for node in self._inputs]
-        originals = [Tensor(node) for node in self._inputs]  # none is overwritten in place
+        originals = [Tensor(node) for node in self._inputs]  # so none is overwritten in place
         own_args, own_kwargs = with_tensors((args, kwargs), iter(self.stand_ins))
         own_root = ((), (function, own_args, own_kwargs))
         before = reached([own_root])
@@ -142,7 +145,7 @@ class _CaptureRun:
         )
 
     def _compare(self, before: Reached, after: Reached) -> None:
-        """Note which values the function reached, and which of them it changed itself."""
+        """Note the values that the function reached, and those that it changed itself."""
         self._leaves = {p: has_gradients(t) for p, t in after.tensors.items()}
         self._iterators = before.iterators
         self._paths = {*before.values, *after.values}
@@ -170,7 +173,7 @@ class _CaptureRun:
         return not {*graph}.isdisjoint(nodes)
 
     def changed_inputs(self) -> dict[int, Tensor]:
-        """Return the stand-ins that have another value now, by their place."""
+        """Return the stand-ins that have other values now, by the numbers of the arguments."""
         pairs = zip(self.stand_ins, self._inputs, strict=True)
         return {n: t for n, (t, node) in enumerate(pairs) if t.uop is not node}
 
@@ -185,8 +188,8 @@ class _CaptureRun:
         return Replay(self.captured, inputs, nodes, tuned, rewritten, steady)
 
     def changes(self, name: str) -> NumberChanges | None:
-        """Return which numbers and the like the function changed itself, with what ran; None where
-        it changed none."""
+        """Return the numbers and texts that the function changed itself, with what ran; None if it
+        changed none."""
         if not self._changed:
             return None
         places: dict[UOp, int] = {}
@@ -200,14 +203,14 @@ class _CaptureRun:
         return NumberChanges(name, self._changed, items, data, without_tensors(self.result))
 
     def steady(self, state: CapturedState) -> list[int]:
-        """Return which memory of the state the function neither writes nor binds anew."""
+        """Return which of `state.read` the function neither writes nor binds anew, by number."""
         bound = {t._memory for t in self.bindings.old}
         others = state.memory_written(False) | {m for m in bound if m is not None}
         return [n for n, m in enumerate(state.read) if m not in others]
 
     def result_of(self, outline: Outline, nodes: Sequence[UOp], name: str) -> Any:
         """Write the arguments that the function wrote, bind what it bound, and return its result,
-        of the user's tensors instead of the stand-ins."""
+        with the user's tensors instead of the stand-ins."""
         for place, stand_in in self.changed_inputs().items():
             self.arguments[place].assign(stand_in)
         own = {
@@ -223,7 +226,7 @@ class _CaptureRun:
         return result
 
     def guard(self, state: CapturedState, outline: Outline) -> Guard:
-        """Return what the replay takes for granted of the tensors that the function reaches."""
+        """Return the check of what a replay assumes of the tensors that the function reaches."""
         computed = set(UOp.sink(*self._computed).toposort())
         nodes = {s.node for s in self.standing.values() if s.node in computed}
         memory = {*state.read, *state.memory_written(False), *outline.memory_named}
@@ -234,14 +237,14 @@ class _CaptureRun:
         )
 
     def has_written_memory(self) -> bool:
-        """Whether all that was written of what there was before is memory, which a replay writes,
-        too; if not, it is for the next capture."""
+        """Whether all earlier tensors that were written have memory that a replay can write; if
+        not, they have some for the next capture."""
         own, written = set(self.memory.values()), set(self.written)
         return all(t._memory in own for t in self.existing if t._memory in written)
 
     def refusal(self, state: CapturedState, name: str) -> JitError | None:
-        """Return the error of what a replay could not do: tell apart, or replace; or where it would
-        do nothing, and return no tensor."""
+        """Return the error if a replay could not repeat the function: it does nothing, advances an
+        iterator, writes a tensor with two names, or calls .replace(); else None."""
         changed_inputs, paths = self.changed_inputs(), self.bindings.paths
         does_nothing = not (self.captured.items or self.written or changed_inputs or paths)
         if does_nothing and not list(tensors(self.result)):
@@ -277,7 +280,7 @@ class _CaptureRun:
         return None
 
     def has_memory_bound(self) -> bool:
-        """Whether each tensor that was bound anew was all of memory, or an argument."""
+        """Whether each tensor that was bound anew was a whole memory, or an argument."""
         own, stand_ins = set(self.memory.values()), {id(t) for t in self.stand_ins}
         return all(
             id(t) in stand_ins or (t._memory in own and is_whole(t)) for t in self.bindings.old

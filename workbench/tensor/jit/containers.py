@@ -1,8 +1,8 @@
 """Containers that a captured function replaces: `m.state = (h + x, c)` makes a new tuple.
 
-Another name may still stand for the container that was there, with the old tensors. So a replay
-fills a copy and binds that; where the function moved a container from another name, it moves the
-one there now.
+Another name may still refer to the old container, with the old tensors. So a replay fills a copy
+and binds that. Where the function binds a container that had another name, the replay binds the one
+that has this name now.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from workbench.tensor.jit.parts import PLAIN, Path, Step, layout_of, part_at
 from workbench.tensor.tensor import Tensor
 
 Tree = dict[Step, Any]
-"""The next steps of several paths, each with the tree of those after it."""
+"""Paths as a tree: each next step, with the tree of the steps after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerChanges:
-    """The paths of containers that are `new`; of those that were `moved` from another path, with
-    that; of further `names` of new ones, with the first; and of those that were moved from one of
-    several paths (`doubtful`), with one of these."""
+    """The paths at which a function puts containers. At `new` paths are new ones; `names` has more
+    paths of new ones, each with the first path. `moved` has paths of those that were elsewhere
+    before, each with the old path; `doubtful` repeats those that had several old paths."""
 
     new: frozenset[Path] = frozenset()
     moved: Mapping[Path, Path] = field(default_factory=dict)
@@ -35,20 +35,20 @@ class ContainerChanges:
 
     @property
     def paths(self) -> frozenset[Path]:
-        """The paths of all that stand in the place of others."""
+        """The paths at which other containers are than before."""
         return self.new | self.moved.keys() | self.names.keys()
 
     def moved_in(self, root: Any, is_done: bool = False) -> dict[Path, Any]:
-        """Return the containers to move, by where they go: found where they are before the
-        function runs or, if it `is_done`, after it."""
+        """Return the moved containers by their new paths. They are read at the old paths or, if the
+        function `is_done`, at the new ones."""
         return {
             path: part_at(root, path if is_done else origin) for path, origin in self.moved.items()
         }
 
 
 def container_changes(before: Reached, after: Reached, bound: Iterable[Path]) -> ContainerChanges:
-    """Return the changes from the containers that are reached `before` a function to those `after`
-    it, which binds the tensors at `bound` paths anew. Only containers with tensors matter."""
+    """Return the changes of the containers that are reached `before` and `after` a function runs,
+    which binds the tensors at `bound` paths anew. Only containers with tensors matter."""
     old, new = before.containers, after.containers
     origins: dict[int, list[Path]] = {}
     for path, container in old.items():
@@ -84,8 +84,8 @@ def bind(
     changes: ContainerChanges,
     moved: Mapping[Path, Any],
 ) -> None:
-    """Put tensors where paths from `root` lead to, in copies of the containers that are new; and
-    those that are `moved`, by their paths, in their places."""
+    """Put `tensors` at `paths` from `root`, in copies of the containers that are new, and put the
+    `moved` containers at their paths."""
     binding = _Binding(changes, moved, dict(zip(paths, tensors, strict=True)))
     binding.filled(root, (), _tree([*paths, *moved]))
     for path, first in changes.names.items():
@@ -93,9 +93,9 @@ def bind(
 
 
 class ObjectResults:
-    """The objects that the function `name` makes and returns with tensors in them: a replay makes
-    them anew. They were not reached `before`; those whose tensors are the `same` at each call are
-    results as they are."""
+    """The objects with tensors that the function `name` makes and returns: a replay makes them
+    anew. An object that was reached `before`, or whose tensors are all among `same`, which are the
+    same at each call, is returned as it is."""
 
     def __init__(self, name: str, before: Reached, same: Iterable[Tensor]):
         self._name = name
@@ -103,7 +103,7 @@ class ObjectResults:
         self._same = {id(tensor) for tensor in same}
 
     def tensors_of(self, nest: Any) -> Iterator[Tensor]:
-        """Yield the tensors of a nest, those in such objects included."""
+        """Yield the tensors of a nest, those in objects that the function makes included."""
         visited: set[int] = set()
         stack = [nest]
         while stack:
@@ -117,9 +117,9 @@ class ObjectResults:
                 stack.extend(below for _, below in self.parts_of(part)[::-1])
 
     def parts_of(self, value: Any) -> list[tuple[Step, Any]]:
-        """Return the parts with tensors of such an object; none of another value.
+        """Return the parts with tensors of an object that the function makes; [] for other values.
 
-        Errors: JitError for one that cannot be made anew.
+        Errors: JitError for an object that cannot be made anew.
         """
         if not self._is_made(value):
             return []

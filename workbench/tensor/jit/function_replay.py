@@ -49,11 +49,14 @@ Root = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class FunctionCapture:
-    """What was captured of a function `name`: the kinds of its inputs, its other arguments, the
-    outline of its result (`structure`), its state, the `places` that it binds anew with the outline
-    of what it puts there (`rebound`), the `guard` of the tensors that it reaches, the outputs that
-    are the new values of inputs by their place (`written`), its draws, which memory of the state it
-    does not change (`steady`), and the `changes` that it made to numbers."""
+    """The capture of a function `name`.
+
+    `kinds` are those of its inputs, `others` its arguments without tensors, `structure` the outline
+    of its result. It binds `places` anew, to what `rebound` is the outline of. `guard` checks the
+    tensors that it reaches. `written` has the inputs that it writes, by number, with the outputs
+    that are their new values; `draws` its random draws; `steady` the numbers of state memory that
+    it does not change; `changes` the numbers and texts that it changed itself, or None.
+    """
 
     name: str
     replay: Replay
@@ -86,8 +89,9 @@ class FunctionReplay:
         self._memory: list[Buffer] = []
 
     def has_other_state(self, root: Any) -> bool:
-        """Whether a tensor of the state was replaced since the capture, or written where it was a
-        known constant: then it gets memory, which the next capture reads."""
+        """Whether the capture does not fit: a constant of the state was written, a tensor of it was
+        replaced, or the guard or the places do not hold. Such constants and tensors get memory,
+        which the next capture reads."""
         changes = self._state.changed_constants()
         for memory in changes:
             buffer_of(memory)
@@ -101,7 +105,7 @@ class FunctionReplay:
 
     @property
     def moving(self) -> list[Path]:
-        """The paths of constants that have become other values since the capture."""
+        """The paths of tensors that were constants at the capture, and have other values now."""
         return self._capture.guard.moving
 
     @property
@@ -110,7 +114,7 @@ class FunctionReplay:
         return self._capture.changes
 
     def is_aliased(self, inputs: list[Tensor], root: Any) -> bool:
-        """Whether inputs share memory with each other, or with state, and that is written."""
+        """Whether an input shares memory with another input or with state, and that is written."""
         if self._writes.is_aliased(inputs):
             return True
         if not self._writes.inputs or not self._capture.places.read:
@@ -160,7 +164,7 @@ class FunctionReplay:
         return self.replay(memory, versions, publish, abandon)
 
     def _result(self, root: Root, values: list[UOp], inputs: list[Any], rebound: list[Any]) -> Any:
-        """Write the inputs and bind the places that the function did, and return its result."""
+        """Write the inputs and bind the places as the function did, and return its result."""
         for place, output in self._capture.written.items():
             value = tensor_on(values[output], inputs[place].shape)
             inputs[place].assign(value).realize()
@@ -191,8 +195,8 @@ class FunctionReplay:
         return values
 
     def _look(self, inputs: list[Any]) -> None:
-        """Check that inputs fit, and return their memory. A node has the same memory as long as it
-        lives, so inputs of the last call need no second check."""
+        """Check that inputs fit, and note their nodes and memory. A node has the same memory as
+        long as it lives, so inputs of the last call need no second check."""
         memory: list[Buffer] = []
         nodes: list[UOp] = []
         for tensor, kind in zip(inputs, self._kinds, strict=True):
@@ -206,7 +210,7 @@ class FunctionReplay:
         self._inputs_before = [tensor.uop for tensor in inputs]
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Check that arguments, but for their tensors, are those of the capture."""
+        """Raise JitError unless the arguments, without their tensors, are those of the capture."""
         if not kwargs and [*map(type, args)] == self._flat:
             return
         others = without_tensors((args, kwargs))

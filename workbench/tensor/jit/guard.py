@@ -1,10 +1,9 @@
 """The guard of a captured function: the tensors and numbers that it reaches must mean the same as
 at the capture.
 
-A replay runs no Python, so whatever name leads to other memory now, by whichever way it got there,
-must be found before: then the function is captured anew. A look at all that is reached takes long
-for each call; so the parts of each holder are compared by identity, and looked at only where one
-differs.
+A replay runs no Python. So a name that leads to other memory than at the capture must be found
+before, and the function is then captured anew. Searching all that is reached would take long at
+each call: the parts of each holder are compared by identity, and searched only if one differs.
 
 Sections: The guard of a captured function; Numbers that a captured function itself changes.
 """
@@ -44,8 +43,8 @@ Roots = Sequence[tuple[Path, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The meaning of a tensor before a capture: `memory`, whole or a view of it (`movement`); or a
-    value, `node`, where a capture could not read that anew."""
+    """The meaning of a tensor before a capture: `memory` and its `movement` to a view of that; or
+    its value, `node`, if the capture could not read memory anew."""
 
     tensor: ref[Tensor]
     kind: Kind
@@ -55,7 +54,7 @@ class Standing:
 
     @staticmethod
     def of(tensor: Tensor, own: Collection[VersionedMemory]) -> Standing:
-        """Return that of a tensor now; `own` is the memory that is read anew."""
+        """Return the meaning of a tensor now; `own` is the memory that a replay reads anew."""
         memory = tensor._memory
         if memory is None or memory not in own:
             return Standing(ref(tensor), kind_of(tensor), None, (), tensor.uop)
@@ -64,8 +63,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a captured function uses: `memory`, read or written, other values (`nodes`), and
-    tensors, by their identity, that are among its results as they are."""
+    """What a captured function uses: `memory` that it reads or writes, other values (`nodes`), and
+    `tensors`, by their identity, that it returns as they are."""
 
     memory: Collection[VersionedMemory]
     nodes: Collection[UOp]
@@ -73,10 +72,13 @@ class Uses:
 
 
 class Guard:
-    """The tensors that a function reached `before` its capture, by their paths, with what they
-    stood for; `values` are the numbers and texts that it did not change itself, of those at
-    `paths`: another name may hide one of them. `leaves` says what has gradients, after it. The
-    tensors at `bound` paths are bound anew by the function: others check them."""
+    """The check that a captured function reaches the same as before its capture.
+
+    `before` has the meaning of each tensor by its path. `values` are the numbers and texts, of all
+    at `paths`, that the function did not change itself: a name that is new beside `paths` may hide
+    one. `leaves` has what `requires_grad` was after the capture. Tensors at `bound` paths are bound
+    anew by the function, and not checked here. `uses` is what the function uses.
+    """
 
     def __init__(
         self,
@@ -91,9 +93,9 @@ class Guard:
         self._values, self._bound, self._uses = values, {*bound}, uses
         self._paths, self._leaf_paths = paths, leaves
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
-        """The paths of tensors that are among the results: later they may be gone."""
+        """The paths of tensors that it returns as they are: later they may be gone."""
         self.moving: list[Path] = []
-        """Paths of constants that have become other values: memory for the next capture."""
+        """Paths of constants that have other values now, and so are memory for the next capture."""
         self._now: Reached | None = None
         self._dead: list[Any] = []
         self._references: list[ref[Tensor]] = []
@@ -103,8 +105,8 @@ class Guard:
         self._nodes: list[tuple[ref[Tensor], UOp]] = []
 
     def holds(self, roots: Roots) -> bool:
-        """Whether all that is reached from `roots`, the function and its arguments, stands for what
-        it stood for."""
+        """Whether all that is reached from `roots`, the function and its arguments, has the meaning
+        that it had at the capture."""
         return self._is_unchanged(roots) or self._holds_anew(roots)
 
     def _is_unchanged(self, roots: Roots) -> bool:
@@ -150,7 +152,7 @@ class Guard:
         return True
 
     def _stands(self, path: Path, tensor: Tensor, before: Standing) -> bool:
-        """Whether a tensor stands for the same; one that is not used may be any of its kind."""
+        """Whether a tensor means what it did `before`; an unused one may be any of its kind."""
         if before.node is not None and tensor.uop is before.node:
             return True
         is_same = tensor is before.tensor()
@@ -169,8 +171,8 @@ class Guard:
         return before.node in self._uses.nodes or is_known(base(before.node))
 
     def _is_log(self, path: Path, roots: Roots) -> bool:
-        """Whether the list at a path has grown that had tensors before, none of which is used: the
-        function, or other code, notes results there."""
+        """Whether a path leads to a list that had tensors before, none of which is used: it may
+        grow, since the function, or other code, collects results there."""
         beside = [s for p, s in self._before.items() if p[:-1] == path]
         if not beside or any(map(self._is_used, beside)):
             return False
@@ -178,9 +180,9 @@ class Guard:
         return any(isinstance(tensor_at(root, path[len(start) :]), list) for start, root in starts)
 
     def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
-        """Note what is there now, for quick looks. Another tensor may get the identity of one that
-        is gone: then there is a thorough look, too. There is nothing to look at quickly until all
-        is noted: Ctrl-C may come between."""
+        """Note what is reached now, for the quick check. A tensor that dies ends the quick checks,
+        since another one may get its identity. `_now`, without which there are none, is set last:
+        Ctrl-C may come before."""
         self._now = None
         self._dead = []
         note = self._dead.append
@@ -204,8 +206,8 @@ class Guard:
 
 
 def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roots:
-    """Return the function and the objects among its arguments, each with its path from the three;
-    tensors among the arguments are inputs."""
+    """Return the function and the objects among its arguments, each with its path from (function,
+    args, kwargs). Tensors among the arguments are left out: they are inputs."""
     roots = [(_FUNCTION, function)]
     if not kwargs and all(isinstance(argument, Tensor) for argument in args):
         return roots
@@ -225,18 +227,18 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
 
 
 def is_at(path: Path, values: Mapping[Path, Any], value: Any) -> bool:
-    """Whether `value` is, or equals, what is at a path among `values`."""
+    """Whether `values` has `value`, or an equal one, at `path`."""
     return path in values and equal_nests(value, values[path])
 
 
 def has_gradients(tensor: Tensor | None) -> bool | None:
-    """Return what was said of a tensor with `requires_grad`; None where nothing was."""
+    """Return the `requires_grad` that was set for a tensor; None if none was."""
     state = None if tensor is None else tensor._grad_state
     return None if state is None else state.requires_grad
 
 
 def _is_name(path: Path) -> bool:
-    """Whether a path leads to what a name stands for, no item of a list."""
+    """Whether a path ends with a name (attribute, global, cell), and not with an item."""
     kinds = [step.kind for step in path if step.kind not in ASPECTS]
     return kinds[-1] in ("attribute", "global", "cell")
 
@@ -257,10 +259,10 @@ class NumberChanges:
     """The numbers and texts at `paths` that the function `name` changed in its capture,
     and what ran there: its `items`, the `data` of constants, and the result without its tensors.
 
-    A replay would not change them. One that only counts is never missed; one that goes into a
-    kernel would stand still there. Two captures in succession tell these apart: the numbers differ
-    between the two, so what ran differs where it depends on them. A list that has grown holds
-    notes.
+    A replay would not change them. That does not matter for a mere counter, but a number that
+    kernels depend on would stay the same. Two captures in succession show which it is: the numbers
+    differ, so what ran differs, too, if it depends on them. The length of a list does not count:
+    the function collects results in it.
     """
 
     name: str
@@ -278,7 +280,7 @@ class NumberChanges:
         )
 
     def warn(self) -> None:
-        """Say that the function is run at each call."""
+        """Warn that the function runs at each call, and name the numbers."""
         names = ", ".join(dict.fromkeys(filter(None, map(words_of, self.paths))))
         warnings.warn(
             f"TinyJit: {self.name} changes {names or 'a number that it reaches'}, and its kernels "

@@ -1,6 +1,4 @@
-"""Holders of tensors that a function reaches: its variables, its object, and the objects that these
-refer to.
-"""
+"""Holders of tensors that a function reaches: variables, objects, and what these refer to."""
 
 from __future__ import annotations
 
@@ -34,13 +32,13 @@ from workbench.tensor.jit.parts import (
 from workbench.tensor.tensor import Tensor
 
 MOST_OBJECTS = 100_000
-"""Number of objects after which the search ends: tensors beyond are not found."""
+"""Number of objects after which the search ends: tensors beyond it are not found."""
 
 
 @dataclass(slots=True)
 class Holder:
-    """An object that was searched: the function that returns its `parts`, their identities then,
-    which of them are not compared (`free`), and which were searched, too (`below`)."""
+    """An object that was searched: the function that returns its `parts`, their identities at the
+    search, the parts that are not compared (`free`), and those that are holders (`below`)."""
 
     parts: Parts
     identities: list[int]
@@ -50,9 +48,9 @@ class Holder:
 
 @dataclass(slots=True)
 class Reached:
-    """What was reached from roots: `tensors`, each by the first path to its holder; `values`, the
+    """The result of a search: `tensors`, each by the first path to its holder; `values`, the
     numbers and texts that code names; the holders below the roots; the `names` of attributes in
-    the code that was reached; and `iterators` that code names."""
+    the code that was found; and `iterators` that code names."""
 
     tensors: dict[Path, Tensor]
     values: dict[Path, Any]
@@ -62,11 +60,11 @@ class Reached:
     constants: Sequence[Any] = ()
     """All values, kept alive: no other object gets the identity of one that is compared."""
     containers: Mapping[Path, Any] = field(default_factory=dict)
-    """What has parts, by each path to it."""
+    """Objects that may have parts, by each path to them."""
 
     def twice_named(self) -> set[int]:
         """Return the tensors, by their identity, that are at several paths which code names: it may
-        bind one of these to the other."""
+        bind one path to the tensor of the other."""
         counts = Counter(
             id(tensor)
             for path, tensor in self.tensors.items()
@@ -75,8 +73,8 @@ class Reached:
         return {tensor for tensor, count in counts.items() if count > 1}
 
     def is_unchanged(self, roots: Sequence[Any]) -> bool:
-        """Whether each holder from `roots` has the parts that it had when it was searched, but for
-        those that are free. It takes little time: it is asked at each call of a function."""
+        """Whether each holder from `roots` has the parts that it had at the search, except for free
+        ones. It runs at each call of a function, so it must be quick."""
         stack = [(roots[n], holder) for n, holder in self.holders]
         while stack:
             value, holder = stack.pop()
@@ -97,14 +95,14 @@ HolderSteps = list[tuple[int, Holder]]
 
 def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> Reached:
     """Return what is reached from `roots`, each with its path. What is at paths in `free` is not
-    compared later."""
+    compared by `is_unchanged`."""
     search = _Lookup(free)
     holders: HolderSteps = []
     stack = [_Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
     stack.reverse()
     while stack and len(search.visited) < MOST_OBJECTS:
         stack.extend(search.parts_of(stack.pop()))
-    for place, holder in reversed(search.holders):  # those below come first
+    for place, holder in reversed(search.holders):  # a holder comes after those below it
         place.beside.append((place.number, holder))
     values = search.named_values()
     return Reached(
@@ -119,8 +117,8 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
 
 
 class _Occurrence(NamedTuple):
-    """A value at a path, part `number` of a holder whose parts that were searched are `beside`;
-    `attributes` are those that the code names which led here."""
+    """A value at a path: part `number` of a holder, whose parts that are holders are `beside`.
+    `attributes` are the names of attributes in the code that led here."""
 
     path: Path
     value: Any
@@ -130,7 +128,7 @@ class _Occurrence(NamedTuple):
 
 
 class _Lookup:
-    """What was reached until now."""
+    """The search, and what it has reached so far."""
 
     def __init__(self, free: Collection[Path]):
         self._free = free
@@ -180,8 +178,8 @@ class _Lookup:
         return below[::-1]
 
     def _note_kind(self, path: Path, value: Any, parts: list[Any]) -> None:
-        """Note what an object is beside its parts: which code, how many items, or a constant of a
-        library, such as a dtype or a slice."""
+        """Note what is compared of an object beside its parts: its code, its length, its class, or
+        itself, if it is a constant of a library, such as a dtype or a slice."""
         if isinstance(value, FunctionType):
             self._values[(*path, Step("code", None))] = value.__code__
         elif isinstance(value, CONTAINERS):
@@ -192,12 +190,12 @@ class _Lookup:
             self._values[(*path, Step("kind", None))] = value if is_constant else type(value)
 
     def constants(self) -> list[Any]:
-        """Return what has no parts that are compared."""
+        """Return all values without parts."""
         return [*self._values.values()]
 
     def iterators(self) -> list[Path]:
-        """Return the paths of iterators whose names the code has, but for objects of a
-        library, such as an open file."""
+        """Return the paths of Python's own iterators that code names. Objects of another module,
+        such as an open file, are left out."""
         return [
             p[:-1] for p, v in self._values.items()
             if isinstance(v, Iterator) and type(v).__module__ in ("builtins", "itertools")
@@ -205,8 +203,8 @@ class _Lookup:
         ]  # fmt: skip
 
     def named_values(self) -> dict[Path, Any]:
-        """Return the numbers, texts and constants whose names the code that was reached has, or a
-        text that was reached, with which getattr() may find them."""
+        """Return the numbers, texts and constants that code names. A text that was reached counts
+        as a name, too: getattr() may use it."""
         self.names |= {v for v in self._values.values() if isinstance(v, str)}
         return {p: v for p, v in self._values.items() if self._is_named(p)}
 

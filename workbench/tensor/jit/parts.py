@@ -1,7 +1,7 @@
 """The parts of objects in which tensors may be, and the steps that lead to them.
 
-Only what lies there is read, none of the user's code runs: variables of enclosing functions, names
-of modules that code uses, defaults, attributes of objects and of their classes, items of lists,
+No code of the user's runs to read them. Tensors may be in variables of enclosing functions, module
+variables that code names, defaults, attributes of objects and of their classes, and items of lists,
 tuples, dicts, sets and queues.
 
 Sections: Paths; The parts of objects in which tensors may be, and the steps that lead to them.
@@ -49,16 +49,16 @@ Path = tuple["Step", ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From an object to a part of it: `kind` is "attribute", "item", "member" (of a set), "cell",
-    "global", "module", "referent" (of a weak reference), "context" or "gradient", and `name` which
-    one it is. To "length", "contents" (of an array), "code" and "kind" leads no tensor: what is
-    there is compared alone."""
+    """The step from an object to a part of it. `kind` is "attribute", "item", "member" (of a set),
+    "cell", "global", "module", "referent" (of a weak reference), "context" or "gradient"; `name` is
+    the name or number of the part. Steps to "length", "contents" (of an array), "code" and "kind"
+    lead to no tensor, but to what is compared."""
 
     kind: str
     name: Any
 
     def part(self, holder: Any) -> Any:
-        """Return the part. Errors: LookupError, AttributeError or ValueError where it is gone."""
+        """Return the part. Errors: LookupError, AttributeError or ValueError if there is none."""
         match self.kind:
             case "attribute":
                 return _attribute(holder, self.name)
@@ -108,7 +108,7 @@ def gradient_of(tensor: Tensor) -> Any:
 
 
 def tensor_at(root: Any, path: Path) -> Any:
-    """Return what is at a path now; None where the path is gone."""
+    """Return what is at a path now; None if the path leads nowhere."""
     try:
         return part_at(root, path)
     except (LookupError, AttributeError, ValueError, TypeError):
@@ -161,42 +161,42 @@ Parts = Callable[[Any], list[Any]]
 
 
 class _Absent:
-    """What a name stands for that is not bound."""
+    """The value of a name that is not bound."""
 
 
 ABSENT = _Absent()
 
 
 PLAIN = (str, bytes, int, float, complex, Fraction, Decimal, np.generic, type(None))
-"""What holds no tensor."""
+"""Types that hold no tensor."""
 CODE = (
     FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type,
     ModuleType, property, staticmethod, classmethod, cached_property, partialmethod, _Absent,
 )  # fmt: skip
-"""What a program binds once."""
+"""Types of code and the like, which a program binds once."""
 STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data", "_data"}
-"""Attributes by which functions, ChainMap, UserDict and os.environ hold others: like `__self__`, no
-code need name them."""
+"""Attributes in which partial(), properties, ChainMap, UserDict and os.environ hold other objects:
+like `__self__`, they are used by code that does not name them."""
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
-"""What reads the environment in the module os, whose other variables are not searched."""
+"""Variables of the module os that give the environment; its other ones are not searched."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
-"""Modules in whose variables no user puts a tensor."""
+"""Modules in whose variables users put no tensors."""
 
 
 CONTAINERS = (dict, MappingProxyType, list, tuple, deque, set, frozenset)
 
 
 class Layout(NamedTuple):
-    """How the parts of a holder are found: the steps to them, None for one that is compared, but
-    not searched; and the function that returns them."""
+    """The `steps` to the parts of a holder, None for a part that is compared but not searched, and
+    the function that returns the parts."""
 
     steps: list[Step | None]
     parts: Parts
 
 
 def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
-    """Return the layout of a holder; None where it has no parts. `used` are the attributes that the
-    code names which led here."""
+    """Return the layout of a holder; None if it has no parts. `used` are the names of attributes in
+    the code that led here."""
     match holder:
         case FunctionType():
             return _of_function(holder)
@@ -229,10 +229,10 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case KeysView() | ValuesView() | ItemsView():
             steps: list[Step | None] = [Step("member", n) for n in range(len(holder))]
             return Layout(steps, list)
-        case local():  # what this thread has there
+        case local():  # the attributes in this thread
             steps = [Step("attribute", name) for name in holder.__dict__]
             return Layout(steps, lambda value: [*value.__dict__.values()])
-        case Unpicklable():  # a captured function: the captures in it are its own
+        case Unpicklable():  # a captured function, whose own captures do not count
             return _of_attributes("_function") if hasattr(holder, "_function") else None
     return _joined([*_of_items(holder), *_of_object(holder)])
 
@@ -290,7 +290,7 @@ def _of_class(kind: type) -> Layout | None:
         if name not in slots and (isinstance(part, FunctionType) or not is_special(name))
     ]
     bases = _of_attributes("__bases__")
-    count = Layout([None], lambda value: [len(vars(value))])  # a base may have it now
+    count = Layout([None], lambda value: [len(vars(value))])  # a new one may hide a base's
     return _joined([_of_names(variables), bases, count])
 
 
@@ -321,7 +321,7 @@ def _of_object(holder: Any) -> Iterator[Layout]:
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> list[Any]:
-    """Return what stands for the contents of an array: equal ones have the same text."""
+    """Return a text for the contents of an array: the same object for equal contents."""
     kind = f"{array.dtype} {array.shape} "
     contents = array.tobytes() if array.dtype != object else repr([*map(id, array.flat)])
     digest = blake2b(contents if isinstance(contents, bytes) else contents.encode())

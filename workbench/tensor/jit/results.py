@@ -1,7 +1,7 @@
 """The results of a captured function: their structure, and the tensors that a replay puts into it.
 
-A result that is new at each call has memory of its own. One that is an argument, or a tensor that
-there was before, is that tensor; and a view of these is one: it sees what is written there.
+A result that is new at each call has memory of its own. A result that is an argument, or a tensor
+from before the call, is that tensor. A view of one is a view again: it sees what is written there.
 
 Sections: Tensors that a captured function replaces; The results of a captured function.
 """
@@ -41,15 +41,15 @@ from workbench.tensor.versions import VersionedMemory, rebased
 # --------------------------------------------------------------------------------------------------
 # Tensors that a captured function replaces: `m.h = m.h + x` instead of an assignment.
 #
-# A replay runs no Python, so it does the same: it reads what is in such a place, and binds its
-# result there. It is known from a look at all that the function reaches, before the capture and
-# after it.
+# A replay runs no Python, so it does the same: it reads the tensor in such a place, and binds its
+# result there. The places are found by comparing all that the function reaches before and after
+# the capture.
 
 
 @dataclass(frozen=True, slots=True)
 class Rebindings:
-    """The paths to the places that a function binds anew, the tensors that were there, those that
-    are there now, and the containers that are others now."""
+    """The places that a function binds anew: their `paths`, the `old` and the `new` tensors, and
+    the changes of `containers`."""
 
     paths: list[Path]
     old: list[Tensor]
@@ -58,7 +58,7 @@ class Rebindings:
 
     @property
     def all_paths(self) -> set[Path]:
-        """The paths of tensors and containers that are others."""
+        """The paths of tensors and containers that are bound anew."""
         return {*self.paths, *self.containers.paths}
 
     def bind(self, root: Any, tensors: Sequence[Tensor], name: str) -> None:
@@ -79,8 +79,8 @@ class Rebindings:
 
 
 class ReboundAt:
-    """The places that a function binds anew: their paths, and of the tensors there at the capture
-    the kind, and which memory of the state, `read`, they were (None: it was not read)."""
+    """The places that a function binds anew: their paths, and the kinds of the tensors there at the
+    capture. `read` has the number of each one's memory in the state (None: it was not read)."""
 
     def __init__(self, bindings: Rebindings, read: Sequence[VersionedMemory]):
         self._paths, self._containers = bindings.paths, bindings.containers
@@ -99,9 +99,9 @@ class ReboundAt:
         return [tensor_at(root, path) for path in self._paths]
 
     def fit(self, root: Any, written: Collection[VersionedMemory]) -> bool:
-        """Whether the tensors in these places have the shapes, dtypes and devices of those at the
-        capture, the same of them are one, and none stands for memory that is `written`, which it
-        would see."""
+        """Whether the tensors in these places are as at the capture: the same shapes, dtypes and
+        devices, and identical where they were. None may be on memory that is `written`: it would
+        see the write."""
         if not self._paths:
             return True
         tensors = self.tensors_at(root)
@@ -120,7 +120,7 @@ class ReboundAt:
 
 def rebindings(before: Reached, after: Reached) -> Rebindings:
     """Return the places with another tensor `after` a function than `before` it. Members of a set
-    have no place, and gradients are those of the call."""
+    have no place, and gradients are not kept from call to call."""
     paths = [
         path
         for path, tensor in before.tensors.items()
@@ -138,8 +138,8 @@ def two_names(
     written: Collection[VersionedMemory],
     name: str,
 ) -> JitError | None:
-    """Return the error where a tensor that the function `name` replaced is reached by another name,
-    too, or is written; None where none is."""
+    """Return the error if a tensor that the function `name` replaced, or a container that it moved,
+    has another name, or such a tensor is written; else None."""
     for path, other_path in bindings.containers.doubtful:
         return JitError(
             f"cannot capture {name}",
@@ -174,8 +174,8 @@ def compute_at(root: Any, paths: Sequence[Path]) -> None:
 
 
 def memory_at(tensor: Tensor) -> VersionedMemory:
-    """Return the memory that a tensor is all of, computed where necessary: that of its own value,
-    if it is a view of a part."""
+    """Return the memory of a tensor, computed if necessary; a view of a part gets memory of its
+    own."""
     if tensor._memory is None:
         tensor._share(tensor)
     if is_whole(tensor):
@@ -186,7 +186,7 @@ def memory_at(tensor: Tensor) -> VersionedMemory:
 
 
 def _same_as(tensors: Sequence[Any]) -> list[int]:
-    """Return, for each tensor, the place of the first one that is the same."""
+    """Return, for each tensor, the position of the first one that is identical."""
     first: dict[int, int] = {}
     return [first.setdefault(id(tensor), n) for n, tensor in enumerate(tensors)]
 
@@ -198,7 +198,7 @@ def is_whole(tensor: Tensor) -> bool:
 
 
 def identity(tensor: Tensor) -> int:
-    """Return what two tensors have in common that see what is written to the other."""
+    """Return a number that is equal for tensors that see each other's writes."""
     return id(tensor if tensor._memory is None else tensor._memory)
 
 
@@ -216,8 +216,7 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """Placeholder for a new tensor of a known constant: it has no memory that says on which
-    `device` it is."""
+    """Placeholder for a new tensor of a known constant, whose node does not name its `device`."""
 
     node: UOp
     device: str | None
@@ -232,21 +231,21 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rebound:
-    """Placeholder for the tensor in the place number `place` that the function binds anew."""
+    """Placeholder for the tensor in place number `place` of those that the function binds anew."""
 
     place: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Existing:
-    """Placeholder for a tensor that there was before the capture."""
+    """Placeholder for a tensor from before the capture."""
 
     tensor: Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewOf:
-    """Placeholder for a view of another result, an argument, or memory: `view`, of `whole`."""
+    """Placeholder for a view of another result, an argument or memory, as `view` is of `whole`."""
 
     source: Computed | Argument | Rebound | VersionedMemory
     view: UOp
@@ -281,15 +280,15 @@ class Outline:
         self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
         self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
         self._memory: dict[VersionedMemory, Any] = {m: m for m in state}
-        # Of one that is not computed, or a known constant, there may be views, too.
+        # Memory that is not computed, or a known constant, may have views, too.
         self._memory |= {m: m for t in existing if (m := t._memory) is not None}
         for tensor in (*stand_ins, *bindings.old):
             if tensor._memory is not None:
                 self._memory[tensor._memory] = self._placeholders[id(tensor)]
         self.existing_named: set[int] = set()
-        """The tensors, by their identity, that there were before and that are results."""
+        """The tensors from before the capture, by their identity, that are results."""
         self.memory_named: list[VersionedMemory] = []
-        """Memory that there was before, of which results are views."""
+        """Memory from before the capture of which results are views."""
         self.tensors: list[tuple[Computed | Constant | ViewOf, Tensor]] = []
         """The tensors of the capture that are results as they are, with their placeholders."""
         self._names: Counter[VersionedMemory | None] = Counter()
@@ -322,7 +321,7 @@ class Outline:
         return placeholder
 
     def _of_object(self, leaf: Any) -> Any:
-        """Return the placeholder of an object with new tensors; any other is a result as it is."""
+        """Return the placeholder of an object with new tensors; any other object itself."""
         parts = self._objects.parts_of(leaf)
         if not parts:
             return leaf
@@ -354,8 +353,9 @@ class Outline:
 
 
 class Results:
-    """The tensors of one call, by their placeholders: those of its outputs (`values`), of its
-    arguments, and of the places that it binds anew. `tensors` are those that there are already."""
+    """The tensors of one call, by their placeholders: from its outputs (`values`), its `arguments`,
+    and the tensors that it binds anew (`rebound`). `tensors` has those that exist already, by the
+    identity of the placeholder."""
 
     def __init__(
         self,
@@ -368,7 +368,7 @@ class Results:
         self._tensors = tensors
 
     def filled(self, structure: Any) -> Any:
-        """Return the nest of tensors that `structure` is the outline of."""
+        """Return the nest of tensors whose outline is `structure`."""
         return changed(structure, self._filling)
 
     def _filling(self, leaf: Any) -> Any:
@@ -407,7 +407,7 @@ class Results:
 
 
 def tensor_on(node: UOp, shape: Shape) -> Tensor:
-    """Return a tensor on a BUFFER, or on a piece of one, without a record of the user's lines."""
+    """Return a tensor on a BUFFER, or on a piece of one, without lines of the user's code."""
     buffer = node
     while buffer.op is not Ops.BUFFER:
         (buffer,) = buffer.src

@@ -1,7 +1,7 @@
 """The state of a captured function: memory of tensors that are not its arguments.
 
-A replay reads it as it is then, and writes what the function wrote. While a function is captured,
-all memory has new names (BUFFERs), so that no value that was computed before depends on it.
+A replay reads it as it is then, and writes what the function wrote. For a capture all memory gets
+new BUFFERs, so that no value that was computed before depends on it.
 
 Sections: The state of a captured function; The inputs of a captured function.
 """
@@ -44,13 +44,12 @@ from workbench.tensor.versions import VersionedMemory, replacements
 
 
 def memory_by_buffer() -> dict[UOp, VersionedMemory]:
-    """Return the memory of all tensors that are computed, each by a new BUFFER that it now has.
+    """Give the memory of all computed tensors new BUFFERs, and return it by these.
 
-    Values that wait to be written are computed first. One that cannot be computed waits on: it may
-    be of a tensor that the function does not reach, and if it reads it, it fails as without a
-    capture.
+    Writes that are not computed yet are computed first. One that fails is left as it is: the
+    function may not reach its tensor, and if it does, it fails as without a capture.
     """
-    with running:  # another thread would write to memory by the name before
+    with running:  # another thread would write to the memory of the old BUFFER
         _compute_waiting()
         return _renamed()
 
@@ -87,7 +86,7 @@ def _renamed() -> dict[UOp, VersionedMemory]:
 
 
 def compute(memories: Iterable[VersionedMemory]) -> None:
-    """Compute the present versions, together."""
+    """Compute the present versions together."""
     tensors = [tensor_of(memory) for memory in dict.fromkeys(memories)]
     if tensors:
         tensors[0].realize(*tensors[1:])
@@ -95,14 +94,14 @@ def compute(memories: Iterable[VersionedMemory]) -> None:
 
 def tensor_of(memory: VersionedMemory) -> Tensor:
     """Return a tensor of all of a memory."""
-    # A value of constants alone is on every device, and its memory on one.
+    # A value made of constants is on every device, but its memory is on one.
     tensor = Tensor._on(memory.value, memory.device)
     tensor._memory, tensor._version = memory, memory.value
     return tensor
 
 
 def buffer_of(memory: VersionedMemory) -> UOp:
-    """Return the BUFFER that a memory is in, computed where necessary; a constant gets one."""
+    """Return the BUFFER of a memory, computed if necessary; a constant gets one."""
     with running:
         return _buffer_of(memory)
 
@@ -129,7 +128,7 @@ class MemoryWritten:
     inputs: bool = False
 
     def is_aliased(self, inputs: Sequence[Tensor]) -> bool:
-        """Whether one memory has two names in the function, under one of which it is written."""
+        """Whether a memory that is written has two names in the function."""
         if not self.inputs and not self.memory:
             return False
         names = [id(t) if t._memory is None else id(t._memory) for t in inputs]
@@ -140,10 +139,11 @@ class MemoryWritten:
 
 @dataclass(slots=True)
 class CapturedState:
-    """The memory that a captured function reads, that which it writes, each with its place among
-    the results of a replay, and that to which it writes a `constant`. `overwritten` are the places
-    in `read` of what is written in place; `constants_read` is memory of constants, which it may
-    have read, with their values; `tensors_read` are the tensors of `read`, each with its memory."""
+    """The state of a captured function. `read` is the memory that it reads; `written` the memory
+    that it writes, each after the number of its new version among the outputs of a replay;
+    `constant` the memory to which it writes a constant, with that. `overwritten` are the numbers in
+    `read` of memory that is written in place. `constants_read` is memory of constants, which it may
+    have read, with their values; `tensors_read` the tensors of `read`, each with its memory."""
 
     read: list[VersionedMemory]
     written: list[tuple[int, VersionedMemory]]
@@ -152,13 +152,13 @@ class CapturedState:
     constants_read: list[tuple[ref[VersionedMemory], UOp]]
     tensors_read: list[tuple[ref[Base], ref[VersionedMemory]]]
     replacements: int
-    """How often Tensor.replace() had been called when these were last checked."""
+    """The count of Tensor.replace() calls when these were last checked."""
     gradients: list[tuple[ref[Base], Any]]
-    """The leaves whose `.grad` the function left, with it."""
+    """The leaves whose `.grad` the function set, each with that gradient."""
 
     def has_other_memory(self) -> bool:
-        """Whether a tensor of the state stands for other memory now, by Tensor.replace(): what it
-        stands for is computed, so that the next capture reads it."""
+        """Whether a tensor of the state has other memory now, by Tensor.replace(). That memory is
+        computed, so that the next capture reads it."""
         if self.replacements == replacements.count:
             return False
         self.replacements = replacements.count
@@ -172,8 +172,8 @@ class CapturedState:
         return bool(others)
 
     def memory_written(self, writes_inputs: bool) -> set[VersionedMemory]:
-        """Return the memory that must not be that of an input: what is written, and what is read,
-        where inputs are written."""
+        """Return the memory that no input may share: what is written and, if inputs are written,
+        what is read."""
         written = {m for _, m in self.written} | {m for m, _ in self.constant}
         return written.union(self.read) if writes_inputs else written
 
@@ -183,8 +183,8 @@ class CapturedState:
         return [m for m, value in memories if m is not None and m.value is not value]
 
     def before(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer], list[UOp]]:
-        """Return the BUFFERs to read, their memory, and those of them that a run overwrites. What
-        others read is not overwritten: one side gets a copy."""
+        """Return the BUFFERs to read, their memory, and those BUFFERs that a run overwrites. Memory
+        that others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
         buffers = [memory_of(node) for node in nodes]
         over: list[UOp] = []
@@ -205,12 +205,12 @@ class CapturedState:
         return nodes, buffers, over
 
     def renew(self, place: int, value: UOp) -> None:
-        """Let `value` be the present version of the memory at a place in `read`."""
+        """Make `value` the present version of the memory number `place` in `read`."""
         _renew(self.read[place], value)
 
     def after(self, results: Sequence[UOp]) -> None:
-        """Take the new versions from the results of a replay. Gradients of the capture are not
-        those of the replay."""
+        """Take the new versions from the outputs of a replay, and drop gradients that the captured
+        run left: they are not those of the replay."""
         for reference, grad in self.gradients:
             leaf = reference()
             state = None if leaf is None else leaf._grad_state
@@ -236,14 +236,13 @@ def captured_state(
     nodes: list[UOp],
     gradients: dict[int, Any],
 ) -> CapturedState:
-    """Return the state of a capture, which began with `memory` and with `gradients`. The new
-    versions are put at the end of `nodes`, those of the results.
+    """Return the state of a capture; `memory` and `gradients` are those at its beginning. The new
+    versions are added to the end of `nodes`, the outputs.
 
     The function may reach tensors that are no arguments (globals, closures, attributes), so all
-    live tensors, memories and gradients of the process are compared with those at the beginning:
-    memory counts as read where a kernel of the capture reads its version at the beginning, as
-    written where its version is another now, and a leaf's gradient as left by the function where it
-    is another object.
+    living tensors, memories and gradients of the process are compared with those at the beginning.
+    Memory counts as read if a kernel of the capture reads the version of the beginning, and as
+    written if it is in `written`. A gradient counts as set by the function if it is another object.
     """
     own = set(memory.values())
     constants_read = [
@@ -269,7 +268,7 @@ def captured_state(
 
 
 def gradients_alive() -> dict[int, Any]:
-    """Return the gradients that there are, by the identity of their leaves."""
+    """Return the gradients of all living tensors, by the identity of the tensor."""
     return {id(leaf): grad for leaf, grad in _gradients()}
 
 
@@ -279,8 +278,8 @@ def _gradients() -> list[tuple[Base, Any]]:
 
 
 def _buffer(value: UOp) -> UOp | None:
-    """Return the BUFFER that a value is, under RESHAPEs; None if it is none. It is asked at each
-    call for each tensor of the state: most are a BUFFER as they are."""
+    """Return the BUFFER of a value, under RESHAPEs; None if it has none. It runs at each call for
+    each tensor of the state, so the common case comes first: the value is a BUFFER itself."""
     node = value
     while node.op in (Ops.RESHAPE, Ops.DETACH):
         node = node.src[0]
@@ -290,17 +289,17 @@ def _buffer(value: UOp) -> UOp | None:
 
 
 def _is_in_memory(value: UOp) -> bool:
-    """Whether a value is in a BUFFER, or a constants_read constant."""
+    """Whether a value is in a BUFFER, or a known constant."""
     return _buffer(value) is not None or is_known(value_in_memory(value))
 
 
 def _memory_alive() -> list[VersionedMemory]:
-    """Return the memory of all tensors that share theirs."""
+    """Return the memory of all living tensors that have one noted."""
     return list(dict.fromkeys(m for t in tensors_alive() if (m := t._memory)))
 
 
 def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
-    """Return those of `targets`, versions of the memory in `own`, that others read."""
+    """Return the `targets` that tensors read whose memory is not in `own`."""
     read = read_later(nodes_alive(own), ())
     return {node for node in targets if not read.isdisjoint(sharing(node))}
 
@@ -317,7 +316,7 @@ def kind_of(tensor: Tensor) -> Kind:
 
 
 def input_node(tensor: Tensor) -> UOp:
-    """Return the BUFFER of a tensor, computed where necessary; a constant gets a new one."""
+    """Return the BUFFER of a tensor, computed if necessary; a constant gets a new one."""
     node = value_in_memory(tensor.uop)
     if node.op is not Ops.BUFFER:
         node = base(tensor._result())

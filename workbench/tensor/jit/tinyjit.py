@@ -52,37 +52,37 @@ R = TypeVar("R")
 _SETTINGS = (DEV, NOOPT, BEAM, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
 """Settings on which the kernels of a function depend."""
 _captures = free_rlock()
-"""One thread at a time captures a function: a capture gives all memory new names."""
+"""The lock of captures: a capture gives all memory new BUFFERs."""
 
 
 class TinyJit(Unpicklable, Generic[P, R]):
     """A function whose kernels are captured at its second call and replayed from the third on.
 
     Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are
-    computed first where necessary. Their shapes, dtypes and devices, and all other arguments, must
-    be those of the second call. Memory of tensors that are not arguments is state: it is read at
-    each call, and written where the function writes it; so are arguments. The result has the
-    structure of the function's result; its tensors are new at each call, with memory of their own,
-    so that earlier results are unchanged. A result that is an input, or a tensor of the state, or a
-    view of one is that of this call: what is written to it, the other sees.
+    computed first if necessary. Their shapes, dtypes and devices, and all other arguments, must be
+    those of the second call. Memory of tensors that are not arguments is state. A replay reads it
+    at each call; it writes state and arguments where the function does. The result has the
+    structure of the function's result. Its tensors are new at each call, with memory of their own,
+    so that earlier results are unchanged. But an input, a tensor of the state, or a view of one of
+    these, is returned as such: each side sees what is written to the other.
 
-    Where the function binds an attribute, an item or a variable, which had a tensor, to another
-    one, a replay does so, too; where it makes a new tuple, dict or object with tensors, the replay
-    fills a copy of the one that is there. What else its Python code does to the outside, a replay
-    does not do. Where a name that the function reaches is bound to another tensor or number between
-    two calls, the function is captured anew. So it is where the function itself changes a number on
-    which its kernels depend at two calls in succession. One that only counts its runs is left
-    alone; so is one that decides later (after ten calls, or every fourth time): keep that
-    outside. What it reads of a clock, a file, or the random numbers of Python and NumPy stays as it
-    was at the capture; what it reads in os.environ does not.
+    Where the function binds an attribute, an item or a variable to another tensor, a replay does
+    so, too. Where it makes a new tuple, dict or object with tensors, the replay fills a copy of the
+    present one. Other effects of its Python code a replay does not have. If a name that the
+    function reaches is bound to another tensor or number between two calls, the function is
+    captured anew. If it changes a number itself, two captures in succession show whether its
+    kernels depend on that: if so, it warns, and its Python code runs at each call. A number that
+    matters later (after ten calls, or every fourth time) is not found: keep it outside. What it
+    reads of a clock, a file, or the random numbers of Python and NumPy stays as it was at the
+    capture; a change in os.environ is found.
 
-    A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
-    replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
+    A gradient that the function leaves in `.grad` is that of a run of its Python code, and a replay
+    sets it to None: do the optimiser's step in the function, or return the gradient.
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError where the function neither computes nor returns a tensor, or reads values, or
-    where a tensor that it writes or binds anew has two names, and where a later call does not fit.
+    Errors: JitError for a function that neither computes nor returns a tensor, that reads values,
+    or that writes or binds anew a tensor with two names; and for a later call that does not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -104,8 +104,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     @property
     def count(self) -> int:
-        """The number of kernels and copies of a replay; 0 before there is one. Those that depend on
-        state alone run again only when it has changed."""
+        """The number of kernels and copies of a replay; 0 before there is one. Kernels that depend
+        on state alone run again only when it has changed."""
         captured = self._state.captured
         return 0 if captured is None else captured.replay.count
 
@@ -133,7 +133,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
         return jit
 
     def _state_for(self, owner: Any) -> _State:
-        """Return the new state of an object, which is freed with the object."""
+        """Return a new state for an object; it is freed with the object."""
         try:
             finalize(owner, self._states.pop, id(owner), None).atexit = False
         except TypeError:
@@ -156,7 +156,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if kwargs:
                 kwargs = state.in_order(self._function, kwargs)
                 if tuple(kwargs) != state.names and {*kwargs} == {*state.names}:
-                    # The function sees the order, and has another one in its capture.
+                    # The function sees the order, and the capture has another order.
                     return _first_run(self._function, args, kwargs, _State())
             root = self._function, args, kwargs
             captured = state.captured
@@ -171,7 +171,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
             elif state.captured is not None or state.written.is_aliased(inputs):
-                # What is written under one name would be read under another: it runs as it is.
+                # What is written by one name would be read by another: the Python code runs.
                 return _first_run(self._function, args, kwargs, _State())
             else:
                 with _captures:
@@ -200,19 +200,19 @@ class _State:
     """The order of the keyword arguments of the capture."""
     lock: RLock = field(default_factory=free_rlock)
     used: list[VersionedMemory] = field(default_factory=list)
-    """Memory, not computed then, that the first call read: it is state."""
+    """Memory that was not computed when the first call read it: it is state."""
     written: MemoryWritten = field(default_factory=MemoryWritten)
     """What the first call wrote."""
     bound: list[Path] = field(default_factory=list)
-    """Where the function binds tensors anew, or other code did so with constants."""
+    """The paths at which the function binds tensors anew, or other code did so with constants."""
 
     changes: NumberChanges | None = None
-    """Those of the last capture, where it is not known yet whether kernels depend on them."""
+    """The changes of the last capture, while it is unknown whether kernels depend on them."""
     is_warned: bool = False
 
     def settled(self, captured: FunctionReplay | None) -> FunctionReplay | None:
-        """Return a capture that may be replayed; None for one whose kernels depend on numbers that
-        the function changes, or may do so."""
+        """Return `captured` if it may be replayed; None if its kernels depend, or may depend, on
+        numbers that the function changes."""
         before = self.changes
         self.changes = None if captured is None else captured.changes
         if captured is None or self.changes is None:
@@ -227,8 +227,8 @@ class _State:
         return None
 
     def in_order(self, function: Callable[..., Any], kwargs: Any) -> Any:
-        """Return keyword arguments in the order of the first call. A function that takes any names
-        sees the order: then they are as they are."""
+        """Return keyword arguments in the order of the first call. A function with **kwargs sees
+        the order: it gets them as they are."""
         names = tuple(kwargs)
         if not self.calls:
             self.names = names
@@ -254,8 +254,8 @@ def _first_run(
     function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], state: _State
 ) -> R:
     """Run `function`, compute its result and what it wrote or bound anew, and return the result.
-    `state` gets what it wrote, where it bound tensors anew, and the memory of values that it used
-    and that were not computed before."""
+    `state` gets what it wrote, the paths that it bound anew, and the memory of values that it used
+    before they were computed."""
     before, root = tensors_alive(), (function, args, kwargs)
     earlier = reached([((), root)])
     with noting_roots() as roots, noting_writes() as written:
@@ -264,7 +264,7 @@ def _first_run(
         compute_results([result, bindings.new], written)
     state.bound = bindings.paths
     for memory in dict.fromkeys(written):
-        buffer_of(memory)  # a known value, too, will be another one at the next call
+        buffer_of(memory)  # a known constant, too, may have another value at the next call
     used = set(UOp.sink(*roots).toposort())
     waiting = [t for t in before if t.uop in used and base(t.uop).op is not Ops.BUFFER]
     for tensor in waiting:
@@ -274,7 +274,7 @@ def _first_run(
     of_inputs = {t._memory for t in tensors((args, kwargs))}
     others_by_path = reached([((), (function, *without_tensors((args, kwargs))))]).tensors
     others = {t._memory for t in others_by_path.values()}
-    # Memory of an argument that has another name, too, may be written by that: it is no input then.
+    # Memory of an argument with another name may be written by that name: it is then no input.
     names = {m for m in written if m not in of_inputs or m in others}
     state.written = MemoryWritten(names, any(m in of_inputs for m in written))
     return result

@@ -74,7 +74,7 @@ class Indexing(Base):
 def sliced(value: UOp, axis: int, start: int, count: int, step: int) -> UOp:
     """Return `count` elements of `axis` from `start`, `step` apart; `step` may be negative.
 
-    Rewrite: a stride is blocks of |step| elements, of which the first is kept.
+    Rewrite: a step makes blocks of |step| elements, of which the first is kept.
     """
     if count == 0:
         return _on_axis(value, axis, 0, 0)
@@ -109,7 +109,7 @@ def _on_axis(value: UOp, axis: int, lo: int, hi: int) -> UOp:
 def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
     """Return `indices` with Ellipsis, and missing indices at the end, as full slices.
 
-    None is of no axis, nor is an entry that says that it `is_new_axis`.
+    None indexes no axis, nor does an entry whose `is_new_axis` is true.
     """
     free = (None, Ellipsis)
     used = sum(
@@ -175,7 +175,7 @@ def _not_basic(entry: Any, hint: str) -> Exception:
 # Indexing by tensors: a sum over positions, of which only the indexed element counts.
 #
 # Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so
-# every device can do it; an index without such a position gives 0, and -0.0 may become 0.0.
+# every device can do it; an index out of range gives 0, and -0.0 may become 0.0.
 
 TensorIndex = Index | Base | BoundVariable | np.ndarray[Any, Any] | list[Any]
 
@@ -188,14 +188,14 @@ class Gather(Indexing):
     def __getitem__(self, index: TensorIndex | tuple[TensorIndex, ...]) -> Self:
         """Return the elements that `index` names: basic indexing, tensors of integers, and masks.
 
-        Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1; index
-        tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
-        that they index; if a slice separates these, it comes first. An integer beside them
-        counts as basic, as in PyTorch and unlike numpy. A mask, of bools, is the positions where it
-        is true, one index for each of its axes; a mask in a tensor is computed for that.
-        Errors: AxisError if an integer, or one of a list, an array or a tensor that is in memory,
-        is out of range, or there are too many; DTypeError for an index of floats. An index in a
-        tensor that is not computed yet gives 0 where it is out of range.
+        Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1. Index
+        tensors (or arrays, or lists) broadcast; their shape takes the place of the axes that they
+        index, or comes first if a slice separates these. An integer beside them counts as basic, as
+        in PyTorch and unlike numpy. A mask, of bools, stands for the positions where it is true:
+        one index for each of its axes. A mask in a tensor is computed for that.
+        Errors: AxisError for too many indices, and for an element out of range in an integer, a
+        list, an array or a tensor in memory; in a tensor that is not computed yet such an element
+        gives 0. ShapeError for a mask of other sizes, DTypeError for an index of floats.
         """
         view, places = self._located(index)
         return view._at(places) if places else view
@@ -203,8 +203,8 @@ class Gather(Indexing):
     def _located(
         self, index: TensorIndex | tuple[TensorIndex, ...]
     ) -> tuple[Self, list[tuple[int, Self]]]:
-        """Return the view that the basic entries of `index` name, and the axes of it that its
-        tensors index, with these."""
+        """Return the view that the basic entries of `index` name, and its index tensors: pairs of
+        an axis of that view and the tensor."""
         indices = _without_masks(index if isinstance(index, tuple) else (index,))
         if not any(map(_is_advanced, indices)):
             return super().__getitem__(indices), []
@@ -227,11 +227,11 @@ class Gather(Indexing):
         return super().__getitem__(tuple(basic)), places
 
     def gather(self, dim: int, index: Self) -> Self:
-        """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
+        """Return self[.., index[i, j, ..], ..]: the index is for axis `dim`.
 
-        Shapes: that of `index`, which has as many axes, and is not larger along the others.
-        Errors: ShapeError if it is; DTypeError unless it is of integers; AxisError for one out of
-        range, as in `t[index]`.
+        Shapes: that of `index`, which has the axes of this tensor, and except along `dim` is not
+        larger. Errors: ShapeError for another shape of it, DTypeError for one that is not of
+        integers, AxisError for an element out of range, as in `t[index]`.
         """
         axis = one_axis(dim, self.ndim, "gather")
         raw_index, index = index, self._index(index)
@@ -250,7 +250,7 @@ class Gather(Indexing):
         return self.shrink(box).unsqueeze(axis)._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
 
     def one_hot(self, num_classes: int) -> Self:
-        """Return int32 1 where a new last axis of `num_classes` has the position self, else 0.
+        """Return int32 with a new last axis of `num_classes`: 1 at the position self, else 0.
 
         Errors: DTypeError unless self is of integers.
         """
@@ -261,7 +261,7 @@ class Gather(Indexing):
         return index.eq(positions).where(1, 0)
 
     def _at(self, places: list[tuple[int, Self]]) -> Self:
-        """Return the elements of the axes that `places` name at the indexes beside them."""
+        """Return the elements at `places`, pairs of an axis and the index along it."""
         axes, first, index = self._merged(places)
         if len(places) == 1:
             return self._elements_at(first, index)
@@ -271,8 +271,8 @@ class Gather(Indexing):
         return merged._elements_at(first, index)
 
     def _merged(self, places: list[tuple[int, Self]]) -> tuple[list[int], int, Self]:
-        """Return the axes that `places` name, the place that the shape of their indexes takes, and
-        one index for them all."""
+        """Return the axes of `places`, the axis at which the shape of their indexes is put, and one
+        index for them all."""
         axes = [axis for axis, _ in places]
         if len(places) == 1:
             index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
@@ -341,8 +341,8 @@ class Gather(Indexing):
 
 
 class MaskColumn(NamedTuple):
-    """Positions where a mask is true, along one of its axes, which has `size` elements; of a mask
-    without axes (size None) along a new axis of one."""
+    """The positions where a mask of `shape` is true, along an axis of `size` elements. A mask
+    without axes has one column, along a new axis, with size None."""
 
     index: Any
     size: int | None
@@ -350,14 +350,14 @@ class MaskColumn(NamedTuple):
 
     @property
     def is_new_axis(self) -> bool:
-        """Whether it is of a mask without axes."""
+        """Whether the mask has no axes."""
         return self.size is None
 
 
 def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return `indices` with the columns of each mask in its place.
+    """Return `indices` with each mask replaced by its columns.
 
-    How often a mask in a tensor is true must be known: it is computed.
+    A mask in a tensor is computed: the shape of the result depends on its true elements.
     """
     entries: list[Any] = []
     for entry in indices:

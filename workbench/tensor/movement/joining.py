@@ -1,4 +1,4 @@
-"""Joining tensors along an axis, and splitting them.
+"""Joining, splitting and repeating tensors along an axis; circular shifts, windows and grids.
 
 Sections: Joining tensors along an axis, and splitting them; Repeated elements and circular
 shifts.
@@ -78,7 +78,7 @@ class Joining(Base):
         return first.unsqueeze(axis).cat(*columns, dim=axis)
 
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
-        """Return the pieces of `sizes` along axis `dim`; of one number, pieces of that size.
+        """Return the pieces of axis `dim`, with `sizes` from a list, or all of one size.
 
         Shapes: with one number the last piece may be smaller.
         Errors: ShapeError unless a list adds up to the size of the axis.
@@ -93,7 +93,7 @@ class Joining(Base):
         )
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Self, ...]:
-        """Return axis `dim` in `chunks` equal pieces, the last smaller; fewer if it runs out.
+        """Return axis `dim` in `chunks` equal pieces; the last may be smaller, some may be missing.
 
         Errors: ShapeError if `chunks` is below 1.
         """
@@ -117,7 +117,7 @@ class Joining(Base):
 
 
 def arguments(args: tuple[Any, ...], what: str) -> list[Any]:
-    """Return the arguments of `cat(a, b)` and `cat([a, b])` alike, at least one."""
+    """Return the arguments of `cat(a, b)` or `cat([a, b])` as a list of at least one."""
     is_list = bool(args) and isinstance(args[0], list | tuple)
     if is_list and len(args) > 1:
         raise dtype_error(
@@ -317,8 +317,8 @@ class Repetition(Base):
         return self._view(windows if self.ndim else reshaped(windows, (window.size,)))
 
     def meshgrid(*vectors: Self, indexing: str = "ij") -> tuple[Self, ...]:
-        """Return for each vector its values along an axis of its own of a grid; all have the grid's
-        shape.
+        """Return for each vector a tensor in the shape of the grid, with the vector's values along
+        its own axis.
 
         Shapes: with `indexing` "xy" the first two axes are exchanged; a scalar is a vector of one.
         Errors: ShapeError for tensors of more axes.

@@ -84,7 +84,7 @@ class Movement(Base):
 
     @property
     def T(self) -> Self:
-        """The transpose; a tensor of fewer than two axes is its own."""
+        """The tensor with its first two axes exchanged; one of fewer axes as it is."""
         return self._view(self.uop) if self.ndim < 2 else self.transpose()
 
     def expand(self, *shape: Any, **named: Any) -> Self:
@@ -147,12 +147,12 @@ class Movement(Base):
         return self._view(shrunk(self.uop, box))
 
     def flip(self, axis: int | Sequence[int], *more: int) -> Self:
-        """Return the tensor with the order along the axes named reversed."""
+        """Return the tensor with its elements in reverse order along each of the given axes."""
         axes = many_axes(flat((axis, *more)), self.ndim, "flip")
         return self._view(flipped(self.uop, axes))
 
     def squeeze(self, dim: int | None = None) -> Self:
-        """Return the tensor without its axes of size 1, or without axis `dim` if that is one."""
+        """Return the tensor without its axes of size 1, or without axis `dim` if its size is 1."""
         shape = self.shape
         if dim is None:
             return self.reshape(tuple(size for size in shape if size != 1))
@@ -191,7 +191,7 @@ class Movement(Base):
         return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
 
 
-# On nodes: a movement that changes nothing gives the node itself.
+# On nodes: a movement that changes nothing returns the node itself.
 
 
 def reshaped(value: UOp, shape: Shape) -> UOp:

@@ -1,4 +1,4 @@
-"""Padding: a constant, or elements of the tensor itself, around a tensor.
+"""Padding with a constant or with elements of the tensor; interpolation to another size.
 
 Sections: Padding; Interpolation.
 """
@@ -42,8 +42,8 @@ class Padding(Base):
     def pad(self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0) -> Self:
         """Return the tensor with elements added around it.
 
-        `mode` says which: "constant" `value`; "reflect" the tensor mirrored at its first and last
-        elements, "replicate" these elements, "circular" those of the other end.
+        `mode` is "constant" for `value`, "reflect" for the tensor mirrored at its first and last
+        elements, "replicate" for these elements, "circular" for the elements of the other end.
         Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before and
         after of the last axis, then of the one before it. A negative number removes elements.
         Dtypes: the tensor's; a float `value` is truncated to an integer type.
@@ -69,7 +69,7 @@ class Padding(Base):
                 "it cuts off more than there is",
             )
         added = tuple((max(0, before), max(0, after)) for before, after in box)
-        if mode == "reflect":  # of the whole axis, as in torch: it is cut afterwards
+        if mode == "reflect":  # mirrors the whole axis, as PyTorch does, and cuts afterwards
             wide = self._extended(mode, self.uop, added)
             cut = tuple(
                 (lo, hi + sum(sides)) for (lo, hi), sides in zip(bounds, added, strict=True)
@@ -89,7 +89,7 @@ class Padding(Base):
     def pad_to(self, shape: Any, *args: Any, value: Const = 0.0) -> Self:
         """Return the tensor with `value` after its elements, up to `shape`; None keeps an axis.
 
-        Errors: ShapeError if an axis is longer than that, or `shape` has not a size per axis.
+        Errors: ShapeError if an axis is longer than that, or `shape` has not one size per axis.
         """
         target = _target("pad_to", flat((shape, *args)), self.shape)
         for axis, (size, have) in enumerate(zip(target, self.shape, strict=True)):
@@ -105,14 +105,14 @@ class Padding(Base):
     def shrink_to(self, shape: Any, *args: Any) -> Self:
         """Return the first elements of each axis, as many as `shape` has; None keeps an axis.
 
-        Errors: ShapeError if an axis is shorter than that, or `shape` has not a size per axis.
+        Errors: ShapeError if an axis is shorter than that, or `shape` has not one size per axis.
         """
         target = _target("shrink_to", flat((shape, *args)), self.shape)
         return self.shrink([(0, size) for size in target])
 
 
 def _target(what: str, entries: tuple[Any, ...], shape: Shape) -> Shape:
-    """Return a size for each axis; None is that of `shape`."""
+    """Return a size for each axis; None means that of `shape`."""
     fits = len(entries) == len(shape)
     if not fits or not all(n is None or (type(n) is int and n >= 0) for n in entries):
         raise shape_error(
@@ -194,14 +194,15 @@ class Interpolation(Base):
     def interpolate(
         self, size: Sequence[int], mode: str = "linear", align_corners: bool = False
     ) -> Self:
-        """Return the last len(size) axes resampled to `size`; the axes before them stay.
+        """Return the tensor with its last len(size) axes resampled to `size`.
 
-        "linear" weighs the two elements beside a place on each axis (of two axes bilinear, of
-        three trilinear), "nearest" takes the one at the start of its share, as PyTorch always did,
-        "nearest-exact" the one at its middle. With `align_corners` the first and the last
-        elements keep their places; otherwise elements are the middles of their shares.
+        Each new element covers a share of an axis. "nearest" takes the element at the start of the
+        share, as PyTorch always did, "nearest-exact" the one at its middle. "linear" weighs the two
+        elements beside the middle (of two axes bilinear, of three trilinear); with `align_corners`
+        positions are spread so that the first and the last elements keep their places.
         Dtypes: the tensor's; integers are interpolated as floats and rounded.
-        Errors: ShapeError for more sizes than axes, an empty axis, or a size below 1.
+        Errors: ShapeError for more sizes than axes, an empty axis, or a size below 1; DTypeError
+        for another `mode`, or `align_corners` with one that is not "linear".
         """
         if text(mode, "interpolate: mode") not in _INTERPOLATIONS:
             raise dtype_error(
@@ -248,7 +249,7 @@ class Interpolation(Base):
         return (result if self.dtype.is_float else result.round()).cast(self.dtype)
 
     def _blended(self, axis: int, count: int, aligned: bool) -> Self:
-        """Return the sum of the two elements beside each place, weighed by their distances."""
+        """Return the two elements beside each position, weighed by their distances, and added."""
         length = self.shape[axis]
         if count == length:
             return self
@@ -272,6 +273,6 @@ def _float_positions(count: int, dtype: DType, shift: float) -> UOp:
 
 
 def _clipped(place: UOp, length: int) -> UOp:
-    """Return the integer part of a place, at most that of the last element."""
+    """Return the integer part of a position, at most that of the last element."""
     whole = place.cast(dtypes.int32)
     return whole.min(whole.like(length - 1))

@@ -1,6 +1,6 @@
-"""Axes split, reordered and merged by a formula: "b (h w) c -> b c h w".
+"""Axes split, reordered and merged by a formula, "b (h w) c -> b c h w"; scatter.
 
-Source: einops. Each side names axes; parentheses hold the axes that one axis of the tensor is
+Source of the formulas: einops. Each side names axes; parentheses hold the axes that one axis is
 made of, the slowest first; `...` stands for all axes that are not named, 1 for an axis of size 1.
 
 Sections: Axes split, reordered and merged by a formula; Scatter.
@@ -37,10 +37,10 @@ from workbench.tensor.operands.broadcast import constant, wide_dtype
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[A-Za-z_]\w*|1\b)")
 _DOTS = "..."
 _MERGED_DOTS = "(...)"
-"""The axes of `...` side by side, and as a part of one axis."""
+"""The axes of `...`: each on its own, and inside parentheses as a part of one axis."""
 
 Side = list[list[str]]
-"""The names that each axis is made of."""
+"""For each axis the names that it is made of."""
 
 
 class Rearrange(Base):
@@ -50,7 +50,7 @@ class Rearrange(Base):
 
     def rearrange(self, formula: str, **sizes: int) -> Self:
         """Return the elements with axes split, reordered and merged as `formula` says; `sizes`
-        gives those that the shape does not.
+        has the sizes that do not follow from the shape.
 
         Errors: ShapeError for a formula that cannot be read, names that differ between its sides,
         or sizes that do not fit.
@@ -61,7 +61,7 @@ class Rearrange(Base):
         names = [name for axis in left for name in axis]
         split = self.reshape([lengths[name] for name in names])
         right_names = [name for axis in right for name in axis if name != "1"]
-        # An axis of size 1 that is not named is in no place: it goes, or comes by reshape.
+        # An axis of size 1 without a name has no place in the order: reshape drops or adds it.
         order = [names.index(name) for name in right_names]
         rest = [i for i in range(len(names)) if i not in order]
         shape = [math.prod(lengths.get(n, 1) for n in axis) for axis in right]
@@ -131,7 +131,7 @@ def _without_dots(left: Side, right: Side, ndim: int, formula: str) -> tuple[Sid
 
 
 def _lengths(left: Side, shape: Shape, sizes: dict[str, Any], formula: str) -> dict[str, int]:
-    """Return the size of each name of the left side; one in an axis may follow from the rest."""
+    """Return the size of each name of the left side; one in an axis may follow from the others."""
     names = {name for axis in left for name in axis}
     for name in sizes:
         if name not in names:
@@ -162,9 +162,9 @@ def _refuse(formula: str, because: str, unknown: list[str] | None = None) -> NoR
 # --------------------------------------------------------------------------------------------------
 # Scatter: elements written to the positions of an index.
 #
-# No kernel writes to a computed place: each element of the result looks for what goes to it. That
-# is a loop over the index, without a tensor of the size of both; what is overwritten is not
-# computed.
+# No kernel writes to a computed position: each element of the result searches the index for the
+# elements that go to it. That is a loop over the index, without a tensor of the size of both.
+# Elements that are overwritten are not computed.
 
 _REDUCTIONS = {
     "sum": Ops.ADD, "prod": Ops.MUL, "mean": Ops.ADD, "amax": Ops.MAX, "amin": Ops.MIN,
@@ -177,12 +177,12 @@ class Scatter(Gather):
     __slots__ = ()
 
     def scatter(self, dim: int, index: Self, src: Self | Const, reduce: str | None = None) -> Self:
-        """Return this tensor with `src` at [.., index[i, j, ..], ..], the index in the place of
-        axis `dim`; with `reduce` "add" or "multiply" combined with what is there.
+        """Return this tensor with `src` written at [.., index[i, j, ..], ..]: the index is for axis
+        `dim`. With `reduce` "add" or "multiply" it is combined with what is there.
 
-        Shapes: as many axes everywhere; `index` is not larger than `src`, and than this tensor but
-        along `dim`. Of equal indexes the last one counts; one outside the axis, in a tensor that is
-        not computed yet, goes nowhere.
+        Shapes: all have the same number of axes; `index` is not larger than `src` and, except along
+        `dim`, not larger than this tensor. Of equal indexes the last one counts. An index that is
+        out of range, in a tensor that is not computed yet, is ignored.
         Dtypes: `src` has this tensor's; a number takes it.
         Errors: ShapeError or DTypeError for operands that do not fit; AxisError for an index out
         of range, as in `t[index]`.
@@ -208,8 +208,8 @@ class Scatter(Gather):
     ) -> Self:
         """Return this tensor, combined with `src` at the places of `index` as in `scatter`.
 
-        `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what is there
-        counts only where nothing is combined with it. A mean of integers is floored.
+        `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` an element of
+        this tensor counts only if nothing is combined with it. A mean of integers is floored.
         Errors: as `scatter`.
         """
         if text(reduce, "scatter_reduce: reduce") not in _REDUCTIONS:
@@ -254,8 +254,8 @@ class Scatter(Gather):
         return axis, places.transpose(axis, -1), source.transpose(axis, -1)
 
     def _hits(self, size: int) -> Self:
-        """Return where an index is a position of an axis of `size`, which is a new last axis but
-        one: (.., n) -> (.., size, n)."""
+        """Return where an index equals each position of an axis of `size`, which is new, before the
+        last: (.., n) -> (.., size, n)."""
         column = self._with(reshaped(numbered(size, self.dtype), (size, 1)))
         return self.unsqueeze(-2).eq(column)
 
@@ -277,7 +277,8 @@ class Scatter(Gather):
         return self._back(is_hit, axis).where(self._back(values, axis), self)
 
     def _back(self, values: Self, axis: int, fill: Const = 0) -> Self:
-        """Return `values`, of the part of this tensor that the index covers, in its shape."""
+        """Return `values`, for the part of this tensor that the index covers, padded to its
+        shape."""
         if not self.ndim:
             return values.reshape(())
         part = values.transpose(axis, -1)

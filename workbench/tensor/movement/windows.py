@@ -1,4 +1,4 @@
-"""Sliding windows of the last axes, by movement alone.
+"""Sliding windows of the last axes, by movement alone; diagonals and triangles of matrices.
 
 Sections: Sliding windows of the last axes, by movement alone; Diagonals of matrices, and the
 triangles beside them.
@@ -27,8 +27,8 @@ from workbench.tensor.operands.broadcast import expanded
 
 
 class Window(NamedTuple):
-    """A window along one axis: `size` elements `dilation` apart, every `stride` elements, over
-    `before` and `after` elements of padding. With `ceil` the last one may extend beyond the end."""
+    """A window along one axis: `size` elements `dilation` apart, every `stride` elements, with
+    `before` and `after` elements of padding. With `ceil` the last window may extend beyond them."""
 
     size: int
     stride: int
@@ -39,7 +39,7 @@ class Window(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Distance from the first to the last element of a window, both included."""
+        """The number of elements from the first to the last of a window, both included."""
         return self.dilation * (self.size - 1) + 1
 
     def count(self, length: int) -> int:
@@ -113,7 +113,7 @@ def along(value: UOp, axis: int, window: Window) -> UOp:
 
     Rewrite: copies of the axis, end to end, are cut into rows longer than it by `dilation`, so
     that each row begins `dilation` later than the one above: row j, column i is element
-    i + j * dilation. Windows side by side are pieces of the axis.
+    i + j * dilation. Windows that touch without overlap are pieces of the axis.
     """
     shape = value.shape
     before, length, after = shape[:axis], shape[axis], shape[axis + 1 :]
@@ -140,7 +140,7 @@ def along(value: UOp, axis: int, window: Window) -> UOp:
 
 
 def _side_by_side(value: UOp, axis: int, size: int, count: int) -> UOp:
-    """Return windows of which each begins where the one before ends: pieces of the axis."""
+    """Return windows of which each begins where the last one ended: pieces of the axis."""
     shape = value.shape
     before, after = shape[:axis], shape[axis + 1 :]
     box = [(0, n) for n in shape]
@@ -191,7 +191,8 @@ class Diagonals(Base):
     def diag(self) -> Self:
         """Return the square matrix with this vector on its diagonal and 0 elsewhere.
 
-        Rewrite: rows of the element and n zeros, end to end, cut to n: each begins one place later.
+        Rewrite: rows of an element and n zeros, end to end, are cut into rows of n: each element
+        is then one place further on in its row than the one above.
         Errors: ShapeError unless it has one axis.
         """
         if self.ndim != 1:
@@ -209,8 +210,8 @@ class Diagonals(Base):
         """Return a view of the elements where the position along `dim2` is `offset` more than along
         `dim1`.
 
-        Shapes: both axes go, and the diagonal is the last one; it has no elements where `offset` is
-        outside the matrix. Errors: AxisError for fewer than two axes, or if they are the same.
+        Shapes: the two axes are removed, and the diagonal is a new last one; it is empty if
+        `offset` is outside the matrix. Errors: AxisError for fewer than two axes, or equal ones.
         """
         row, column = (one_axis(dim, self.ndim, "diagonal") for dim in (dim1, dim2))
         if self.ndim < 2:
@@ -226,14 +227,14 @@ class Diagonals(Base):
         return self._view(_diagonal(matrix, max(0, -start), max(0, start)))
 
     def tril(self, diagonal: int = 0) -> Self:
-        """Return the last two axes up to a diagonal, 0 for the elements above it.
+        """Return the tensor with 0 above a diagonal of its last two axes.
 
-        `diagonal` counts from the main one, upwards. Errors: AxisError for fewer than two axes.
+        `diagonal` is the offset from the main one, upwards. Errors: AxisError for fewer axes.
         """
         return self._triangle("tril", diagonal, True)
 
     def triu(self, diagonal: int = 0) -> Self:
-        """Return the last two axes from a diagonal on, 0 for the elements below it, as `tril`."""
+        """Return the tensor with 0 below a diagonal of its last two axes, as `tril`."""
         return self._triangle("triu", diagonal, False)
 
     def _triangle(self, what: str, diagonal: int, is_lower: bool) -> Self:
@@ -255,7 +256,7 @@ class Diagonals(Base):
 def _diagonal(matrix: UOp, row: int, column: int) -> UOp:
     """Return the diagonal of the last two axes from (row, column) on.
 
-    Rewrite: a square with a column more, its rows end to end: the diagonal is a column.
+    Rewrite: a square with one more column, its rows end to end: the diagonal is its first column.
     """
     *lead, height, width = matrix.shape
     size = max(0, min(height - row, width - column))
