@@ -1,6 +1,6 @@
 """Data sets without a download: handwritten digits, and synthetic points.
 
-All give the same data at each call, as numpy's generator of a seed draws them.
+Each gives the same data at every call: numpy's generator draws them from a seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def digits(device: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return 1,797 handwritten digits: images and labels to train with, then those to test with.
 
     Shapes: images (1437, 1, 8, 8) and (360, 1, 8, 8), labels (1437,) and (360,).
-    Dtypes: uint8; a pixel is from 0 to 16, a label from 0 to 9. The parts are drawn at random.
+    Dtypes: uint8; a pixel is from 0 to 16, a label from 0 to 9. The test digits are drawn at
+    random, the same ones at each call.
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits, UCI Machine
     Learning Repository, CC BY 4.0; `notebooks/data/README.md` has the details.
     """
@@ -42,7 +43,7 @@ def spirals(
     seed: int = 0,
     device: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return points in a plane on `classes` arms of a spiral, and the arm of each.
+    """Return points in a plane on `classes` arms of a spiral, and the number of the arm of each.
 
     Shapes: (count, 2), within about 1 of the centre, and (count,). Dtypes: float32, int32.
     """
@@ -65,7 +66,7 @@ def blobs(
     seed: int = 0,
     device: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return points around `classes` centres, normally distributed, and the centre of each.
+    """Return points normally distributed around `classes` centres, and the number of each centre.
 
     Shapes: (count, features) and (count,). Dtypes: float32, int32.
     """

@@ -41,7 +41,7 @@ class Linear:
     """x @ weight.T + bias.
 
     Shapes: (.., in_features) -> (.., out_features); weight (out_features, in_features).
-    Initial values: uniform up to 1 / sqrt(in_features) from 0, both.
+    Initial values: weight and bias are uniform within 1 / sqrt(in_features) of 0.
     Errors: ShapeError for another number of features.
     """
 
@@ -69,7 +69,7 @@ class Embedding:
     """A row of a table for each index.
 
     Shapes: (..) -> (.., embed_size); weight (vocab_size, embed_size).
-    Initial values: uniform up to sqrt(6 / (vocab_size + embed_size)) from 0.
+    Initial values: uniform within sqrt(6 / (vocab_size + embed_size)) of 0.
     Errors: DTypeError unless the index is of integers.
     Source: Glorot and Bengio 2010, for the initial values.
     """
@@ -93,9 +93,10 @@ class Embedding:
 class LSTMCell:
     """One step of a long short-term memory.
 
-    Shapes: x (batch, input_size), and hidden state and cell state (batch, hidden_size), which are
-    0 where none are passed -> the next two.
-    Initial values: weights uniform up to 1 / sqrt(hidden_size) from 0, biases 0.
+    Shapes: x (batch, input_size), hidden and cell state (batch, hidden_size) -> the next hidden and
+    cell state. States that are not passed are 0.
+    Initial values: weights are uniform within 1 / sqrt(hidden_size) of 0, biases 0.
+    Errors: ShapeError for another shape of x.
     Source: Hochreiter and Schmidhuber 1997.
     """
 
@@ -124,9 +125,9 @@ class LSTMCell:
             hc = zeros, zeros
         gates = x.linear(self.weight_ih.transpose(), self.bias_ih)
         gates = gates + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
-        enter, forget, value, leave = gates.chunk(4, dim=1)
-        cell = forget.sigmoid() * hc[1] + enter.sigmoid() * value.tanh()
-        return leave.sigmoid() * cell.tanh(), cell
+        input_gate, forget_gate, update, output_gate = gates.chunk(4, dim=1)
+        cell = forget_gate.sigmoid() * hc[1] + input_gate.sigmoid() * update.tanh()
+        return output_gate.sigmoid() * cell.tanh(), cell
 
 
 # --------------------------------------------------------------------------------------------------
@@ -139,10 +140,11 @@ class Conv2d:
     """The convolution of images with `weight`, plus `bias`.
 
     Shapes: (batch, in_channels, y, x) -> (batch, out_channels, ..); weight (out_channels,
-    in_channels / groups, ky, kx). A `kernel_size` of one or of three sizes is that of 1-D or of
-    3-D images. `padding="same"` keeps the sizes of an image.
-    Initial values: uniform up to 1 / sqrt(in_channels * ky * kx) from 0, both.
-    Errors: ShapeError for groups that do not divide both numbers of channels.
+    in_channels / groups, ky, kx). A `kernel_size` of one or of three sizes is for 1-D or 3-D
+    images. `padding="same"` keeps the sizes of an image.
+    Initial values: weight and bias are uniform within 1 / sqrt(in_channels * ky * kx) of 0.
+    Errors: ShapeError for groups that do not divide both numbers of channels, for another text than
+    "same", and for "same" with a stride.
     """
 
     def __init__(
@@ -189,8 +191,8 @@ class Conv2d:
         axes = len(self.kernel_size)
         dilation = _sizes(self.dilation, axes, f"{what}: dilation")
         pairs = [
-            (whole // 2, whole - whole // 2)
-            for whole in (d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True))
+            (total // 2, total - total // 2)
+            for total in (d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True))
         ]
         return tuple(side for pair in reversed(pairs) for side in pair)
 
@@ -278,7 +280,7 @@ def ConvTranspose1d(
 
 
 def _sizes(value: Sizes, count: int, name: str) -> Shape:
-    """Return a number for each of `count` axes, or the numbers that there are."""
+    """Return `value` for each of `count` axes; several values as they are."""
     if isinstance(value, int | np.integer):
         return (whole(value, name, 1),) * count
     return tuple(whole(item, name, 1) for item in listed(value, name))
@@ -291,9 +293,10 @@ def _sizes(value: Sizes, count: int, name: str) -> Shape:
 class BatchNorm:
     """Normalisation of each channel over the batch, and over the axes after the channels.
 
-    With TRAINING (`with Context(TRAINING=1):`), and always without running statistics, by the
-    mean and the variance of the batch; these move the running ones by `momentum`. Else by the
-    running statistics. The variance is that of all elements; the running one is unbiased.
+    In training (`with Context(TRAINING=1):`), and always without running statistics, the mean and
+    the variance of the batch normalise it; in training they also move the running statistics by
+    `momentum`. Otherwise the running statistics normalise it. The variance of a batch is divided by
+    the number of elements, the running one by one less.
 
     Shapes: (batch, sz, ..), unchanged.
     Initial values: weight and running variance 1, bias and running mean 0.
@@ -318,7 +321,7 @@ class BatchNorm:
             self.running_var = _state(Tensor.ones(size))
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean and the variance of each channel that `x` is normalised by."""
+        """Return the mean and the variance of each channel by which `x` is normalised."""
         if self.track_running_stats and not TRAINING.value:
             return self.running_mean, self.running_var
         axes = tuple(axis for axis in range(x.ndim) if axis != 1)
@@ -334,7 +337,7 @@ class BatchNorm:
         return x.batchnorm(self.weight, self.bias, mean, scale)
 
     def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Move the running statistics towards those of a batch of `count` elements a channel."""
+        """Move the running statistics towards those of a batch with `count` elements a channel."""
         unbiased = variance * (count / (count - 1)) if count > 1 else variance
         for running, batch in ((self.running_mean, mean), (self.running_var, unbiased)):
             value = (1 - self.momentum) * running + self.momentum * batch
@@ -347,7 +350,7 @@ BatchNorm3d = BatchNorm
 
 
 class GroupNorm:
-    """Normalisation over groups of channels, and the axes after them, of each image alone.
+    """Normalisation of each image over groups of channels and the axes after them.
 
     Shapes: (batch, num_channels, ..), unchanged. Initial values: weight 1, bias 0.
     Source: Wu and He 2018.
@@ -372,7 +375,7 @@ class GroupNorm:
 
 
 class InstanceNorm:
-    """Normalisation of each channel of each image alone.
+    """Normalisation of each channel of each image over the axes after the channels.
 
     Shapes: (batch, num_features, ..), unchanged. Initial values: weight 1, bias 0.
     Source: Ulyanov, Vedaldi and Lempitsky 2016.
@@ -438,7 +441,7 @@ class LayerNorm2d(LayerNorm):
 
 
 class RMSNorm:
-    """Division by the root of the mean square over the last axis, which float32 computes.
+    """Division by the root of the mean square over the last axis, computed in float32.
 
     Shapes: (.., dim), unchanged. Initial values: weight 1. Source: Zhang and Sennrich 2019.
     """
@@ -455,7 +458,7 @@ class RMSNorm:
 
 
 def _affine(shape: tuple[int, ...], is_there: bool) -> tuple[Tensor | None, Tensor | None]:
-    """Return a scale and a shift that change nothing; None, None for none."""
+    """Return a scale of ones and a shift of zeros; (None, None) where there are none."""
     if not flag(is_there, "affine"):
         return None, None
     return Tensor.ones(*shape), Tensor.zeros(*shape)
@@ -470,7 +473,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 
 
 def _state(tensor: Tensor) -> Tensor:
-    """Return a tensor as state, which an optimiser leaves alone."""
+    """Return a tensor as state, which an optimiser does not change."""
     tensor.requires_grad = False
     return tensor
 

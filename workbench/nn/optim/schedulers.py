@@ -1,4 +1,4 @@
-"""Learning-rate schedules: each `step()` counts one, and writes the optimiser's learning rate.
+"""Learning-rate schedules: each `step()` counts a step and sets the optimiser's learning rate.
 
 The count is a tensor, so that a TinyJit replays a step that includes it.
 """
@@ -16,7 +16,10 @@ from workbench.tensor.tensor import Tensor
 
 
 class LRScheduler:
-    """The learning rate of an optimiser as a function of the number of steps, `epoch_counter`."""
+    """The learning rate of an optimiser as a function of the number of steps, `epoch_counter`.
+
+    Errors: OptimizerError for other values than one optimiser; a group is another value, too.
+    """
 
     def __init__(self, optimizer: Optimizer):
         is_group = isinstance(optimizer, OptimizerGroup)
@@ -32,7 +35,7 @@ class LRScheduler:
         self.epoch_counter = buffer(Tensor([0], device=optimizer.device, dtype=dtypes.int32))
 
     def get_lr(self) -> Tensor:
-        """Return the learning rate after `epoch_counter` steps, in the dtype that it has."""
+        """Return the learning rate after `epoch_counter` steps, in the dtype of `optimizer.lr`."""
         raise NotImplementedError
 
     def _count(self) -> Tensor:
@@ -45,7 +48,8 @@ class LRScheduler:
         first.realize(*others)
 
     def schedule_step(self) -> list[Tensor]:
-        """As `step`, but return what is to be realized, such as with a step of the optimiser."""
+        """Assign the values of a step, and return these tensors: the caller realizes them, for
+        example with a step of the optimiser."""
         self.epoch_counter.assign(self.epoch_counter + 1)
         self.optimizer.lr.assign(self.get_lr())
         return [self.epoch_counter, self.optimizer.lr]
@@ -64,7 +68,7 @@ class LRSchedulerGroup:
 
 
 class MultiStepLR(LRScheduler):
-    """The learning rate times `gamma` at each of `milestones`, which are numbers of steps."""
+    """The learning rate is multiplied by `gamma` at each of `milestones`, numbers of steps."""
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1):
         super().__init__(optimizer)
@@ -96,9 +100,9 @@ class CosineAnnealingLR(LRScheduler):
 
 class OneCycleLR(LRScheduler):
     """From `max_lr` / `div_factor` up to `max_lr` in the first `pct_start` of `total_steps`, then
-    down to the first one / `final_div_factor`, where it stays.
+    down to `max_lr` / `div_factor` / `final_div_factor`, where it stays.
 
-    `anneal_strategy` is "cos" or "linear". The optimiser begins at the first one.
+    `anneal_strategy` is "cos" or "linear". The optimiser gets the first learning rate at once.
     Source: Smith and Topin 2017, "Super-convergence".
     """
 
@@ -142,11 +146,11 @@ class OneCycleLR(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The learning rate times `factor` whenever a metric has not become better for more than
-    `patience` steps. `mode` is "min" or "max": what better means; by `threshold`, which is a share
-    ("rel") or a difference ("abs").
+    """The learning rate is multiplied by `factor` whenever a metric has not become better for more
+    than `patience` steps. Better is lower (`mode` "min") or higher ("max") than the best one by
+    more than `threshold`, which is a share of that ("rel") or a difference ("abs").
 
-    `step(metric)` needs the value of the metric, so that it is called outside of a TinyJit.
+    `step(metric)` needs the value of the metric, so call it outside of a TinyJit.
     """
 
     def __init__(
@@ -174,7 +178,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.bad_epochs = 0
 
     def step(self, metric: float | Tensor = math.nan) -> None:
-        """Count a step with the metric after it."""
+        """Count a step, after which the metric has this value."""
         value = float(metric.item() if isinstance(metric, Tensor) else metric)
         if self._is_better(value):
             self.best, self.bad_epochs = value, 0

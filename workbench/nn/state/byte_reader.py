@@ -14,11 +14,11 @@ from workbench.tensor.operands.arguments import short, where
 from workbench.tensor.tensor import Tensor
 
 Source = Tensor | str | os.PathLike[str]
-"""A file, by its path, or what is in it, as a tensor of uint8."""
+"""A file: its path, or its content as a tensor of uint8."""
 
 
 def source_bytes(source: Source) -> Bytes:
-    """Return the bytes of a file or of a tensor; those of a file are read when they are needed.
+    """Return the bytes of a file or of a tensor; a file is read where its bytes are needed.
 
     Errors: FileError for a path that cannot be opened, a tensor of another dtype, other values.
     """
@@ -35,8 +35,8 @@ def source_bytes(source: Source) -> Bytes:
 
 
 class ByteReader:
-    """A binary file over bytes. What it reads is never longer than what is there, whatever length
-    is asked for."""
+    """A binary file over bytes in memory. A read returns no more than there is, whatever length is
+    requested."""
 
     def __init__(self, data: Bytes):
         self.data, self.position = data.data, 0
@@ -74,4 +74,4 @@ class ByteReader:
 
 
 _LONGEST_LINE_BYTES = 1 << 16
-"""No name or number in a file is longer."""
+"""Most bytes of a line; no name or number in a file is longer."""

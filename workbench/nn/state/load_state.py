@@ -1,4 +1,4 @@
-"""Loading of a state dict into a model: all of it, or one error that names each wrong key.
+"""State dicts of models, and the files in zip and tar archives as tensors.
 
 Sections: State dicts; Loading of a state dict into a model; Tensors over bytes that are already
 in memory, such as the pages of a file; Zip archives of uncompressed members; Archives.
@@ -33,8 +33,8 @@ from workbench.tensor.tensor import Tensor
 # --------------------------------------------------------------------------------------------------
 # State dicts: the tensors of a model by name, `layers.0.weight`.
 #
-# A model is any object: its attributes, lists, tuples and dicts are searched, as in tinygrad. With
-# the names of the modules here, the keys are those of PyTorch.
+# A model is any object: its attributes, lists, tuples and dicts are searched, as in tinygrad. For
+# the layers of workbench.nn, the keys are those of PyTorch.
 
 _OPAQUE = (
     type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, np.ndarray, TinyJit,
@@ -45,9 +45,9 @@ _OPAQUE = (
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
     """Return the tensors in `obj` by name; each name begins with `prefix`.
 
-    A name is the way to the tensor: attributes, keys, and places in lists, with dots between them.
-    An object that is inside itself is not searched again. Errors: DTypeError unless `tensor_type`
-    is a class.
+    A name is the path to the tensor: attributes, keys, and places in lists, with dots between them.
+    An object that is inside of itself is not searched again. Errors: DTypeError unless
+    `tensor_type` is a class.
 
     >>> from workbench.nn import Linear
     >>> list(get_state_dict({"first": Linear(2, 3)}))
@@ -107,14 +107,13 @@ def load_state_dict(
     consume: bool = False,
     realize: bool = True,
 ) -> list[Tensor]:
-    """Make the tensors of `model` equal to those of the same names, and return them.
+    """Replace the tensors of `model` by the entries of the same names, and return them.
 
-    Arrays of numpy and of PyTorch are taken, too.
-    A tensor takes the dtype of `state_dict`, and stays on its device. Nothing is copied that is
-    there already, in the pages of a file too: what is written to the model later, the state dict
-    and the file do not see. `strict=False` leaves out keys that only one of them has; `consume`
-    removes the entries; `verbose` prints how much was loaded; `realize=False` leaves the work for
-    later.
+    An entry may also be an array of numpy or of PyTorch. A tensor of the model takes the dtype of
+    its entry, and stays on its device. Data that are there already are not copied, also in the
+    pages of a file; later writes to the model change neither the state dict nor the file.
+    `strict=False` leaves out keys that only one of them has; `consume` removes the entries from
+    `state_dict`; `verbose` prints how much was loaded; `realize=False` leaves the work for later.
 
     Shapes: those of the model; () and (1,) fit each other.
     Errors: StateError, before anything is changed, that names all missing, unexpected and
@@ -215,7 +214,7 @@ def tensor_over(data: Bytes, dtype: DType, shape: Shape) -> Tensor:
 # Zip archives of uncompressed members: each member is a part of the archive's bytes.
 
 _HEADER = struct.Struct("<4s22x2H")
-"""Before a member: its signature, .., the lengths of its name and of its extra field."""
+"""The header of a member: its signature, .., the lengths of its name and of its extra field."""
 
 
 def zip_members(data: Bytes) -> dict[str, Bytes]:
@@ -226,7 +225,7 @@ def zip_members(data: Bytes) -> dict[str, Bytes]:
     try:
         with zipfile.ZipFile(ByteReader(data)) as archive:
             entries = archive.infolist()
-    # zipfile meets damage with any of these.
+    # zipfile raises any of these for a damaged archive
     except (
         zipfile.BadZipFile,
         NotImplementedError,
@@ -299,8 +298,8 @@ def tar_extract(fn: Source) -> dict[str, Tensor]:
 
 
 def _check_member(member: tarfile.TarInfo, nbytes: int) -> None:
-    """Raise for a member that is not inside of its archive: its end is where the next one is
-    looked for."""
+    """Raise FileError for a member that is sparse, or reaches beyond its archive: tarfile searches
+    for the next one at its end."""
     left = nbytes - member.offset_data
     if not 0 <= member.size <= left or member.issparse():
         raise FileError(

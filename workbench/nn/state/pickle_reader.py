@@ -1,8 +1,8 @@
 """A reader of pickles that executes nothing.
 
-A pickle is a program for a stack machine, and two of its instructions call whatever the file
-names. Here a name is looked up in a table of what may be constructed, and every other name ends
-the reading. What the file says about lengths is compared with what is there.
+A pickle is a program for a stack machine, and two of its instructions call whatever the file names.
+Here a name is looked up in a table of what may be constructed, and any other name is an error.
+Lengths in the file are compared with the bytes that there are.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from workbench.base.errors import FileError
 from workbench.nn.state.byte_reader import ByteReader
 
 Makers = Mapping[str, Any]
-"""What a name in the file stands for: a function of the arguments in the file, or a value."""
+"""The meaning of each name in a file: a function of the arguments in the file, or a value."""
 
 _MARK = object()
-"""The beginning of a group on the stack."""
+"""The beginning of a group of values on the stack."""
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
-"""Types of keys. A tuple of tuples of tuples could take years to hash."""
+"""Types of keys of dicts and sets. A tuple of tuples of tuples could take years to hash."""
 _HINT = "torch.save(model.state_dict(), path), which writes tensors, dicts, lists and numbers"
 
 
 class PickleReader:
-    """One pickle's stack and memo.
+    """The stack and the memo of one pickle.
 
-    `stored` is called with what identifies a storage of tensors ("persistent id").
+    `find_storage` returns a storage of tensors by its identity (a "persistent id").
     """
 
-    def __init__(self, makers: Makers, stored: Callable[[Any], Any]):
-        self.makers, self.stored = makers, stored
+    def __init__(self, makers: Makers, find_storage: Callable[[Any], Any]):
+        self.makers, self.find_storage = makers, find_storage
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
 
     def read(self, file: ByteReader) -> Any:
-        """Return the value of the pickle at the file's position, and move behind it.
+        """Return the value of the pickle at the file's position, which moves behind it.
 
         Errors: FileError for a pickle that is damaged, or that names what is not in the table.
         """
@@ -47,7 +47,7 @@ class PickleReader:
             value = self._pop()
         except FileError:
             raise
-        # What damaged bytes run into: an empty stack, a wrong type, a length that is not there.
+        # Damaged bytes lead to an empty stack, a wrong type, or a length beyond the end.
         except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
             because = f"{type(error).__name__}: {error}"[:200]
             raise FileError("cannot read the pickle in the file", because) from error
@@ -85,7 +85,7 @@ class PickleReader:
         return value
 
     def _group(self) -> list[Any]:
-        """Return the values since the last mark, without them and it on the stack."""
+        """Pop the values since the last mark, and the mark; return the values."""
         place = len(self.stack) - 1
         while self.stack[place] is not _MARK:
             place -= 1
@@ -111,17 +111,17 @@ class PickleReader:
     def _reduce(self, _: Any) -> None:
         arguments, maker = self._pop(), self._pop()
         if not (callable(maker) and isinstance(arguments, tuple)):
-            raise TypeError("a call of what is not a function")
+            raise TypeError("a call of something that is not a function")
         self.stack.append(maker(*arguments))
 
     def _build(self, _: Any) -> None:
-        """Drop the attributes of a dict: PyTorch gives a state dict its version."""
+        """Drop the attributes of a dict: in a state dict PyTorch stores a version there."""
         self._pop()
         if not isinstance(self.stack[-1], dict):
             raise _refused(f"the attributes of a {type(self.stack[-1]).__name__}")
 
     def _persistent(self, _: Any) -> None:
-        self.stack.append(self.stored(self._pop()))
+        self.stack.append(self.find_storage(self._pop()))
 
     def _append(self, _: Any) -> None:
         value = self._pop()
@@ -193,7 +193,7 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
 }
 """Instructions that push a value without an argument."""
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-"""How many values each makes a tuple of."""
+"""The number of values in the tuple that each makes."""
 _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 """Instructions that push a value of the memo."""
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"))

@@ -1,6 +1,6 @@
 """Safetensors files: a header of JSON, then the bytes of all tensors.
 
-The `safetensors` package checks each file, and writes it; it is loaded when it is needed.
+The `safetensors` package checks each file, and writes it; it is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from workbench.tensor.operands.arguments import MOST_AXES, short, where
 from workbench.tensor.tensor import Tensor
 
 _LENGTH = struct.Struct("<Q")
-"""The number of bytes of the header, before it."""
+"""The number before the header: the header's bytes."""
 
 
 def safe_load(fn: Source) -> dict[str, Tensor]:
     """Return the tensors of a .safetensors file by name, on the default device.
 
-    Where the device shares this process's memory they use the file's pages in place, which are
-    read when they are first needed: what is written to a tensor does not change the file.
-    Errors: FileError for a damaged file, or one with element types that we lack.
+    If the device shares this process's memory, they use the file's pages in place, which are read
+    when they are first needed. A write to a tensor does not change the file.
+    Errors: FileError for a damaged file, or one with element types that are not supported.
     """
     data, first, header = _verified(fn)
     return {
@@ -46,7 +46,7 @@ def safe_load(fn: Source) -> dict[str, Tensor]:
 
 
 def safe_load_metadata(fn: Source) -> tuple[Tensor, int, dict[str, Any]]:
-    """Return the bytes of a .safetensors file, where the tensors begin, and its header.
+    """Return the bytes of a .safetensors file, the byte where the tensors begin, and its header.
 
     Errors: FileError for a damaged file.
     """
@@ -61,9 +61,8 @@ def safe_save(
 ) -> None:
     """Write tensors, and texts about them, to a .safetensors file.
 
-    What was at `fn` before stays until all is written; tensors that are mapped from it keep it.
-    Errors: FileError for values that are not tensors, WorkbenchError where nothing can be
-    written.
+    A file that is at `fn` is replaced when all is written; tensors that are mapped from it keep it.
+    Errors: FileError for values that are not tensors; WorkbenchError where nothing can be written.
     """
     require(tensors, Mapping, "safe_save: tensors", "nn.state.get_state_dict(model)")
     package = library("safetensors.numpy")
@@ -78,7 +77,7 @@ def safe_save(
 
 
 def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return the values, contiguous; what numpy lacks stays itself."""
+    """Return the values as a contiguous array; a dtype that numpy lacks is kept."""
     if tensor.dtype.in_numpy:
         return np.asarray(tensor.numpy(), order="C")
     word = dtypes.uint8 if tensor.dtype.itemsize == 1 else dtypes.uint16
@@ -87,7 +86,7 @@ def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
-    """Return a file's bytes, where its tensors begin, and its header, checked by the package."""
+    """Return a file's bytes, the byte where its tensors begin, and its header, all checked."""
     package = library("safetensors")
     data = source_bytes(fn)
     try:
@@ -109,7 +108,7 @@ def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
 
 
 class _Row(Struct, forbid_unknown_fields=True):
-    """A tensor's row of a header: its elements lie at `data_offsets` behind it."""
+    """A tensor's row of a header: `data_offsets` of its elements count from the header's end."""
 
     dtype: str
     shape: list[Count]
@@ -140,7 +139,7 @@ def _fault(data: Bytes) -> str:
 
 
 def _faults(rows: Mapping[str, _Row], size: int) -> Iterator[str]:
-    """Yield what does not fit in the rows of a header, before `size` bytes of elements."""
+    """Yield the faults of the rows of a header, which `size` bytes of elements follow."""
     needed = max((row.data_offsets[1] for row in rows.values()), default=0)
     if needed > size:
         yield f"its tensors have {needed:,} bytes, and the file has {size:,} for them"
@@ -169,8 +168,8 @@ def _faults(rows: Mapping[str, _Row], size: int) -> Iterator[str]:
 def _tensor(name: str, row: Any, data: Bytes) -> Tensor:
     """Return a tensor by its row of the header.
 
-    The package has compared shape, type and place with each other. The file may be another one by
-    now, so that they are compared with the bytes once more.
+    The package has compared shape, dtype and offsets with each other. The file may have been
+    replaced since, so they are compared with its bytes once more.
     """
     dtype, shape = _DTYPES.get(row["dtype"]), tuple(row["shape"])
     start, stop = row["data_offsets"]

@@ -2,8 +2,8 @@
 
 A pickle describes the tensors, and names storages, whose bytes stand elsewhere in the file.
 
-Sections: The storages of a PyTorch file, and the tensors that are views of them; PyTorch's files
-of `torch.save`.
+Sections: The storages of a PyTorch file, and the tensors that are views of them; The reader of
+`torch.save` files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TorchStorage:
     dtype: DType | None
     tensors: dict[DType, Tensor] = field(default_factory=dict)
 
-    def flat(self, dtype: DType) -> Tensor:
+    def flat_tensor(self, dtype: DType) -> Tensor:
         """Return the storage as one flat tensor: views of it are views of the same memory."""
         if dtype not in self.tensors:
             size = self.data.size // dtype.itemsize
@@ -55,22 +55,26 @@ def storage_view(storage: Any, offset: Any, size: Any, stride: Any, dtype: Any =
     """
     if not isinstance(storage, TorchStorage):
         raise TypeError(f"a tensor of a {type(storage).__name__}")
-    kind = storage.dtype if dtype is None else dtype
-    if not isinstance(kind, DType):
+    element_dtype = storage.dtype if dtype is None else dtype
+    if not isinstance(element_dtype, DType):
         raise TypeError("a tensor without an element type")
-    shape, steps = _checked(storage.data.size // kind.itemsize, offset, size, stride)
-    count = math.prod(shape)
-    if steps == _steps_of(shape) or not count:
-        flat = storage.flat(kind)
-        return flat[offset : offset + count].reshape(shape)
-    elements = storage.data[offset * kind.itemsize :]
-    elements = elements[: elements.size // kind.itemsize * kind.itemsize]
-    # `expand` repeats an axis of stride 0: one element of it is copied.
-    once = tuple(n if step else 1 for n, step in zip(shape, steps, strict=True))
-    view = np.lib.stride_tricks.as_strided(
-        np.frombuffer(elements, kind.numpy), once, [step * kind.itemsize for step in steps]
+    shape, strides = _shape_and_strides(
+        storage.data.size // element_dtype.itemsize, offset, size, stride
     )
-    return _tensor_of_view(view, kind).expand(*shape)
+    count = math.prod(shape)
+    if strides == _contiguous_strides(shape) or not count:
+        flat = storage.flat_tensor(element_dtype)
+        return flat[offset : offset + count].reshape(shape)
+    tail = storage.data[offset * element_dtype.itemsize :]
+    tail = tail[: tail.size // element_dtype.itemsize * element_dtype.itemsize]
+    # `expand` repeats an axis of stride 0: one element of it is copied.
+    stored_shape = tuple(n if stride else 1 for n, stride in zip(shape, strides, strict=True))
+    view = np.lib.stride_tricks.as_strided(
+        np.frombuffer(tail, element_dtype.numpy),
+        stored_shape,
+        [s * element_dtype.itemsize for s in strides],
+    )
+    return _tensor_of_view(view, element_dtype).expand(*shape)
 
 
 def _tensor_of_view(view: np.ndarray[Any, Any], dtype: DType) -> Tensor:
@@ -78,7 +82,9 @@ def _tensor_of_view(view: np.ndarray[Any, Any], dtype: DType) -> Tensor:
     return tensor_over(copy, dtype, view.shape)
 
 
-def _checked(count: int, offset: Any, size: Any, stride: Any) -> tuple[Shape, tuple[int, ...]]:
+def _shape_and_strides(
+    count: int, offset: Any, size: Any, stride: Any
+) -> tuple[Shape, tuple[int, ...]]:
     """Return shape and strides, 0 for one element. Errors: FileError beyond `count` elements."""
     if not (isinstance(size, tuple) and isinstance(stride, tuple)):
         raise TypeError("a size or a stride that is not a tuple")
@@ -98,13 +104,13 @@ def _checked(count: int, offset: Any, size: Any, stride: Any) -> tuple[Shape, tu
     return size, tuple(step if n > 1 else 0 for n, step in zip(size, stride, strict=True))
 
 
-def _steps_of(shape: Shape) -> tuple[int, ...]:
+def _contiguous_strides(shape: Shape) -> tuple[int, ...]:
     """Return the strides of a contiguous tensor; 0 for axes of one element."""
-    steps = (math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    return tuple(s if n > 1 else 0 for s, n in zip(steps, shape, strict=True))
+    strides = (math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return tuple(s if n > 1 else 0 for s, n in zip(strides, shape, strict=True))
 
 
-STORAGE_DTYPES: dict[str, DType | None] = {
+_STORAGE_DTYPES: dict[str, DType | None] = {
     "torch.DoubleStorage": dtypes.float64,
     "torch.FloatStorage": dtypes.float32,
     "torch.HalfStorage": dtypes.float16,
@@ -121,7 +127,7 @@ STORAGE_DTYPES: dict[str, DType | None] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# PyTorch's files of `torch.save`.
+# The reader of `torch.save` files.
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 """The first pickle of a file without an archive."""
@@ -151,17 +157,17 @@ def _from_archive(data: Bytes) -> Any:
             "an archive of torch.save has one that is called data.pkl",
         )
     folder = name.removesuffix("data.pkl")
-    order = bytes(members.get(f"{folder}byteorder", np.empty(0, np.uint8))[:16])
-    if order not in (b"", b"little"):
-        raise FileError(f"cannot read the byte order {order!r}", "it must be little")
+    byte_order = bytes(members.get(f"{folder}byteorder", np.empty(0, np.uint8))[:16])
+    if byte_order not in (b"", b"little"):
+        raise FileError(f"cannot read the byte order {byte_order!r}", "it must be little")
 
-    def contents(key: str, _: DType | None, __: int) -> Bytes:
+    def bytes_of(key: str, _: DType | None, __: int) -> Bytes:
         member = members.get(f"{folder}data/{key}")
         if member is None:
             raise FileError(f"storage {key:.40} is missing", "its tensors need it")
         return member
 
-    return PickleReader(_makers(), _storages(contents)).read(ByteReader(members[name]))
+    return PickleReader(_makers(), _storage_finder(bytes_of)).read(ByteReader(members[name]))
 
 
 def _from_pickles(data: Bytes) -> Any:
@@ -169,30 +175,31 @@ def _from_pickles(data: Bytes) -> Any:
     file = ByteReader(data)
     sizes: dict[str, tuple[int, int]] = {}
 
-    def note(key: str, dtype: DType | None, count: int) -> Bytes:
-        sizes[key] = count, count * _width(dtype)
-        return np.broadcast_to(np.zeros(1, np.uint8), count * _width(dtype))
+    def note_size(key: str, dtype: DType | None, count: int) -> Bytes:
+        sizes[key] = count, count * _itemsize(dtype)
+        return np.broadcast_to(np.zeros(1, np.uint8), count * _itemsize(dtype))
 
-    magic, protocol = _plain(file), _plain(file)
+    magic, protocol = _plain_value(file), _plain_value(file)
     if magic != _MAGIC or protocol != _PROTOCOL:
         raise FileError(
             "this is not a file of torch.save",
             "it begins neither as an archive nor with PyTorch's number",
             "safe_load for .safetensors",
         )
-    system = _plain(file)
-    if not isinstance(system, dict) or system.get("little_endian") is not True:
+    system_info = _plain_value(file)
+    if not isinstance(system_info, dict) or system_info.get("little_endian") is not True:
         raise FileError("cannot read the byte order", "it must be little")
-    start = file.tell()
-    makers = {n: _nothing if "_rebuild" in n else m for n, m in _makers().items()}
-    PickleReader(makers, _storages(note)).read(file)
-    places = _bytes_by_key(data, file, sizes)
-    file.seek(start)
+    tensors_start = file.tell()
+    # the first reading makes no tensors: it finds the sizes of the storages
+    makers = {n: _no_value if "_rebuild" in n else m for n, m in _makers().items()}
+    PickleReader(makers, _storage_finder(note_size)).read(file)
+    bytes_by_key = _bytes_by_key(data, file, sizes)
+    file.seek(tensors_start)
 
-    def contents(key: str, _: DType | None, __: int) -> Bytes:
-        return places[key]
+    def bytes_of(key: str, _: DType | None, __: int) -> Bytes:
+        return bytes_by_key[key]
 
-    return PickleReader(_makers(), _storages(contents)).read(file)
+    return PickleReader(_makers(), _storage_finder(bytes_of)).read(file)
 
 
 def _bytes_by_key(
@@ -200,48 +207,54 @@ def _bytes_by_key(
 ) -> dict[str, Bytes]:
     """Return the bytes of each storage by its key: they follow the pickle of the keys, in its
     order. `sizes` has the elements and the bytes that tensors need, by key."""
-    keys, places = _plain(file), {}
+    keys, bytes_by_key = _plain_value(file), {}
     if not isinstance(keys, list) or set(map(str, keys)) != set(sizes):
         raise FileError("the storages are not those that the tensors need")
     for key in map(str, keys):
         count, nbytes = sizes[key]
-        length = file.read(8)
+        count_bytes = file.read(8)
         start = file.tell()
-        if len(length) < 8 or start + nbytes > data.size:
+        if len(count_bytes) < 8 or start + nbytes > data.size:
             raise FileError(
                 f"storage {key:.40} is cut off",
                 f"it has {nbytes:,} bytes, and {data.size - start:,} are left",
             )
-        (actual,) = struct.unpack("<q", length)
-        if actual != count:
-            raise FileError(f"storage {key:.40} has {actual} elements", f"its tensors need {count}")
-        places[key] = data[start : start + nbytes]
+        (stored_count,) = struct.unpack("<q", count_bytes)
+        if stored_count != count:
+            raise FileError(
+                f"storage {key:.40} has {stored_count} elements", f"its tensors need {count}"
+            )
+        bytes_by_key[key] = data[start : start + nbytes]
         file.seek(start + nbytes)
-    return places
+    return bytes_by_key
 
 
-def _storages(contents: Callable[[str, DType | None, int], Bytes]) -> Callable[[Any], TorchStorage]:
+def _storage_finder(
+    bytes_of: Callable[[str, DType | None, int], Bytes],
+) -> Callable[[Any], TorchStorage]:
     """Return the function that finds a storage by its identity in a pickle."""
     storages: dict[str, TorchStorage] = {}
 
-    def stored(identity: Any) -> TorchStorage:
-        tag, kind, key, _, count, *view = identity
+    def find_storage(identity: Any) -> TorchStorage:
+        tag, storage_type, key, _, count, *view = identity
         if tag != "storage" or type(key) is not str or type(count) is not int:
             raise TypeError("a storage without a name or a size")
-        if not isinstance(kind, _StorageType) or count < 0 or view not in ([], [None]):
+        if not isinstance(storage_type, _StorageType) or count < 0 or view not in ([], [None]):
             raise TypeError("a storage of an unknown kind")
-        nbytes = count * _width(kind.dtype)
+        nbytes = count * _itemsize(storage_type.dtype)
         if key not in storages:
-            storages[key] = TorchStorage(contents(key, kind.dtype, count), kind.dtype)
+            storages[key] = TorchStorage(
+                bytes_of(key, storage_type.dtype, count), storage_type.dtype
+            )
         storage = storages[key]
-        if storage.data.size < nbytes or storage.dtype is not kind.dtype:
+        if storage.data.size < nbytes or storage.dtype is not storage_type.dtype:
             raise FileError(
                 f"storage {key:.40} is cut off",
                 f"it must have {nbytes:,} bytes, and there are {storage.data.size:,}",
             )
         return storage
 
-    return stored
+    return find_storage
 
 
 class _StorageType:
@@ -251,20 +264,20 @@ class _StorageType:
         self.dtype = dtype
 
 
-def _width(dtype: DType | None) -> int:
+def _itemsize(dtype: DType | None) -> int:
     return 1 if dtype is None else dtype.itemsize
 
 
-def _plain(file: ByteReader) -> Any:
+def _plain_value(file: ByteReader) -> Any:
     """Return the value of a pickle without tensors."""
-    return PickleReader({}, _nothing).read(file)
+    return PickleReader({}, _no_value).read(file)
 
 
-def _nothing(*_: Any) -> None:
+def _no_value(*_: Any) -> None:
     return None
 
 
-def _tensor(
+def _rebuilt_tensor(
     storage: Any,
     offset: Any,
     size: Any,
@@ -275,8 +288,8 @@ def _tensor(
     *_: Any,
 ) -> Tensor:
     """Return a tensor from the arguments of PyTorch's `_rebuild_tensor`."""
-    kind = dtype if isinstance(dtype, DType) else None  # metadata, a dict, in version 2
-    return storage_view(storage, offset, size, stride, kind)
+    element_dtype = dtype if isinstance(dtype, DType) else None  # metadata, a dict, in version 2
+    return storage_view(storage, offset, size, stride, element_dtype)
 
 
 def _makers() -> dict[str, Any]:
@@ -285,19 +298,19 @@ def _makers() -> dict[str, Any]:
         "collections.OrderedDict": lambda pairs=(): dict(pairs),
         "__builtin__.set": plain_set,
         "builtins.set": plain_set,
-        "_codecs.encode": _encoded,
+        "_codecs.encode": _latin1_bytes,
         "torch.Size": lambda sizes=(): tuple(sizes),
         "torch.device": lambda *words: ":".join(map(str, words)),
-        "torch._utils._rebuild_tensor": _tensor,
-        "torch._utils._rebuild_tensor_v2": _tensor,
-        "torch._utils._rebuild_tensor_v3": _tensor,
+        "torch._utils._rebuild_tensor": _rebuilt_tensor,
+        "torch._utils._rebuild_tensor_v2": _rebuilt_tensor,
+        "torch._utils._rebuild_tensor_v3": _rebuilt_tensor,
         "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
-        **{name: _StorageType(dtype) for name, dtype in STORAGE_DTYPES.items()},
+        **{name: _StorageType(dtype) for name, dtype in _STORAGE_DTYPES.items()},
         **{f"torch.{name}": dtype for name, dtype in _TORCH_DTYPES.items()},
     }
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _latin1_bytes(text: str, encoding: str) -> bytes:
     """Return the bytes that an old pickle has as text."""
     if encoding != "latin1":
         raise ValueError(f"the encoding {encoding:.20}")

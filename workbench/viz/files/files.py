@@ -1,7 +1,8 @@
 """An exploration as the text of a file, without the tensors' data.
 
 The file has what a plan is computed from (expression, forced decisions, rules that are off), the
-user's lines, and what was tried: `load` plans again from them, and the record is the same.
+user's lines, and the variants with their results. `load` plans again from it, and the record is the
+same.
 
 Sections: Gradient passes in the file of an exploration; An exploration as the text of a file,
 without the tensors' data.
@@ -52,13 +53,13 @@ def gradient_passes(records: Iterable[PassRecord]) -> list[PassRecord]:
 
 
 def nodes_of(record: PassRecord) -> Iterator[UOp]:
-    """Yield the nodes by whose places a gradient pass is saved."""
+    """Yield the nodes that a saved gradient pass refers to by place."""
     shares = ((*match.before.src, match.after) for match in record.matches)
     yield from chain(record.after.src, *shares)
 
 
 def saved_gradients(record: PassRecord, places: Mapping[UOp, int]) -> SavedGradients:
-    """Return a gradient pass by the places of its nodes."""
+    """Return a gradient pass with the places of its nodes."""
     root, *gradients = record.after.src
     shares = [(*match.before.src, match.after) for match in record.matches]
     seed = next((g for _, node, g, _ in shares if node is root), root)
@@ -79,7 +80,7 @@ def saved_gradients(record: PassRecord, places: Mapping[UOp, int]) -> SavedGradi
 
 
 def gradient_record(saved: SavedGradients, nodes: Sequence[UOp]) -> PassRecord:
-    """Return the record of a saved pass. Errors: LookupError for a place where no node is."""
+    """Return the record of a saved pass. Errors: LookupError for a place beyond the nodes."""
     pairs = [(nodes[target], nodes[gradient]) for target, gradient in saved.gradients]
     shares = [
         Share(nodes[s.node], nodes[s.g], nodes[s.source], nodes[s.value], nodes[s.value])
@@ -92,7 +93,8 @@ def gradient_record(saved: SavedGradients, nodes: Sequence[UOp]) -> PassRecord:
 
 
 def _target(due: UOp, root: UOp) -> UOp:
-    """Return the node whose gradient is `due`, a sum of what rules are to hand on."""
+    """Return the node whose gradient is `due`: a GRADIENT, or a sum that ends with one; `root` for
+    any other value."""
     while due.op is Ops.ADD and due.src[-1].op is Ops.GRADIENT:
         due = due.src[-1]
     return due.src[0] if due.op is Ops.GRADIENT else root
@@ -103,7 +105,8 @@ def _target(due: UOp, root: UOp) -> UOp:
 
 
 def file_text(ex: Exploration) -> str:
-    """Return the text of the file of an exploration, with what was tried where it is shown."""
+    """Return the text of the file of an exploration; it has variants if the exploration is
+    displayed."""
     session: LiveRecord | None = ex.display.session
     roots = _scheduled(ex)
     passes = gradient_passes(ex.passes)
@@ -146,7 +149,7 @@ def file_text(ex: Exploration) -> str:
 
 
 class _NodeColumns(NamedTuple):
-    """What is known of each node of a graph, in their order."""
+    """The facts about the nodes of a graph: lists in the order of the nodes."""
 
     lines: list[list[SourceLine]]
     names: list[list[str]]
@@ -155,8 +158,8 @@ class _NodeColumns(NamedTuple):
 
 
 def _node_columns(ex: Exploration, root: UOp) -> _NodeColumns:
-    """Return what is known of the nodes of a graph. A node that scheduling made has that of those
-    that it replaces."""
+    """Return the facts about the nodes of a graph. A node that scheduling made has those of the
+    nodes that it replaces."""
     before, lines = UOp.sink(*ex.lines.roots).toposort(), ex.lines
     columns = _NodeColumns([], [], [], [])
     for node in root.toposort():
@@ -176,8 +179,8 @@ def plan_hash(kernels: Sequence[Kernel]) -> str:
 
 
 def _scheduled(ex: Exploration) -> list[UOp]:
-    """Return the nodes of the tensors as scheduling began with them: values that had been computed
-    before are BUFFERs there."""
+    """Return the nodes of the tensors as scheduling began with them: there, values that had been
+    computed before are BUFFERs."""
     places = ex.expression.places_by_device()
     first = [r.before for r in ex.passes if r.name == SIMPLIFY_TENSOR.name]
     roots = list(ex.lines.roots)
@@ -189,7 +192,7 @@ def _scheduled(ex: Exploration) -> list[UOp]:
 
 
 class _LineTable:
-    """The lines of a file, each once. Of a path only its last part is saved."""
+    """The lines of a file, each once; of a path only the last part is saved."""
 
     def __init__(self) -> None:
         self.rows: list[SavedLine] = []

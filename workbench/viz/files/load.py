@@ -1,6 +1,6 @@
 """`load(path)`: an exploration from a file of `ex.save(path)`.
 
-Nothing of the file is evaluated: its graph is IR text, verified before it is scheduled; source that
+Nothing of the file is executed: its graph is IR text, verified before it is scheduled; source that
 was edited by hand is shown, and never run. A file has no data: times are of random inputs.
 """
 
@@ -47,11 +47,11 @@ from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import Session
 
 FORMAT = "workbench exploration"
-"""What a file says that it is."""
+"""The field `format` of a file."""
 VERSION = 1
-"""The form of file that is read here."""
+"""The version of files that is read here."""
 MOST_BYTES = 256 << 20
-"""Most bytes of a file; a larger one is not one of ours."""
+"""Most bytes of a file that is read."""
 HINT = "a file that ex.save(path) wrote"
 """What can be loaded."""
 
@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
 
 
 def _device_of_kernels(device: str) -> str:
-    """Return a device if kernels can be for it although none runs on it here, else ""."""
+    """Return a device that kernels are compiled for but do not run on here; "" for others."""
     with suppress(WorkbenchError):
         if Device[device].is_elsewhere or Device[device].only_compiles:
             return Device[device].name
@@ -119,7 +119,7 @@ def _is_here(device: str) -> bool:
 
 
 def _check_places(saved: SavedExploration, root: UOp) -> None:
-    """Errors: _Mismatch unless all that a file says is of nodes, roots and lines that it has."""
+    """Check that a file refers only to nodes, roots and lines that it has. Errors: _Mismatch."""
     count = len(root.toposort())
     columns: dict[str, Sized] = {
         "lines": saved.node_lines,
@@ -144,7 +144,7 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
 
 
 def _node_facts(saved: SavedExploration, root: UOp, words: str) -> tuple[Viewer, FileOrigin]:
-    """Return the names of the nodes of a graph, and what else is known of them."""
+    """Return the user's names of the nodes, and the origin with all other facts about them."""
     nodes = list(root.toposort())
     lines = _lines(saved, nodes)
     names = zip(nodes, saved.node_names, strict=True)
@@ -157,7 +157,7 @@ def _node_facts(saved: SavedExploration, root: UOp, words: str) -> tuple[Viewer,
 
 
 def _read(path: str | os.PathLike[str]) -> SavedExploration:
-    """Return the content of a file. Errors: WorkbenchError."""
+    """Return the content of a file. Errors: MissingFileError; WorkbenchError for other faults."""
     try:
         file = Path(path)
         if file.stat().st_size > MOST_BYTES:
@@ -201,11 +201,11 @@ class _Mismatch(ValueError):
 
 
 _MAKERS_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
-"""What the makers of nodes raise for values that no graph of ours has."""
+"""Errors of making nodes from values that no saved graph has."""
 
 
 def _check(saved: SavedExploration) -> None:
-    """Errors: _Mismatch where its parts do not fit each other, whatever its graph is."""
+    """Check what needs no graph. Errors: _Mismatch; WorkbenchError for an unknown pane."""
     if not saved.devices:
         raise _Mismatch("it has no tensor")
     if saved.show:
@@ -223,7 +223,7 @@ def _refused(path: Any, because: str, hint: str = HINT) -> WorkbenchError:
 
 
 def _graph(text: str) -> UOp:
-    """Return the root of a graph, on memory without data: names of memory say nothing here."""
+    """Return the root of a graph, whose memory has no data here, whatever its name is."""
     root = parse(text)
     if not isinstance(root, UOp) or root.op is not Ops.SINK:
         raise VerifyError("its graph has no root")
@@ -259,12 +259,12 @@ def _machine(saved: SavedExploration) -> str:
     return f"{saved.cpu[:80]}, {cores}"
 
 
-# what was tried
+# variants and their results
 
 
 def _restore(session: Session, saved: SavedExploration) -> None:
-    """Add the variants of a file to a session, at the places that they had. What cannot be here, as
-    an opt that is not registered, is left out."""
+    """Add the baselines and the variants of a file to a session. A variant that is not possible
+    here is left out, such as one with an opt that is not registered."""
     this_machine = machine_row()
     is_same = (this_machine.cpu, this_machine.cores) == (saved.cpu, saved.cores)
     elsewhere = "" if is_same else _machine(saved)
@@ -284,22 +284,22 @@ def _restore(session: Session, saved: SavedExploration) -> None:
 
 
 def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> int:
-    """Return the place of a variant, added where it is new."""
-    was = entry.saved
-    root = session.record.kernels[was.kernel].root
+    """Return the place of a variant, which is added if it is new."""
+    saved = entry.saved
+    root = session.record.kernels[saved.kernel].root
     parent = places.get(-1 if entry.parent is None else entry.parent, root)
-    if was.edited is not None:
-        source = Edited(was.edited.device, was.edited.text, is_foreign=True)
-        return variants.edited_variant(session, source, parent, f"edited: {was.name}"[:60])
+    if saved.edited is not None:
+        source = Edited(saved.edited.device, saved.edited.text, is_foreign=True)
+        return variants.edited_variant(session, source, parent, f"edited: {saved.name}"[:60])
     kernel = _kernel(session.kernels[root], entry)
-    name = was.name if was.name not in ("plain", "auto") or kernel.steps else ""
+    name = saved.name if saved.name not in ("plain", "auto") or kernel.steps else ""
     variant = variants.variant_of(session, kernel, parent, name)
     session.set(variant, "steps", step_rows(kernel.steps))
     return variant
 
 
 def _kernel(root: Kernel, entry: FileVariant) -> Kernel:
-    """Return the kernel of a variant, as the default opts make it where it is theirs."""
+    """Return the kernel of a variant; for the default opts the kernel that has their steps."""
     without = root.without(*entry.rules_off) if entry.rules_off else root
     kernel = without.apply(*map(parse_opt, entry.saved.opts))
     auto = without.optimized() if entry.saved.name == "auto" else kernel
@@ -307,23 +307,23 @@ def _kernel(root: Kernel, entry: FileVariant) -> Kernel:
 
 
 def _fill(session: Session, variant: int, entry: FileVariant, elsewhere: str) -> None:
-    """Set what is known of a variant."""
-    was = entry.saved
-    session.set(variant, "when", was.when)
-    session.set(variant, "note", was.note)
-    session.set(variant, "search", was.search)
-    for device, timing in was.timings.items():
+    """Set the time, note, search, timings and verdicts of a variant."""
+    saved = entry.saved
+    session.set(variant, "when", saved.when)
+    session.set(variant, "note", saved.note)
+    session.set(variant, "search", saved.search)
+    for device, timing in saved.timings.items():
         session.timings[variant, device] = _earlier(timing, elsewhere)
     for device, check in entry.checks.items():
         session.checks[variant, device] = check
-    device = session.device if was.edited is None else was.edited.device
+    device = session.device if saved.edited is None else saved.edited.device
     session.set(variant, "timing", session.timings.get((variant, device)))
     session.set(variant, "check", session.checks.get((variant, device)))
     variants.show_elsewhere(session, variant)
-    if was.edited is not None:
-        session.set(variant, "check", was.edited.check)
-        session.set(variant, "error", was.edited.error)
-    if was.pinned:
+    if saved.edited is not None:
+        session.set(variant, "check", saved.edited.check)
+        session.set(variant, "error", saved.edited.error)
+    if saved.pinned:
         session.put(("pinned",), variant)
 
 

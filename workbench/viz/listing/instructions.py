@@ -1,8 +1,7 @@
-"""The meaning of an instruction of this machine in plain words, by its mnemonic.
+"""Explanations of machine code: the meaning, the statement and the cost of instructions.
 
-Sections: The meaning of an instruction of this machine in plain words, by its mnemonic; The
-statement of a piece of code; The cost of each instruction on this machine's processor, if LLVM's
-llvm-mca is installed.
+Sections: The meaning of an instruction in plain words, by its mnemonic; The statement of a line of
+code; The cost of each instruction on this machine's processor, if LLVM's llvm-mca is installed.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from workbench.viz.model.provenance import Links
 from workbench.viz.schema.variant import InstructionCost
 
 # --------------------------------------------------------------------------------------------------
-# The meaning of an instruction of this machine in plain words, by its mnemonic.
+# The meaning of an instruction in plain words, by its mnemonic.
 
 Row = tuple[str, str]
-"""A pattern that a whole mnemonic matches, and words; {name} in them stands for the part of the
-mnemonic that the group of that name matches, in words (see `PARTS` of each table)."""
+"""A pattern of a whole mnemonic, and its meaning. {name} in the meaning stands for the text that
+the group of that name matches, in the words of `PARTS` of the table."""
 Parts = Mapping[str, Mapping[str, str]]
 _TABLES: Mapping[str, tuple[Sequence[Row], Parts]] = {
     "x86_64": (x86_64.ROWS, x86_64.PARTS),
@@ -47,8 +46,8 @@ def mnemonic_of(line: str) -> str:
 
 
 def help_of(lines: Iterable[str], machine: str = "") -> dict[str, str]:
-    """Return what the instructions of some assembly do, by mnemonic; those that the table of the
-    machine lacks are left out."""
+    """Return the meanings of the instructions of some assembly, by mnemonic; `machine` is "" for
+    this one. Instructions that its table lacks are left out."""
     name = (machine or platform.machine()).lower()
     words = {m: words_of(m, name) for m in sorted({mnemonic_of(line) for line in lines})}
     return {mnemonic: text for mnemonic, text in words.items() if text}
@@ -56,7 +55,7 @@ def help_of(lines: Iterable[str], machine: str = "") -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def words_of(mnemonic: str, machine: str) -> str:
-    """Return what one instruction does; "" where the table of the machine lacks it."""
+    """Return the meaning of an instruction; "" where the table of the machine lacks it."""
     rows, parts = _TABLES.get(machine, ((), {}))
     for pattern, text in rows:
         if row := re.fullmatch(pattern, mnemonic):
@@ -68,8 +67,8 @@ def words_of(mnemonic: str, machine: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The statement of a piece of code. A statement is a line of the language that all kernels are read
-# in, by its number: programs in two languages are of the same statements.
+# The statement of a line of code: the number of the line that computes the same in the language
+# that all kernels are read in. By it, programs in two languages are linked.
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +78,13 @@ class Statements:
     by_node: Mapping[UOp, int]
 
     def of(self, nodes: Sequence[UOp]) -> int | None:
-        """Return the statement of the nodes of a line of code, in program order: that of the last
-        one that has one, because a line computes the others for its last."""
+        """Return the statement of a line of code by its nodes in program order: that of the last
+        node that has one, since a line computes the others for its last; None without any."""
         return next((s for n in reversed(nodes) if (s := self.by_node.get(n))), None)
 
     def of_tree(self, links: Links, tree: Set[UOp]) -> dict[UOp, int]:
-        """Return the statement of each loop and statement of a statement tree, which `links` say
-        the origins of: of several the one in most loops."""
+        """Return the statement of each loop and statement of a statement tree, by the origins in
+        `links`; of several, the one in most loops."""
         loops = {n.src[0].axis_name: n for n in tree if n.op is Ops.LOOP}
         depths: dict[UOp, int] = {}
         numbers: dict[UOp, int] = {}
@@ -103,9 +102,9 @@ class Statements:
 
 
 def statements_of(readable: Compiled) -> Statements:
-    """Return the statements of a kernel in the language that all kernels are read in. A node that
-    several lines compute is of the line that computes the others for it, else of the first; the
-    end of a loop is of the line that begins it."""
+    """Return the statements of a kernel in the language that all kernels are read in. A node of
+    several lines belongs to the line whose last node it is, or else to the first; the end of a loop
+    belongs to the line that begins it."""
     linear, source = readable.built.linear, readable.built.source
     lines = [(n, places) for n, places in enumerate(source.lines, 1) if places]
     by_node: dict[UOp, int] = {}
@@ -131,20 +130,20 @@ def statements_of(readable: Compiled) -> Statements:
 PROGRAM = "llvm-mca"
 LIMIT_S = 30.0
 _NUMBER = re.compile(r"\.([\x00-\x1f])")
-"""The number of a port among several of one name, which llvm-mca writes as a byte."""
+"""The number of a port among ports of one name; llvm-mca writes it as a byte."""
 
 
 class Costs(NamedTuple):
-    """The cost of each line of some assembly, None for a label; `source` says whose figures they
-    are."""
+    """The cost of each line of some assembly, None for a label; `source` is the tool and the
+    processor."""
 
     lines: list[InstructionCost | None]
     source: str
 
 
 def instruction_costs(lines: Sequence[str]) -> Costs | None:
-    """Return the costs of the lines of some assembly; None where llvm-mca is not installed, or does
-    not know an instruction."""
+    """Return the costs of the lines of some assembly; None where llvm-mca is not installed, fails,
+    or does not know an instruction."""
     program = shutil.which(PROGRAM)
     if program is None:
         return None
@@ -178,7 +177,7 @@ def instruction_costs(lines: Sequence[str]) -> Costs | None:
 
 def _ports(resources: list[str], region: dict[str, Any], count: int) -> list[dict[str, float]]:
     """Return for each instruction the cycles that it occupies each port, by the port's name without
-    the processor's; nothing where llvm-mca does not say it."""
+    the processor's; {} where llvm-mca does not report them."""
     prefix = commonprefix(resources)
     names = [_NUMBER.sub(_number, name[len(prefix) :]) for name in resources]
     ports: list[dict[str, float]] = [{} for _ in range(count)]

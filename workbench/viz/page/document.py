@@ -1,10 +1,9 @@
 """The page: hand-written ES modules and style sheets, joined for a widget or for one HTML file.
 
 `panels/` has a folder for each panel, with its script and its style; beside it stand the folders
-that panels share. The scripts are joined in the order of their imports (the first section), so
-neither making nor installing a page needs another program. Every widget and file contains them, so
-they are compressed, as the record is; the browser unpacks and runs the source, without its
-comments.
+that panels share. The scripts are joined in the order of their imports, so that neither building
+nor installing a page needs another program. Every widget and file contains them, so they are
+compressed, as the record is; the browser unpacks the source, without comments, and runs it.
 
 Sections: ES modules joined into one script; The page; The page in the outputs of a saved
 notebook.
@@ -45,7 +44,7 @@ _OTHER_IMPORTS = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Module:
-    """One file: `body` has neither imports nor exports; `imports` are [names, path]."""
+    """One file: `body` has neither imports nor exports; `imports` are (names, path)."""
 
     path: Path
     imports: tuple[tuple[str, Path], ...]
@@ -78,7 +77,7 @@ def modules_of(entries: Sequence[Path]) -> list[Module]:
 def joined(modules: Sequence[Module]) -> str:
     """Return the modules as one script; `variable(path)` has the exports of a module.
 
-    Errors: ValueError for two modules of one name.
+    Errors: ValueError for two modules with the same variable.
     """
     names = Counter(variable(module.path) for module in modules)
     if double := [name for name, number in names.items() if number > 1]:
@@ -87,8 +86,8 @@ def joined(modules: Sequence[Module]) -> str:
 
 
 def variable(path: Path) -> str:
-    """Return the name under which a joined script has the exports of a module: with its two
-    folders, since each panel may have a `node/node.js`."""
+    """Return the variable of a joined script that has the exports of a module. Its name includes
+    two folders, since each panel may have a `node/node.js`."""
     return "$" + "$".join([*path.parts[-3:-1], path.stem])
 
 
@@ -120,8 +119,8 @@ FOLDER = Path(__file__).parent
 _COMMENTS = re.compile(
     r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ", re.MULTILINE | re.DOTALL
 )
-"""Comments on lines of their own, and types within a line; not the name for debuggers, which begins
-with //#."""
+"""Comments on lines of their own, and types within a line; but not `//# sourceURL`, the name for
+debuggers."""
 _STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+|[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _PANEL = re.compile(r"^export const panel = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r'\b(place|order): "?(\w+)')
@@ -136,7 +135,7 @@ const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}))
 const {{ default: page }} = await import(url);
 URL.revokeObjectURL(url);
 """
-# A widget model for a file without Jupyter. The document as it came is what the page is saved as.
+# A widget model for a file without Jupyter. The page is saved as the document that was loaded.
 _SHIM = """
 const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
 const file = "<!doctype html>\\n" + document.documentElement.outerHTML;
@@ -167,12 +166,12 @@ body {{ margin: 8px; background: Canvas; }}
 
 
 def panels() -> list[Path]:
-    """Return the scripts that make panels: a folder that has one is a panel, by its name."""
+    """Return the `panel.js` of every panel, by the names of their folders."""
     return sorted(FOLDER.glob("panels/*/panel.js"))
 
 
 def modes() -> tuple[str, ...]:
-    """Return the names of the panels that stand in the middle, in their order.
+    """Return the names of the panels in the middle of the page, in their order.
 
     Errors: ValueError for a panel without {place, order}.
     """
@@ -214,8 +213,8 @@ def esm() -> str:
 
 @cache
 def css() -> str:
-    """Return the style sheets as one, without comments: those of a folder stand where its first
-    script does; those of the kinds of axes come from their table."""
+    """Return the style sheets as one, without comments: the folders in the order of their scripts,
+    then the rules for kinds of axes, from their table."""
     folders = dict.fromkeys(module.path.parent for module in modules())
     sheets = [sheet for folder in folders for sheet in sorted(folder.glob("*.css"))]
     texts = [_STYLE_COMMENTS.sub("", s.read_text(encoding="utf-8")) for s in sheets]
@@ -223,7 +222,7 @@ def css() -> str:
 
 
 def packed(record: PageRecord) -> str:
-    """Return a record as the page reads it: base64 of zlib-compressed JSON.
+    """Return a record in the form that the page reads: base64 of zlib-compressed JSON.
 
     Errors: ValueError where a number is not finite, which JSON lacks.
     """
@@ -232,13 +231,13 @@ def packed(record: PageRecord) -> str:
 
 
 def export_html(record: PageRecord, view: ViewState = NO_VIEW) -> str:
-    """Return one HTML file that shows a record offline: the same page, no Python session. It opens
-    with `view`."""
+    """Return one HTML file that shows a record offline: the same page, without a Python session. It
+    opens with `view`."""
     return document_of(record.expr.text, packed(record), view)
 
 
 def document_of(title: str, record: str, view: ViewState = NO_VIEW) -> str:
-    """Return the same file of a packed record."""
+    """Return the file of `export_html` for a title and a packed record."""
     return _document(escape(title[:80]), css(), record, _unpack(), view)
 
 
@@ -249,7 +248,7 @@ def shell() -> str:
 
 
 def _document(title: str, style: str, record: str, unpack: str, view: ViewState | None) -> str:
-    """Return a document; without a view it has a slot for that, too."""
+    """Return a document; with `view` None it has a slot for the view."""
     opens = json.dumps(to_builtins(view)).replace("</", "<\\/")
     shim = _SHIM if view is None else _SHIM.replace("<@view>", opens, 1)
     return _PAGE.format(title=title, css=style, record=record, unpack=unpack, shim=shim)
@@ -257,7 +256,7 @@ def _document(title: str, style: str, record: str, unpack: str, view: ViewState 
 
 @cache
 def _unpack() -> str:
-    # a text of several lines has its breaks in a ${..}, so none depends on its indentation
+    # no text depends on its indentation: one of several lines has its breaks in a ${..}
     bare = re.sub(r"^ +", "", _COMMENTS.sub("", scripts()), flags=re.MULTILINE)
     return _UNPACK.format(packed=compressed(bare, zlib.Z_BEST_COMPRESSION))
 
@@ -271,9 +270,9 @@ def compressed(text: str, level: int = 6) -> str:
 # The page in the outputs of a saved notebook: a record for each output, the script and style once.
 #
 # A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook
-# has a second frame, the carrier, which gives script and style to every frame that asks by its
-# name. The frames find each other through the window around them, which says no more than that they
-# are there.
+# has a second frame, the carrier. It sends script and style to every frame that asks for them by
+# name. The frames find each other through the window around them, which lists its frames and
+# reveals nothing else.
 
 _CARRIER = """<!doctype html><title>script and style of the workbench</title><script>
 const parts = "<@parts>";
@@ -354,7 +353,7 @@ def carrier() -> str:
 
 @cache
 def name() -> str:
-    """Return the name by which frames ask for script and style: another version has another."""
+    """Return the name by which frames ask for script and style; it differs between versions."""
     return f"workbench-page-{key_of(_parts())[:16]}"
 
 
@@ -365,6 +364,6 @@ def _parts() -> str:
 
 
 def _filled(text: str, slots: Mapping[str, str]) -> str:
-    """Return a document with its slots filled; the text of one is not searched for others."""
+    """Return a document with its slots filled; text in a slot is not searched for slots."""
     parts = re.split(r"<@(\w+)>", text)
     return "".join(slots[p] if i % 2 else p for i, p in enumerate(parts))

@@ -30,18 +30,18 @@ from workbench.viz.schema.record import PanelSection
 from workbench.viz.text import KernelTable, kernel_heading
 
 TextForm = Callable[[ScheduledTensors, Sequence[tuple[int, Kernel]]], str]
-"""Prints a pane, of some kernels with their places."""
+"""Returns the text of a pane for some kernels with their places."""
 Section = Callable[[ScheduledTensors, Nodes], Any]
-"""Returns rows of the record that no other panel reads: a Struct, or plain data, which say a node
-by its place in the record's nodes (`nodes.add(node)`)."""
+"""Returns rows of the record that no other panel reads: a Struct, or plain data. They refer to a
+node by its place in the record (`nodes.add(node)`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What Python knows of a panel. As `pane` it stands alone, in a notebook and as text; `mode`
-    is the mode of the page that it belongs to. `section` is built after what is looked at first,
-    once for each plan. `has_steps`: it shows runs on the emulator, so that a record for this pane
-    alone has them."""
+    """The Python half of a panel. `pane` is its name where it stands alone, in a notebook and as
+    text; `mode` is the mode of the page that it belongs to. `section` is built after the opening
+    record, once for each plan. `has_steps`: it shows runs on the emulator, so that a record for
+    this pane alone has them."""
 
     pane: str
     mode: str
@@ -64,13 +64,13 @@ def panels() -> dict[str, Panel]:
 
 
 def sections() -> dict[str, Section]:
-    """Return what builds a section of the record, by the name of its panel."""
+    """Return the function that builds each section of the record, by the name of its panel."""
     return {name: p.section for name, p in panels().items() if p.section is not None}
 
 
 def section_row(section: Section, ex: ScheduledTensors, nodes: Nodes) -> PanelSection:
-    """Return the section of one panel, or the error that building it ended with. A fault of one
-    panel, or a value that JSON lacks, must not take the record down."""
+    """Return the section of one panel, or the error of building it: a fault of one panel, or a
+    value that JSON lacks, must not lose the record."""
     try:
         data = to_builtins(section(ex, nodes), str_keys=True)
         return PanelSection(json.loads(json.dumps(data, allow_nan=False)), None)
@@ -85,8 +85,8 @@ def panes() -> dict[str, Panel]:
 
 
 def pane_of(name: object, call: str) -> Panel:
-    """Return the panel that stands alone under a name; `call` is the call that named it, with {}
-    in place of the name.
+    """Return the panel of a pane. `call` is the call that named the pane, with {} in place of the
+    name, for the error.
 
     Errors: WorkbenchError where there is none.
     """
@@ -104,18 +104,18 @@ def kernels_text(
     kernels: Sequence[tuple[int, Kernel]],
     text_of: Callable[[int, Kernel], str],
 ) -> str:
-    """Return a text of each kernel below its heading; where there is none, why."""
+    """Return the text of each kernel below its heading; without kernels, the reason."""
     parts = [f"{heading(place, k)}\n{text_of(place, k)}" for place, k in kernels]
     return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
 
 
 def heading(place: int, kernel: Kernel) -> str:
-    """Return which kernel it is, what it computes, and the user's line."""
+    """Return the number of a kernel, what it computes, and the user's line."""
     return kernel_heading(place, kernel_row(kernel), where(kernel))
 
 
 def kernel_table(ex: ScheduledTensors) -> KernelTable:
-    """Return the kernels of tensors as a table; it has times where the tensors are displayed."""
+    """Return the kernels of tensors as a table, with times if the tensors are displayed."""
     session = ex.display.session
     if session is None:
         runs = run_rows(ex.kernels)

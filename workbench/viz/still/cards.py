@@ -108,17 +108,17 @@ COUNTS = {
     "loads": "loads", "stores": "stores", "fmas": "FMAs", "other": "other operations",
     "barriers": "barriers",
 }  # fmt: skip
-"""What counts are called."""
+"""The words for counts."""
 
 
 def card(parts: Sequence[str], colour: str = "") -> str:
-    """Return parts as a card in the colour of its kernel; "": it is not one of several."""
+    """Return parts as a card in the colour of its kernel ("": it is not one of several)."""
     style = {"style": f"--wb-k:{colour}"} if colour else {}
     return tag("div", "".join(parts), "card", **style)
 
 
 def failed(words: str) -> str:
-    """Return why a part is not there."""
+    """Return the reason why a part is missing."""
     return tag("div", escape(words), "bad")
 
 
@@ -126,7 +126,7 @@ def failed(words: str) -> str:
 
 
 def kernel_title(kernel: KernelRow, where: str, opts: Sequence[str], number: int | None) -> str:
-    """Return what a kernel computes, `where` it was asked for, its work, and its opts."""
+    """Return what a kernel computes, `where` it comes from, its work, its name, and its opts."""
     parts = [] if number is None else [badge(number)]
     parts.append(tag("b", escape(kernel.title)))
     parts += [muted(where)] if where else []
@@ -140,7 +140,7 @@ def kernel_title(kernel: KernelRow, where: str, opts: Sequence[str], number: int
 
 
 def steps_part(steps: Sequence[StepRow]) -> str:
-    """Return why a kernel has the default opts; "" for one that has others."""
+    """Return the steps of the default opts as a fold; "" without steps."""
     if not steps:
         return ""
     rows = [
@@ -199,8 +199,8 @@ def _loop_row(row: NestRow, names: Sequence[str]) -> str:
 
 
 def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
-    """Return why a kernel is one: the first of `count` decisions, the stored value's before the
-    others; "" where there are none."""
+    """Return the decisions that made a kernel: the first ones of `count`, that of the stored value
+    before the others; "" without decisions."""
     if not decisions:
         return ""
     rows = []
@@ -217,7 +217,7 @@ def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
 
 
 def memory_part(chart: MemoryChart, titles: Sequence[str]) -> str:
-    """Return the memory of several kernels, "" of fewer."""
+    """Return the memory of a schedule; "" where it has fewer than two kernels."""
     if sum(step.kernel is not None for step in chart.steps) < 2:
         return ""
     summary = f"Memory: {escape(chart.words)}"
@@ -225,7 +225,7 @@ def memory_part(chart: MemoryChart, titles: Sequence[str]) -> str:
 
 
 def offers_part(offers: Sequence[OfferRow]) -> str:
-    """Return the legal opts of a kernel, by what they do."""
+    """Return the legal opts of a kernel, by kind."""
     by_op: dict[str, list[OfferRow]] = {}
     for offer in offers:
         by_op.setdefault(offer.op, []).append(offer)
@@ -240,7 +240,7 @@ def offers_part(offers: Sequence[OfferRow]) -> str:
 
 
 def program_part(program: CodeRow, is_open: bool = False) -> str:
-    """Return the source of a kernel under what it is."""
+    """Return the source of a kernel below its language and device."""
     lines = f"{len(program.lines):,} lines"
     about = f"{program.language} for device {program.device}, {lines}"
     body = source("\n".join(program.lines))
@@ -248,7 +248,7 @@ def program_part(program: CodeRow, is_open: bool = False) -> str:
 
 
 def counts_part(name: str, program: CodeRow, counts: Mapping[str, int]) -> str:
-    """Return which program it is, and what one run of it does."""
+    """Return the name of a program, its language and device, and the counts of one run."""
     words = [f"{figure_text(counts[key])} {word}" for key, word in COUNTS.items()]
     words.append(f"{bytes_text(counts['bytes_loaded'])} loaded")
     words.append(f"{bytes_text(counts['bytes_stored'])} stored")
@@ -310,8 +310,8 @@ def pass_part(row: PassRow, steps: Sequence[RewriteStep], difference: str) -> st
 
 
 def headline(expression: str, line: LineRow | None, summary: str, nothing: str) -> str:
-    """Return what was explored (the user's `line`, where it is known, else an `expression` in
-    words), and what became of it."""
+    """Return what was explored (the user's `line` if it is known, else the `expression` in words),
+    a summary, and, if there is `nothing` to do, why."""
     first = escape(expression) if line is None else code(line.text)
     parts = [tag("span", first, "expr")]
     if line is not None:
@@ -381,7 +381,8 @@ def left_out_part(words: str) -> str:
 
 
 def titles_part(summary: str, titles: Sequence[str], places: Sequence[int]) -> str:
-    """Return the kernels at some places, which are not shown in full, by title; "" without any."""
+    """Return the titles of the kernels at some places, which are not shown in full; "" without
+    places."""
     if not places:
         return ""
     rows = [(str(kernel_number(n)), escape(titles[n])) for n in places]
@@ -389,5 +390,5 @@ def titles_part(summary: str, titles: Sequence[str], places: Sequence[int]) -> s
 
 
 def badge(place: int) -> str:
-    """Return the number of a kernel, which stands at `place` of `.kernels`, on its colour."""
+    """Return the number of the kernel at `place` of `.kernels`, on its colour."""
     return tag("span", str(kernel_number(place)), "no")

@@ -17,9 +17,9 @@ from workbench.viz.still.svg import DARK, LIGHT, SANS
 CELL = 36, 24
 """Width and height of an element, in pixels."""
 HEAD = 34, 30
-"""Width of the numbers of rows, height of those of columns."""
+"""Width of the row numbers, height of the column numbers, in pixels."""
 TURN = 137.5
-"""Degrees of hue from one lane to the next: neighbours are far apart."""
+"""Degrees of hue from one lane to the next: neighbouring lanes differ clearly."""
 _INK = "#111"
 
 
@@ -36,8 +36,8 @@ STYLE = (
 
 
 class TileLanes(NamedTuple):
-    """What a picture shows: the `title` of a tile, how many `lanes` have it and how many elements
-    `each` has, and the (lane, element) of each of its rows and columns."""
+    """The content of a picture: the `title` of a tile, the number of `lanes` that hold it, the
+    number of elements in `each`, and for each row and column the (lane, element) that holds it."""
 
     title: str
     lanes: int
@@ -62,16 +62,16 @@ def lane_map_html(tile: TileLanes) -> str:
 
 
 def lane_map_svg(tile: TileLanes) -> str:
-    """Return the SVG: a cell for each element with its lane, and which of the lane's it is."""
+    """Return the SVG: a cell for each element, with its lane and its number in that lane."""
     width, height = _size(tile)
     rows, columns = tile.shape
     parts = [f"<style>{STYLE}</style>"]
     parts.append('<rect class="ground" width="100%" height="100%"/>')
-    parts += [_head(*_place(-1, c), str(c)) for c in range(columns)]
-    parts += [_head(*_place(r, -1), str(r)) for r in range(rows)]
+    parts += [_head(*_corner(-1, c), str(c)) for c in range(columns)]
+    parts += [_head(*_corner(r, -1), str(r)) for r in range(rows)]
     for row in range(rows):
         for column in range(columns):
-            parts.append(_cell(*_place(row, column), *tile.holders[row][column]))
+            parts.append(_cell(*_corner(row, column), *tile.holders[row][column]))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
@@ -88,8 +88,8 @@ def _size(tile: TileLanes) -> tuple[int, int]:
     return HEAD[0] + columns * CELL[0] + 2, HEAD[1] + rows * CELL[1] + 2
 
 
-def _place(row: int, column: int) -> tuple[int, int]:
-    """Return the upper left corner of a cell; the heads are in row and column -1."""
+def _corner(row: int, column: int) -> tuple[int, int]:
+    """Return the upper left corner of a cell; row and column -1 have the numbers."""
     x = HEAD[0] + column * CELL[0] if column >= 0 else 0
     y = HEAD[1] + row * CELL[1] if row >= 0 else 0
     return x, y

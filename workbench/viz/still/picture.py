@@ -1,7 +1,7 @@
 """The geometry of the tensor graph's picture: boxes, lines and the grounds of kernels.
 
-Still pictures and the live one are drawn from its rows. Units: CSS pixels, y downwards; a line
-goes through its points, leaving and entering each of them vertically.
+Still pictures and those of the page are drawn from its rows. Units: CSS pixels, y downwards. A line
+goes through its points, and leaves and enters each of them vertically.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ SMALL = 20
 MARGIN = 18
 GAP = 24.0
 BETWEEN = 24
-"""Between two layers: room for the words on a line."""
+"""Distance of two layers: it has room for the words on a line."""
 LETTER = 8.6
-"""Of a label: so wide are the smallest letters that people can read, where the whole picture is
-shown at two thirds of its size."""
+"""Width of a letter of a label: the smallest that people can read where the whole picture is shown
+at two thirds of its size."""
 SMALL_LETTER = 6.0
-"""Of a second line, which only a picture near its size has."""
+"""Width of a letter of a second line, which is shown only near the picture's full size."""
 SIDES: Mapping[Shape, int] = {"round": 20, "pill": 24, "box": 20, "six": 26, "slant": 20, "cut": 24}
-"""What the outline of a box takes at both sides of its label together."""
+"""Width that the outline of a box adds to its label, both sides together."""
 BAND = 13
 """Half the width of a region along a line."""
 LONGEST_BAND = 12 * (NODE + BETWEEN)
 """Most length of a line with a coloured ground, in pixels: a longer one would cross other kernels'
 grounds."""
 MOST_BENDS = 40
-"""In a picture of more layers than this, lines bend only at some of them, the same for all."""
+"""Most layers at which lines bend; of more layers they bend at every n-th one."""
 Point = tuple[float, float]
 
 
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 
 def box_size(label: str, second: str, shape: Shape, is_small: bool) -> tuple[float, int]:
     """Return the width and the height of a box with a label, a second line and an outline; a small
-    one has no second line."""
+    box has no second line."""
     sides = SIDES[shape]
     if is_small:
         return max(40.0, LETTER * len(label) + sides), SMALL
@@ -58,12 +58,12 @@ def box_size(label: str, second: str, shape: Shape, is_small: bool) -> tuple[flo
 
 
 def placed(plan: PlanPicture) -> PlanPicture:
-    """Return a plan whose boxes have a size with the positions of all, the points of its edges, and
-    the coloured grounds of its kernels.
+    """Return a plan, whose boxes have sizes, with the positions of the boxes, the points of the
+    edges, and the coloured grounds of the kernels.
 
     The ground of a kernel is a closed SVG path: the patches behind its nodes, where a node of
-    several kernels stands on that of the first, and the bands along the edges between them. All
-    have one direction of rotation, so that they fill as one area.
+    several kernels stands on the ground of the first, and the bands along the edges between them.
+    All are drawn clockwise, so that they fill as one area.
     """
     nodes, ends = plan.nodes, [(edge.a, edge.b) for edge in plan.edges]
     layout = _layout(tuple(node.w for node in nodes), tuple(ends))
@@ -112,12 +112,12 @@ def _layout(widths: tuple[float, ...], edges: tuple[tuple[int, int], ...]) -> La
 
 
 def is_inside(source: PlanNode, target: PlanNode) -> bool:
-    """Whether an edge has a ground: both its nodes stand on that of one kernel."""
+    """Whether an edge has a ground: both its nodes stand on the ground of one kernel."""
     return source.kernels[:1] == target.kernels[:1] != []
 
 
 def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> str:
-    """Return the SVG path through points; `joins` goes on from where the pen is."""
+    """Return the SVG path through points, moved right by `shift`; `joins` continues a path."""
     (x, y), *others = points
     words = [f"{'L' if joins else 'M'}{x + shift:.1f} {y:.1f}"]
     for next_x, next_y in others:
@@ -133,8 +133,8 @@ def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> s
 
 
 def _layers(layers: Sequence[int], heights: Sequence[float]) -> list[Layer]:
-    """Return the position of each layer, which is as high as its highest node, so that a layer of
-    movement takes little room."""
+    """Return the position of each layer, which is as high as its highest node: a layer of small
+    boxes takes little room."""
     highest: dict[int, float] = {}
     for layer, height in zip(layers, heights, strict=True):
         highest[layer] = max(height, highest.get(layer, 0))
@@ -149,8 +149,8 @@ def _layers(layers: Sequence[int], heights: Sequence[float]) -> list[Layer]:
 def _points(
     route: Sequence[tuple[float, int]], top: float, bottom: float, rows: Sequence[Layer], every: int
 ) -> list[Point]:
-    """Return the points of an edge from `top` to `bottom`: straight down past the nodes of the
-    layers between, of which only each `every`-th counts."""
+    """Return the points of an edge from `top` to `bottom`: it goes straight down past the nodes of
+    every `every`-th layer between."""
     (first, layer), (last, _) = route[0], route[-1]
     points = [(round(first + MARGIN, 1), top)]
     for at, passed in route[every - layer % every : -1 : every]:

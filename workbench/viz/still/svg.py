@@ -48,8 +48,8 @@ def kernel_colour(number: int) -> str:
 # --------------------------------------------------------------------------------------------------
 # The style sheet of the static pictures, one string, scoped by the class `wb-ex`.
 #
-# The class is doubled so that it wins over JupyterLab's own rules for tables and text. Colours are
-# JupyterLab's where it is there; elsewhere the reader's system says light or dark.
+# The class is doubled so that it wins over JupyterLab's own rules for tables and text. Inside of
+# JupyterLab colours are its own; elsewhere the system's setting chooses light or dark.
 
 SANS = 'system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif'
 LIGHT = {
@@ -136,7 +136,8 @@ _RULES = """
 
 
 def _scoped(rules: str) -> str:
-    """Put `.wb-ex.wb-ex` before every selector; a rule without one is for the box itself."""
+    """Return rules with SCOPE before every selector; a rule without one is for the element
+    itself."""
     blocks = []
     for rule in " ".join(rules.split()).split("}"):
         selectors, brace, body = rule.partition("{")
@@ -167,8 +168,8 @@ MOST_NODES = 150
 
 
 def graph_picture(plan: PlanPicture, nodes: NodeColumns, readings: Sequence[Reading]) -> str:
-    """Return the picture of a plan, which has no positions yet, as an <img>, or a sentence where it
-    is too large for one."""
+    """Return a plan without positions as an <img>; or a sentence, where it is too large or cannot
+    be laid out."""
     count = len(plan.nodes)
     if count > MOST_NODES:
         return (
@@ -236,8 +237,8 @@ def graph_svg(plan: PlanPicture, nodes: NodeColumns, readings: Sequence[Reading]
 
 
 def _style(drawing: str) -> str:
-    """Return the page's rules for what stands in a drawing, in both themes: the page's style does
-    not apply inside an <img>, and not all that shows one knows variables."""
+    """Return the page's rules for the classes in a drawing, in both themes. The page's style does
+    not apply inside an <img>, and some programs that show one know no CSS variables."""
     classes = set(_CLASS.findall(drawing))
     present = [row for row in _rules() if classes.issuperset(row.classes)]
     dark = "".join(row.dark for row in present if row.dark != row.light)
@@ -245,7 +246,7 @@ def _style(drawing: str) -> str:
 
 
 class _Rule(NamedTuple):
-    """A rule for what has all of some classes, with the values of both themes."""
+    """A rule for elements that have all of some classes, with the values of both themes."""
 
     classes: tuple[str, ...]
     light: str

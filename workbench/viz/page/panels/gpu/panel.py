@@ -1,4 +1,4 @@
-"""A kernel on the emulator, as text: its run on a device with work-groups, and the cost.
+"""A kernel on the emulator, as text: its run on a device with work-groups, and its costs.
 
 Sections: A run on the emulator as text; A kernel on the emulator, as text.
 """
@@ -32,7 +32,7 @@ QUIET = "no race, nothing unwritten that is used, nothing out of bounds"
 
 
 def run_text(trace: Trace) -> str:
-    """Return a run: what all of it cost, its program with what each line cost, its findings."""
+    """Return a run as text: its costs, its program with the costs of each line, its findings."""
     lines = str(trace).splitlines()
     if not trace.is_whole:
         lines.append("these counts are of one group alone: the launch is too large")
@@ -49,7 +49,7 @@ def run_text(trace: Trace) -> str:
 
 
 def _costs(trace: Trace, line: ProgramLine) -> Iterator[str]:
-    """Yield what a line cost, all work-items together."""
+    """Yield the costs of a line, of all work-items together."""
     for position in line.positions:
         count, node = trace.accesses.get(position), trace.linear[position]
         if count is not None:
@@ -82,8 +82,8 @@ def _access_words(memory: str, count: AccessCount) -> str:
 
 
 def gpu_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the runs of the first kernels, and the programs of the others. A kernel without opts
-    has groups of one work-item: as in the pane, it has the default opts here."""
+    """Return the runs of the first kernels, and the programs of the others. As in the pane, a
+    kernel without opts gets the default opts: without them, groups have one work-item."""
     first = {place for place, _ in kernels[:MOST_KERNELS]}
 
     def text_of(place: int, kernel: Kernel) -> str:
@@ -104,7 +104,7 @@ def _kernel_text(kernel: Kernel, is_first: bool) -> str:
 
 
 def _program(kernel: Kernel, is_first: bool) -> str:
-    """Return the program of a kernel that is not run, and why it is not."""
+    """Return the program of a kernel that is not run, and the reason."""
     linear = stages(kernel.ast, target_of(kernel), "linear").linear
     launch = launch_shape(linear)
     groups = plural(math.prod(launch.grid), "group")

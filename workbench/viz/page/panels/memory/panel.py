@@ -28,8 +28,8 @@ from workbench.viz.text import memory_text
 def memory_chart(
     ex: ScheduledTensors, place_of: Callable[[UOp], int] = lambda node: -1
 ) -> MemoryChart:
-    """Return the memory of tensors that are computed, if no other value is read later. A record has
-    the place of each node."""
+    """Return the memory of a schedule, if only its results are read later. `place_of` returns the
+    place of a node in the record (-1: there is no record)."""
     results = {base(output) for output in ex.outputs}
     computed = {
         buffer: node
@@ -66,8 +66,8 @@ def _nbytes(buffer: UOp) -> int:
 
 
 def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
-    """Return where most is needed, what is allocated at most, and what values on the way would
-    need if they did not share memory."""
+    """Return in words: the step that needs most bytes, the most that is allocated, and what values
+    on the way share, and would need without sharing."""
     if peak is None:
         return "nothing is computed"
     kernel = steps[peak].kernel
@@ -92,12 +92,12 @@ def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
 
 
 def memory_rows(ex: ScheduledTensors, nodes: Nodes) -> MemoryChart:
-    """Return the chart of a record."""
+    """Return the chart with the places of its nodes in a record."""
     return memory_chart(ex, nodes.add)
 
 
 def memory_pane(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the chart as text, of all kernels: memory is that of a schedule."""
+    """Return the chart as text, always of the whole schedule."""
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     titles = [kernel.title for kernel in ex.kernels]
     return "\n".join([ex.headline, *nothing, memory_text(memory_chart(ex), titles)])

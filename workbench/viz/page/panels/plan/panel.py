@@ -15,9 +15,8 @@ from workbench.viz.text import activations_text
 
 
 def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the kernels, several as a table, what is stored for the backward, what is fused at a
-    cost, and the decisions about all
-    values in the order in which the scheduler made them: the steps of the film."""
+    """Return the kernels (several as a table), the values stored for the backward, the values fused
+    at a cost, and the decisions in the order in which the scheduler made them."""
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     headings = [heading(place, kernel) for place, kernel in kernels]
     if len(kernels) > 1:

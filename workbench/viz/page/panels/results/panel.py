@@ -16,8 +16,8 @@ from workbench.viz.session.opt_text import timing_text
 
 
 def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the variants that were tried where the exploration is shown; the plain ones where
-    there are none."""
+    """Return the variants of the exploration's session; without a session the kernels without
+    opts."""
     rows, speeds = _tried(ex), _speeds(ex)
 
     def results_of(place: int, kernel: Kernel) -> str:
@@ -28,7 +28,8 @@ def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) ->
 
 
 def _tried(ex: ScheduledTensors) -> list[VariantRow]:
-    """Return the rows of the variants of an exploration, as the record has them."""
+    """Return the rows of the variants in the session's record; without a session, of the kernels
+    without opts."""
     session = ex.display.session
     if session is None:
         return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
@@ -37,13 +38,14 @@ def _tried(ex: ScheduledTensors) -> list[VariantRow]:
 
 
 def _speeds(ex: ScheduledTensors) -> Speeds | None:
-    """Return the speeds that an exploration's record has; None where it has none yet."""
+    """Return the speeds in an exploration's record; None where it has none yet."""
     session = ex.display.session
     return None if session is None else session.recorder.speeds
 
 
 def _how_edited(row: VariantRow) -> str:
-    """Return how the source came about, and that of a machine that is not here did not run."""
+    """Return that the source was edited, and whether it was compiled for a machine that is not
+    here."""
     device = row.code[0].device
     is_run = not Device[device].is_elsewhere
     only = "" if is_run else f", compiled for {device}, not run"

@@ -16,12 +16,12 @@ from workbench.viz.model.provenance import scheduled
 from workbench.viz.page.panel import Panel, kernels_text
 
 MOST_STEPS = 200
-"""Rewrites of one pass that are printed."""
+"""Most rewrites of one pass that are printed."""
 
 
 def rewrites_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return every pass that changed something on the way to each kernel, with its rewrites; where
-    there is no kernel, those of scheduling."""
+    """Return for each kernel the passes that changed something or failed, with their rewrites;
+    without kernels, those of scheduling."""
 
     def steps_of(place: int, kernel: Kernel) -> str:
         before = list(scheduled(ex.passes))[place][2]

@@ -29,7 +29,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[UOp, UOp | str]]] = {
     **index.EXAMPLES,
     **collapse.EXAMPLES,
 }
-"""Graphs by the name of a rule that fires in them, and what the rules of its pass make of them; the
+"""By the name of a rule, graphs in which it fires, and what the rules of its pass make of them; the
 tests check both."""
 FIRES: Mapping[str, UOp] = {
     **schedule.EXAMPLES,
@@ -37,10 +37,10 @@ FIRES: Mapping[str, UOp] = {
     **lower.LOW_PRECISION_EXAMPLES,
     **functions.EXAMPLES,
 }
-"""A graph by the name of a rule that fires at its root; what it becomes, the rule itself says."""
+"""By the name of a rule, a graph at whose root it fires; the rule itself gives the result."""
 MOST_EXAMPLES = 4
 MOST_TEXT = 300
-"""Characters of a side of an example; a longer one is cut, with an ellipsis."""
+"""Most characters of a side of an example; a longer one is cut, with an ellipsis."""
 
 
 class RuleExample(Struct, forbid_unknown_fields=True):
@@ -51,8 +51,8 @@ class RuleExample(Struct, forbid_unknown_fields=True):
 
 
 class ListedRule(Struct, forbid_unknown_fields=True):
-    """A rule of the package, or a registered one: what it is called, as a text and in a sentence,
-    its table and where it stands, the passes that use it, and examples."""
+    """A rule of the package, or a registered one: its name, its text and its reason; its table, its
+    file and its line; the passes that use it, and examples."""
 
     name: str
     text: str
@@ -77,7 +77,7 @@ def _row(rule: Rule, passes: list[str]) -> ListedRule:
 
 @lru_cache(maxsize=1024)
 def _examples(rule: Rule) -> tuple[RuleExample, ...]:
-    """Return the examples of a rule that a table has: once, as they are constant."""
+    """Return the examples of a rule in the tables, which are constant."""
     pairs = [(_words(b), _words(a)) for b, a in EXAMPLES.get(rule.name, ())]
     changes = [RuleExample(*pair) for pair in pairs if pair[0] != pair[1]]
     examples = changes[:MOST_EXAMPLES]
@@ -93,7 +93,7 @@ def _words(side: UOp | str | None) -> str:
 
 
 def _passes_of_rules() -> Mapping[Rule, list[str]]:
-    """Return the names of the passes of every rule, registered ones among them."""
+    """Return for each rule, also a registered one, the names of the passes that use it."""
     names: dict[Rule, list[str]] = {}
     for name, rules in {**SCHEDULE_PASSES, **COMPILE_PASSES}.items():
         for rule in with_added(rules, name).rules:
@@ -103,7 +103,7 @@ def _passes_of_rules() -> Mapping[Rule, list[str]]:
 
 def rules_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
     """Return every rule with how often it fired in scheduling and on the way to these kernels, and
-    its sentence."""
+    the first paragraph of its reason, or else its text."""
     compiled = [record for _, k in kernels for record in k.observed(k.device)]
     matches = (m for record in (*ex.passes, *compiled) for m in record.matches)
     fired = Counter(m.rule for m in matches if isinstance(m.rule, Rule))

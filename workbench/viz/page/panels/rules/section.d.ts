@@ -10,8 +10,8 @@ export interface RuleExample {
 }
 
 /**
- * A rule of the package, or a registered one: what it is called, as a text and in a
- * sentence, its table and where it stands, the passes that use it, and examples.
+ * A rule of the package, or a registered one: its name, its text and its reason; its table,
+ * its file and its line; the passes that use it, and examples.
  */
 export interface ListedRule {
   name: string;
