@@ -29,16 +29,16 @@ from workbench.tensor.reductions.reduce import combined
 # --------------------------------------------------------------------------------------------------
 # Sort keys: integers that compare as the values do, of every dtype, in either direction.
 #
-# A key's order is that of its values, as in torch: NaN is the greatest, and -0.0 equals 0.0. A
-# *packed* key is int64, the key above the position: no two are equal, so that any way to sort them
-# keeps the order of equal values.
+# Keys are ordered as values are in PyTorch: NaN is the greatest, and -0.0 equals 0.0. A *packed*
+# key is int64, the key above the position: no two are equal, so that any way to sort them keeps the
+# order of equal values.
 
 _POSITION_BITS = 32
 _SIGN = -(1 << 31)
 
 
 def keys_of(value: UOp, descending: bool) -> tuple[UOp, ...]:
-    """Return the int32 keys of `value`, the last the most significant: one, of 64 bits two."""
+    """Return the int32 keys of `value`: one, or for 64 bits two, the most significant last."""
     dtype = value.dtype
     if dtype.is_float:
         key = _float_key(value)
@@ -56,7 +56,7 @@ def keys_of(value: UOp, descending: bool) -> tuple[UOp, ...]:
 
 
 def packed(key: UOp) -> UOp:
-    """Return the packed keys of int32 `key`, by the position in its last axis."""
+    """Return the packed keys of int32 `key`, with the positions along its last axis."""
     position = expanded(numbered(key.shape[-1], dtypes.int64), key.shape)
     wide = cast_to(key, dtypes.int64)
     return wide.alu(Ops.SHL, wide.like(_POSITION_BITS)) | position
@@ -80,9 +80,9 @@ def _float_key(value: UOp) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Sorting networks of packed keys: blocks sorted by rank, then bitonic merges.
 #
-# A block is sorted by counting: the rank of a key is how many are less, and the element of rank k
-# is the one term of a sum. That is quadratic in the block and two kernels. Blocks are merged by
-# compare and exchange at distances that halve: the length is a power of two, filled with keys
+# A block is sorted by counting: the rank of a key is the number of lesser keys, and the element of
+# rank k is the one term of a sum. That is quadratic in the block and two kernels. Blocks are merged
+# by compare and exchange at distances that halve: the length is a power of two, filled with keys
 # greater than all others. Two exchanges are one kernel, in which each key is computed from the four
 # that it depends on.
 #
@@ -90,7 +90,7 @@ def _float_key(value: UOp) -> UOp:
 # the block reversed.
 
 MOST_RANKED = 256
-"""Keys of an axis that is sorted by rank alone."""
+"""Most keys of an axis that is sorted by rank alone."""
 _BLOCK = 64
 """Keys of a block of a longer axis: merging up to here takes more kernels than counting."""
 _EXCHANGES = 2
@@ -146,8 +146,8 @@ def _least(blocks: UOp, number: int) -> UOp:
 
 
 def _blocks(keys: UOp, size: int, missing: int, padding: int) -> UOp:
-    """Return (rows, blocks, `size`), with `missing` keys more. These are greater than all others,
-    and than the `padding` keys that were added before: no two are equal."""
+    """Return (rows, blocks, `size`), with `missing` keys more. These are greater than all others
+    but the `padding` keys that were added before; no two are equal."""
     rows, count = keys.shape
     whole = (rows, count + missing)
     if missing:
@@ -174,7 +174,7 @@ def _groups(count: int) -> Iterator[list[tuple[int, bool]]]:
 
 
 def _exchanged(keys: UOp, distance: int, is_reversed: bool) -> UOp:
-    """Return `keys` with the lesser of each pair first: of keys `distance` apart, or in reverse of
+    """Return `keys` with the lesser of each pair first. Pairs are `distance` apart; if reversed,
     the first and the last of 2 * `distance` keys, the second and the last but one, and so on."""
     rows, count = keys.shape
     pairs = (rows, count // (2 * distance), 2, distance)
@@ -197,7 +197,7 @@ def _stored(value: UOp) -> UOp:
 # Selection by a mask.
 
 _DIRECT = 1024
-"""Elements that each result looks through one by one; of more, it looks through blocks first."""
+"""Most elements that each result searches one by one; among more, it searches blocks first."""
 
 
 class Selection(Base):
@@ -276,8 +276,8 @@ class Selection(Base):
         return int(self.sum().item()) if self.numel() else 0
 
     def _true_positions(self, count: int) -> Self:
-        """Return the positions of the first `count` true ones of a vector of flags; beyond the
-        last of them the length of the vector, or more.
+        """Return the positions of the first `count` true flags of a vector; where there are no
+        more, the length of the vector, or more.
 
         Rewrite: the position of flag k is how many running sums are at most k.
         """
@@ -307,7 +307,7 @@ class Sorting(Base):
     """sort, argsort, topk.
 
     Equal values stay in their order, whichever the direction. NaN is the greatest value, and -0.0
-    equals 0.0, as in torch. Positions are int32.
+    equals 0.0, as in PyTorch. Positions are int32.
     """
 
     __slots__ = ()

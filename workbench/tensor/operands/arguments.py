@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any, name: str) -> Const:
-    """Return a bool, an int or a float. `name` is the argument's name, for errors.
+    """Return a Python or numpy bool, int or float as a Python one. `name` is for errors.
 
     Errors: DTypeError for anything else, and for an int of 1024 bits or more.
     """

@@ -1,4 +1,4 @@
-"""Axes and shapes in all their notations: negative, missing, one or many.
+"""Axes and shapes in all their notations: negative, missing, one or many; counting; opts.
 
 Sections: Axes and shapes in all their notations; Counting; Opts in tensor code.
 """
@@ -28,7 +28,8 @@ Axes = int | Sequence[int] | None
 def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
     """Return `axis` counted from 0. A scalar has the axes 0 and -1, as in PyTorch.
 
-    Errors: AxisError if there is no such axis; `extra` more axes are allowed at the end.
+    Errors: AxisError if there is no such axis, where `extra` more axes are allowed at the end;
+    ShapeError for a value that is not an integer.
     """
     count = max(1, ndim + extra)
     axis = int(axis) if isinstance(axis, np.integer) else axis
@@ -76,7 +77,7 @@ def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def with_named(
     args: tuple[Any, ...], named: dict[str, Any], what: str, *names: str
 ) -> tuple[Any, ...]:
-    """Return `args`, or what stands under one of `names`: `f(2, 3)` and `f(shape=(2, 3))` alike.
+    """Return `args`, or the argument named as one of `names`: `f(2, 3)` is `f(shape=(2, 3))`.
 
     Errors: TypeError for another name, and for arguments of both kinds.
     """
@@ -150,7 +151,7 @@ def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, product: int) ->
 
 
 def numbered(count: int, dtype: DType | None = None) -> UOp:
-    """Return 0, 1, .. count - 1 as `dtype`, shape (count,); None: as `position_dtype`.
+    """Return 0, 1, .. count - 1 as `dtype` (None: that of `position_dtype`), of shape (count,).
 
     Errors: ShapeError for more than 64-bit integers can count.
     """

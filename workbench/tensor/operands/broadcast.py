@@ -115,8 +115,8 @@ def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
 def filled(*values: UOp) -> tuple[UOp, ...]:
     """Return `values`, constants among them expanded to the shape the others have.
 
-    For formulas that combine an operand with itself first: only a bare constant fits beside any
-    shape, and a formula of constants alone is a scalar.
+    For formulas that combine a constant with itself first: the result is no constant, which alone
+    fits any shape. If all are constants, they stay scalars.
     """
     shape = next((v.shape for v in values if not v.is_const), ())
     return tuple(expanded(v, shape) for v in values)
@@ -171,8 +171,8 @@ def _mismatch(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str
 class Variable:
     """A whole number from `min_val` to `max_val`, both included.
 
-    Errors: DTypeError for a name that is not text, or ends that are not integers; ShapeError for
-    ends that nothing lies between.
+    Errors: DTypeError for a name that is not text, or ends that are not integers; ShapeError for a
+    `min_val` above `max_val`.
 
     >>> from workbench import Tensor, Variable
     >>> (Tensor([1, 2]) * Variable("i", 1, 10).bind(3)).tolist()
@@ -206,8 +206,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundVariable:
-    """A variable with a value, which a Tensor, or an operand of one, can be made of. Arithmetic on
-    it is a Tensor (`tensor/variable_operators.py`); it equals its value."""
+    """A variable with a value: data for a Tensor, or an operand of one. Arithmetic on it returns a
+    Tensor (`tensor/variable_operators.py`). It equals its value as an int."""
 
     variable: Variable
     val: int

@@ -1,4 +1,4 @@
-"""Host data as nodes: Python scalars, nested lists and numpy arrays.
+"""Host data as nodes: Python scalars, nested lists and numpy arrays; bits as another dtype.
 
 A scalar is a constant without memory. Lists and arrays are copied once to private host memory
 and reach their device by a COPY, so that later changes of the user's array change nothing.
@@ -61,7 +61,7 @@ def as_dtype(dtype: DType | str) -> DType:
 
 
 def literal(data: object, device: str, dtype: DType | None) -> UOp:
-    """Return `data` as a node on `device`, of `dtype`, or of the data's own dtype where None.
+    """Return `data` as a node on `device`, of `dtype` (None: the data's own). None is no elements.
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
     keeps its own. Bytes are uint8, or the elements of `dtype` as they lie in memory.
@@ -121,7 +121,7 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
 
 
 def _of_variable(data: Variable | BoundVariable, device: str, dtype: DType | None) -> UOp:
-    """Return the value of a variable, in memory: the same node for each but for what is there."""
+    """Return the value of a bound variable, read from memory: the graph is the same for each."""
     if isinstance(data, Variable):
         raise dtype_error(
             f"cannot make a tensor: variable {data.name:.40} has no value",
@@ -211,8 +211,8 @@ def _length(items: Sequence[Any]) -> int:
 
 
 def _is_masked(data: Any) -> bool:
-    """Whether `data` is a masked array; numpy loads their module when it is first named, which
-    takes longer than a small kernel does."""
+    """Whether `data` is a masked array. A test that names np.ma would import it, which takes longer
+    than a small kernel."""
     return "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray)
 
 
@@ -269,7 +269,7 @@ _TENSOR_DTYPES = tuple(
 
 
 def _as_array(data: Any) -> np.ndarray[Any, Any]:
-    """Return the array of a value that says it has one. Errors: DTypeError where it has not."""
+    """Return the array of a value with `__array__`. Errors: DTypeError if that fails."""
     try:
         return np.asarray(data)
     except WorkbenchError:
@@ -288,11 +288,11 @@ def _as_array(data: Any) -> np.ndarray[Any, Any]:
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 """The unsigned type of a number of bytes."""
 _sources: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
-"""The value whose bits a node has, which several operations take apart or join."""
+"""The value whose bits a node of `bits_as` has, by the node: several operations lie between."""
 
 
 def bits_as(value: UOp, dtype: DType) -> UOp:
-    """Return the bits of `value` as `dtype`, along the last axis, whose bytes stay."""
+    """Return the bits of `value` as `dtype`; the last axis has as many bytes as before."""
     own, size = value.dtype.itemsize, dtype.itemsize
     if own == size:
         return value.bitcast(dtype)
@@ -310,7 +310,7 @@ def source_of_bits(node: UOp) -> UOp | None:
 
 
 def _cut(words: UOp, size: int) -> UOp:
-    """Return words of `size` bytes, several of each element."""
+    """Return each element cut into words of `size` bytes, the lowest first."""
     *lead, count = words.shape
     parts = words.dtype.itemsize // size
     shape = (*lead, count, parts)
@@ -321,7 +321,7 @@ def _cut(words: UOp, size: int) -> UOp:
 
 
 def _joined(words: UOp, size: int) -> UOp:
-    """Return words of `size` bytes, each of several elements."""
+    """Return elements joined to words of `size` bytes, the first one lowest."""
     *lead, count = words.shape
     own, wide = words.dtype.itemsize, _WORDS[size]
     parts = size // own

@@ -1,8 +1,8 @@
 """Convolution: a sum of windows of the input times the kernel, which scheduling fuses.
 
-Its gradients are given directly where the stride is 1 and there is much to compute. That of the
-input is a transposed convolution: one sum for each element, where the rules of the ops would sum
-over channels for each window, and then over windows.
+A large convolution of stride 1 has a rule for its gradients. The gradient of its input is then a
+transposed convolution: one sum for each element, where the rules of the ops would sum over channels
+for each window, and then over windows.
 
 Sections: Convolution; Transposed convolution.
 """
@@ -35,8 +35,8 @@ from workbench.tensor.reductions.reduce import modular_dtype
 # Convolution.
 
 TOLD_WORK = 1 << 18
-"""Fewest products of a convolution whose gradients are given: for fewer, launches take longest, and
-the rules of the ops need fewer kernels."""
+"""Least products of a convolution with a rule for its gradients: with fewer, launches take most of
+the time, and the rules of the ops need fewer kernels."""
 
 T = TypeVar("T", bound=Base)
 C = TypeVar("C", bound="Convolution")
@@ -57,7 +57,7 @@ class Convolution(Base):
         padding: int | Sequence[int] = 0,
         dtype: DType | str | None = None,
     ) -> Self:
-        """Return the convolution (the correlation, as everywhere) with `weight`, plus `bias`.
+        """Return the convolution (as everywhere, the correlation) with `weight`, plus `bias`.
 
         Shapes: (batch, groups * c, y, x) with (channels, c, ky, kx) -> (batch, channels, ..);
         one or three axes in the place of y, x work as well; bias is (channels,). `padding` is
@@ -89,7 +89,7 @@ class Convolution(Base):
         """Return the windows of self and the taps of `weight`, whose products are summed along the
         last 1 + len(each) axes.
 
-        Shapes: (batch, group, channel, y, x, depth, ky, kx), with 1 where one of them is the same.
+        Shapes: (batch, group, channel, y, x, depth, ky, kx), with 1 for an axis that one lacks.
         """
         channels, depth, *kernel = weight.shape
         axes, batch = len(kernel), self.shape[0]
@@ -103,9 +103,9 @@ class Convolution(Base):
 
 
 def _with_gradients(output: C, image: C, weight: C, groups: int, each: Sequence[Window]) -> UOp:
-    """Return the node of `output`, the convolution of `image` with `weight`, whose gradients are
-    those of a convolution. They hold nodes, and no tensors: a tensor may be written to. With a
-    stride, a transposed convolution has phases that lack taps, and the rules of the ops do."""
+    """Return the node of `output`, the convolution of `image` with `weight`, with a rule for its
+    gradients if it is large and has stride 1: with a stride, phases of the transposed convolution
+    would lack taps. The rule holds nodes, and no tensors: a tensor may be written to."""
     sources = image.uop, weight.uop
     is_large = output.uop.size * prod(weight.shape[1:]) >= TOLD_WORK
     if not (is_large and output.dtype.is_float) or any(w.stride > 1 for w in each):
@@ -124,7 +124,7 @@ def _with_gradients(output: C, image: C, weight: C, groups: int, each: Sequence[
 
 
 def _gradients(g: C, image: C, weight: C, groups: int, each: Sequence[Window]) -> tuple[C, C]:
-    """Return the gradients of `image` and `weight`, where the output's is `g`."""
+    """Return the gradients of `image` and `weight` from `g`, the gradient of the output."""
     axes = len(each)
     dilations = [w.dilation for w in each]
     sides = [n for w in reversed(each) for n in (w.before, w.after)]
@@ -174,7 +174,7 @@ _TRANSPOSED = "conv_transpose2d"
 
 
 class TransposedConvolution(Convolution):
-    """conv_transpose2d, which is the gradient of conv2d towards its input."""
+    """conv_transpose2d: the gradient of conv2d with respect to its input."""
 
     __slots__ = ()
 
@@ -196,8 +196,8 @@ class TransposedConvolution(Convolution):
         end of each axis.
         Dtypes: as `conv2d`. Errors: ShapeError if channels or groups do not fit together, nothing
         of an axis is left, or `output_padding` is neither below `stride` nor below `dilation`.
-        Rewrite: of `stride` neighbours of the output each is a convolution by itself, with every
-        stride-th tap of the kernel: one conv2d computes them as channels, which are interleaved.
+        Rewrite: `stride` neighbours of the output, the phases, are convolutions each, with every
+        stride-th tap of the kernel. One conv2d computes them as channels, which are interleaved.
         """
         kernel, count = (self._lift(weight, "convolve"), whole(groups, f"{_TRANSPOSED}: groups"))
         _check_transposed(self.shape, kernel.shape, count)
@@ -234,8 +234,8 @@ class TransposedConvolution(Convolution):
         return flipped.reshape(-1, depth, *flipped.shape[-axes:])
 
     def _split_taps(self, axis: int, window: Window) -> Self:
-        """Return self with `axis` cut into taps and phases; where there is more than one phase,
-        zeros stand between taps that are dilated."""
+        """Return self with `axis` cut into taps and phases; for several phases, dilated taps have
+        zeros between them."""
         kernel, none = self, [None] * self.ndim
         count, stride = self.shape[axis], window.stride
         if stride == 1:
@@ -250,7 +250,7 @@ class TransposedConvolution(Convolution):
         return kernel.unflatten(axis, (-1, stride))
 
     def _interleaved(self, strides: Shape) -> Self:
-        """Return self with its phases, the inner part of the channels, in the places of each.
+        """Return self with its phases, the inner part of the channels, interleaved along the axes.
 
         Shapes: (batch, channels * phases, y, x) -> (batch, channels, y * stride, x * stride).
         """

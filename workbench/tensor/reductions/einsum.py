@@ -1,4 +1,4 @@
-"""Sums of products by a formula: "ij,jk->ik".
+"""Sums of products by a formula, "ij,jk->ik"; matrix products.
 
 Sections: Sums of products by a formula; Matrix products.
 """
@@ -26,12 +26,12 @@ from workbench.tensor.reductions.reduce import modular_dtype, sum_dtype
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _WORTH = 2
-"""Operands are multiplied two by two, with a sum between, where all at once would be more than this
-times as many products."""
+"""Most products of all operands at once, relative to those of two operands at a time, with a sum
+between."""
 
 
 class Term(NamedTuple):
-    """A factor: a tensor with one letter for each axis. Axes of `...` are digits from the end."""
+    """A factor: a tensor with a letter for each axis. The axes of `...` have those of `_dots`."""
 
     tensor: Any
     letters: str
@@ -51,8 +51,8 @@ class Einsum(Base):
         A letter names an axis of the operands, `...` all axes that have no letter, which broadcast.
         Letters that the result lacks are summed over; a letter twice in a term is the diagonal.
         Without "->" the result has the letters that stand once, in the order of the alphabet.
-        Dtypes: operands promote; integers of which one is summed over an axis of its own give that
-        of sum(), as in PyTorch; `dtype` is that of the sum and the result.
+        Dtypes: operands promote. If an axis of one operand alone is summed over, integers give the
+        dtype of sum(), as in PyTorch. With `dtype` the sum and the result have it.
         Errors: ShapeError where formula and operands do not fit.
         """
         tensors = _listed(operands)
@@ -118,8 +118,8 @@ def _term(tensor: Any, term: str, formula: str) -> Term:
 
 
 def _sums_alone(terms: Sequence[Term], target: str, sizes: Mapping[str, int]) -> bool:
-    """Whether an axis of one operand alone is summed over: others lack it, or have one place. With
-    others, an axis of one place is dropped, not summed."""
+    """Whether an axis of one operand alone is summed over: others lack it, or have size 1 there.
+    With several operands, an axis of size 1 in all of them does not count."""
     if len(terms) == 1:
         return len(target) < len(sizes)
     owners: Counter[str] = Counter()
@@ -133,7 +133,7 @@ def _sums_alone(terms: Sequence[Term], target: str, sizes: Mapping[str, int]) ->
 
 
 def _dots(count: int) -> str:
-    """Return a character for each of the axes of `...`: the last one's is the same everywhere."""
+    """Return a character beyond the letters for each axis of `...`, counted from the last one."""
     return "".join(chr(0x100 + i) for i in reversed(range(count)))
 
 
@@ -177,7 +177,7 @@ def _output(output: str | None, inputs: list[str], terms: list[Term], formula: s
 
 
 def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
-    """Whether to multiply all terms at once: the products are hardly more than in pairs."""
+    """Whether to multiply all terms at once: that takes few products more than in pairs."""
     pairs, letters = 0, set(terms[0].letters)
     for i, term in enumerate(terms[1:], 1):
         letters |= set(term.letters)
@@ -268,7 +268,7 @@ class Matmul(Base):
     def linear(
         self, weight: Self, bias: Self | None = None, dtype: DType | str | None = None
     ) -> Self:
-        """Return self @ `weight` + `bias`; a `weight` of one axis is a factor of the last one.
+        """Return self @ `weight` + `bias`; a `weight` of one axis multiplies the last axis of self.
 
         Shapes: (.., in) with (in, out) -> (.., out). Dtypes: with `dtype` all are cast to it first.
         """

@@ -24,7 +24,7 @@ _CONFIGURATIONS = {"sha3_224": (144, 6), "sha3_256": (136, 6), "shake_128": (168
 _STATE_BYTES = 200
 _CHUNK = 1 << 20
 _LEAF = 4096
-"""Bytes of a chunk that `hash` reads, and of a leaf of it."""
+"""Bytes of the chunks that `hash` cuts its data into, and of the leaves of a chunk."""
 _UINT = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 
 
@@ -36,7 +36,7 @@ class Keccak(Base):
     def keccak(self, cfg: str | tuple[int, int] = "sha3_256") -> Self:
         """Return the hash of the bytes of the last axis, as uint8.
 
-        `cfg` is "sha3_224", "sha3_256" or "shake_128" (of which 16 bytes are returned), or the
+        `cfg` is "sha3_224", "sha3_256" or "shake_128" (whose hash has 16 bytes), or a pair: the
         bytes of a block, a multiple of 8, and the byte that ends a message.
         Shapes: the last axis becomes the bytes of the hash.
         Errors: ShapeError for a tensor without axes; DTypeError for another `cfg`.
@@ -59,8 +59,8 @@ class Keccak(Base):
         return hashes.reshape(*self.shape[:-1], count)
 
     def hash(self) -> Self:
-        """Return a hash of 16 bytes of all elements: of chunks of 1 MiB, the hashes of which are
-        hashed again until there is one.
+        """Return a hash of 16 bytes of all elements: chunks of 1 MiB are hashed, and their hashes
+        again, until one is left.
 
         Also known as: tinygrad hash, whose value it is.
         """
@@ -153,7 +153,7 @@ def _sources() -> UOp:
 
 
 def _rotations() -> list[int]:
-    """Return by how many bits the word rotates that goes to each place."""
+    """Return the rotation, in bits, of the word that goes to each place."""
     amounts = {(0, 0): 0}
     x, y = 1, 0
     for step in range(24):

@@ -32,7 +32,7 @@ class Normalization(Base):
 
     def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
         """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is that of
-        all elements (correction 0)."""
+        all elements (`correction` 0)."""
         many_axes(axis, self.ndim, "layernorm")
         small, value = number(eps, "layernorm: eps"), self._wide()
         centred = value - value.mean(axis, keepdim=True)
@@ -47,10 +47,11 @@ class Normalization(Base):
         invstd: Self,
         axis: int | Sequence[int] = 1,
     ) -> Self:
-        """Return (self - `mean`) * `invstd` * `weight` + `bias`, of which each has a value for each
-        place along `axis`.
+        """Return (self - `mean`) * `invstd` * `weight` + `bias`; each of the four has a value for
+        each place along `axis`.
 
-        Shapes: each has the sizes of `axis` (of self, in order), or of all axes, 1 elsewhere.
+        Shapes: each has self's sizes along `axis`, in order, or all of self's axes, others of
+        size 1.
         Errors: ShapeError for another shape.
         """
         axes = many_axes(axis, self.ndim, "batchnorm")
@@ -65,10 +66,10 @@ class Normalization(Base):
         return value if bias is None else value + self._channels(bias, axes, "bias")
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """Return self over its `p`-norm along `dim`, which is taken as `eps` where it is less.
+        """Return self divided by its `p`-norm along `dim`, or by `eps` where the norm is less.
 
-        Shapes: `p` is 0 (the number of elements that are not 0), infinity (the greatest), or
-        another number (the p-th root of the sum of |self| ** p).
+        `p` is 0 (the number of elements that are not 0), infinity (the greatest |self|), minus
+        infinity (the least), or another number (the p-th root of the sum of |self| ** p).
         """
         power, least = number(p, "normalize: p"), number(eps, "normalize: eps")
         one_axis(dim, self.ndim, "normalize")
@@ -83,7 +84,7 @@ class Normalization(Base):
         if math.isinf(power):
             return (size.max if power > 0 else size.min)(dim, keepdim=True)
         total = size.pow(power).sum(dim, keepdim=True)
-        # The root of 0 has no finite gradient: there another number takes its place.
+        # The root of 0 has no finite gradient: 0 is replaced before the root, and after it.
         is_zero = total.eq(0)
         return is_zero.where(0.0, is_zero.where(1.0, total).pow(1.0 / power))
 
@@ -102,7 +103,7 @@ class Normalization(Base):
 
 
 def _has_shape(shape: Shape, full: Shape) -> bool:
-    """Whether a shape is the full one, of which leading axes of size 1 may lack."""
+    """Whether a shape is the full one, perhaps without leading axes of size 1."""
     return math.prod(shape) == math.prod(full) and full[len(full) - len(shape) :] == shape
 
 
@@ -119,8 +120,8 @@ class Statistics(Base):
     __slots__ = ()
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """Return the variance over `axis`: the sum of squared distances from the mean over count -
-        `correction`; NaN of too few elements.
+        """Return the variance over `axis`: the sum of squared distances from the mean, divided by
+        count - `correction`; NaN or infinite if that is not above 0.
 
         Also known as: numpy var(ddof=correction).
         """
@@ -158,7 +159,7 @@ class Statistics(Base):
         return _root(spread), self.mean(axis, keepdim)
 
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
-        """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
+        """Return e ** self divided by its sum along `axis`; with `dtype` self is cast before.
 
         The greatest value is subtracted first, so that nothing overflows.
         """
@@ -182,7 +183,7 @@ class Statistics(Base):
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return log(sum(e ** self)) over `axis`; minus infinity over no elements.
 
-        The greatest value is subtracted first and added last; an infinite one as it is.
+        The greatest value is subtracted first and added last, unless it is infinite.
         """
         axes, value = many_axes(axis, self.ndim, "logsumexp"), self._wide()
         if any(self.shape[a] == 0 for a in axes):
@@ -219,8 +220,9 @@ T = TypeVar("T", bound=Statistics)
 
 def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp) -> list[UOp]:
     """Return the gradient of a variance: 2 / (count - correction) times the distance from the mean.
-    Where the count is not above the correction, the variance is infinite or NaN; then its gradient
-    is torch's: that formula along axes, and of all elements infinity, or NaN at the mean."""
+    If the count is not above the correction, the variance is infinite or NaN, and its gradient is
+    PyTorch's: along axes the same formula; over all elements infinity, or NaN where x is the
+    mean."""
     axes, freedom, is_all = parameter
     count = math.prod(x.shape[a] for a in axes)
     total = combined(Ops.ADD, x, axes)
@@ -232,15 +234,15 @@ def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp)
 
 
 def _root(variance: T) -> T:
-    """Return the square root of a variance, whose gradient is 0 where it is: all values are equal,
-    and a change of one adds the square of a difference."""
+    """Return the square root of a variance. Its gradient is 0 where the variance is 0: all values
+    are equal there, and a change of one adds the square of a difference."""
     root = variance.sqrt()
     formula = Formula("standard-deviation", None, _of_root)
     return root._with(with_formula(root.uop, [variance.uop], formula), variance)
 
 
 def _of_root(g: UOp, _: None, variance: UOp) -> list[UOp]:
-    # Not of a root of 0, whose own gradient is infinite.
+    # The gradient of the root itself is infinite at 0.
     is_zero = variance.eq(0.0)
     root = is_zero.where(variance.like(1), variance).sqrt()
     return [is_zero.where(g.like(0), g / (root * 2.0))]
@@ -268,11 +270,11 @@ class Attention(Base):
 
         Shapes: queries (.., heads, L, width), keys (.., heads, S, width), values
         (.., heads, S, depth) -> (.., heads, L, depth); leading axes broadcast. `attn_mask`
-        broadcasts to (.., L, S): where a bool is False a query does not see a key, and a float is
-        added to the product. With `is_causal` query i sees the keys up to i. With `enable_gqa`
-        there are fewer heads of keys and values, each for several neighbouring heads of queries.
-        A query that sees no key gets 0. `dropout_p` is the chance of a weight to be dropped, in
-        training.
+        broadcasts to (.., L, S): False in a mask of bools hides a key from a query, and a mask of
+        floats is added to the products. With `is_causal` query i sees the keys up to i. With
+        `enable_gqa` there are fewer heads of keys and values, each for several neighbouring heads
+        of queries. A query that sees no key gets 0. `dropout_p` is the probability that a weight is
+        dropped, in training.
         Errors: ShapeError if the shapes do not fit, or `attn_mask` and `is_causal` are both given.
         Source: Vaswani et al. 2017.
         """
@@ -299,13 +301,13 @@ class Attention(Base):
             weights = scores._attended(attn_mask)
         if chance:
             weights = weights.dropout(chance)
-        if kind.is_float:  # as exact as the values: a product of two narrow operands
+        if kind.is_float:  # rounded as the values are, so that the product is of narrow operands
             weights = weights.cast(kind).cast(wide)
         output = weights.matmul(values.cast(wide))
         return output.cast(kind if kind.is_float else wide)
 
     def _for_heads(self, keys: Self) -> Self:
-        """Return keys or values, of which each head stands beside those queries that share it."""
+        """Return keys or values with each head repeated for the heads of queries that share it."""
         if min(self.ndim, keys.ndim) < 3 or self.shape[-3] % max(1, keys.shape[-3]):
             raise shape_error(
                 f"scaled_dot_product_attention: queries of {self.shape} and keys of {keys.shape}",
@@ -324,8 +326,7 @@ class Attention(Base):
         return rows.ge(self._with(numbered(keys)))
 
     def _attended(self, mask: Self | None) -> Self:
-        """Return the softmax along the last axis of scores, of which those that `mask` hides are
-        0."""
+        """Return the softmax of scores along the last axis; it is 0 where `mask` hides a key."""
         if mask is None:
             return self.softmax(-1)
         visible = self._lift(mask, "mask")

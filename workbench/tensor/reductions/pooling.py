@@ -52,9 +52,9 @@ class Pooling(Base):
         return_indices: bool = False,
     ) -> Self | tuple[Self, Self]:
         """Return the greatest value of each window; padding is never the greatest. With
-        `return_indices`, return its place, too: the first one's, or that of the first NaN.
+        `return_indices`, return its position, too: of equal values, or of NaNs, the first one's.
 
-        Shapes: places count the elements of the last axes row by row. Dtypes: they are int32.
+        Shapes: positions count the elements of the last axes row by row. Dtypes: they are int32.
         """
         what = "max_pool2d"
         each = self._windows(what, kernel_size, stride, dilation, padding, ceil_mode)
@@ -162,10 +162,10 @@ class Unpooling(Base):
     ) -> Self:
         """Return zeros with the elements of self at `indices`, as `max_pool2d` returns them.
 
-        Shapes: the last axes (as many as `kernel_size` has numbers) become those that the pool had,
-        or `output_size`, which has their sizes or those of all axes. An index counts the places of
-        these axes row by row. A value with an index outside is dropped; of several with one index
-        (they are equal where windows overlap) the last one is put there.
+        Shapes: the last axes (as many as `kernel_size` has numbers) get the sizes that the pool
+        had, or `output_size`: sizes of these axes, or of all. An index counts the elements of these
+        axes row by row. A value whose index is outside is dropped; of several values with one index
+        the last one counts (values of overlapping windows are equal).
         Errors: ShapeError if shapes differ or an output size is below 1, DTypeError for `indices`
         that are not integers.
         """

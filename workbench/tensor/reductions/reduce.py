@@ -53,7 +53,7 @@ class Reduce(Base):
         count = math.prod(self.shape[a] for a in axes)
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
         wide = wide_dtype(kind)
-        # A sum of float16 may be too large for it, and one of 64 bits for 64 bits.
+        # A sum of float16 may be too large for float16, and one of int64 too large for int64.
         value = self if self.dtype.bits <= 32 and not self.dtype.is_float else self.cast(wide)
         return (value.sum(axis, keepdim).cast(wide) / count).cast(kind)
 
@@ -135,7 +135,7 @@ class Reduce(Base):
         if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
-        # With a NaN the greatest is NaN, which equals nothing: then NaNs themselves are looked for.
+        # With a NaN `best` is NaN, which equals nothing: then the NaNs themselves count.
         is_best = self.eq(best)
         if self.dtype.is_float:
             is_best = is_best | self.isnan()
@@ -153,15 +153,15 @@ class Reduce(Base):
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """Return the dtype of a sum of `dtype`: 64 bits for bools and integers, with a sign unless
-    `dtype` has values that need the 64th bit."""
+    """Return the dtype of a sum of `dtype`: int64 for bools and integers, except that floats and
+    uint64 keep theirs."""
     return dtype if dtype.is_float or dtype is dtypes.uint64 else dtypes.int64
 
 
 def total_dtype(op: Ops, value: UOp, count: int) -> DType:
-    """Return the dtype to add or multiply up to `count` elements of `value` in, whose total is of
-    `sum_dtype`: for integers int32 where no such total leaves it, because of 64 bits a vector has
-    half as many lanes."""
+    """Return the dtype in which up to `count` elements of `value` are added or multiplied, before
+    the total is cast to `sum_dtype`. For integers it is int32 if no total exceeds that: vectors
+    have half as many lanes of 64 bits."""
     if value.dtype.is_float:
         return wide_dtype(value.dtype)
     size = max(abs(int(bound)) for bound in value.bounds)
@@ -173,8 +173,8 @@ def total_dtype(op: Ops, value: UOp, count: int) -> DType:
 
 
 def modular_dtype(dtype: DType) -> DType:
-    """Return the dtype to add products in whose sum is cast to `dtype`, modulo its size: integers
-    have at least 32 bits, as processors do."""
+    """Return the dtype in which products are added before their sum is cast to `dtype`. Integers
+    wrap, so they need no more bits than `dtype`, but have at least 32, as processors do."""
     if not dtype.is_int:
         return wide_dtype(dtype)
     least = dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
@@ -190,9 +190,9 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
 
 def exponential_total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
     """Return log(sum(e ** value)) of a float of at least 32 bits along `axis`, which keeps size 1:
-    of all, or of the elements `inside`.
+    of all elements, or of those `inside`.
 
-    The greatest value is subtracted first and added last; an infinite one as it is.
+    The greatest value is subtracted first and added last, unless it is infinite.
     """
     candidates = value
     if inside is not None:

@@ -1,11 +1,11 @@
 """Scans: each element of an axis combined with all before it.
 
-A short axis is one kernel, in which each result is a reduction of its own. A longer one is cut into
-blocks, these into smaller ones, and so on: a result is the total of the blocks before its own one,
-combined with that of the smaller blocks before it in that block, down to its neighbours. All that
-is one kernel: with k blocks at a level, its totals read each element k times, and k is small. Where
-many elements would be read so often, the totals of the smallest blocks are stored first; and a very
-long axis follows the scan of its stored totals.
+A short axis is one kernel, in which each result is a reduction of its own. A longer axis is cut
+into blocks, these into smaller ones, and so on: a result combines, at each level, the total of the
+blocks before its own one. All that is one kernel: with k blocks at a level, the totals there read
+each element k times, and k is small. For a value of many elements the totals of the smallest blocks
+are stored first. On a very long axis the totals of its blocks are stored and scanned, and each
+block begins with the result for the block before it.
 
 Each scan has a formula for its gradient, which is a scan again, from the end.
 Source of the idea: the block scans of GPUs (Blelloch 1990).
@@ -36,25 +36,25 @@ from workbench.tensor.reductions.reduce import combined, exponential_total, sum_
 # Scans.
 
 _DIRECT = 32
-"""Elements of the longest axis without blocks: its results can be fused with what reads them."""
+"""Most elements of an axis without blocks: its results can be fused with their readers."""
 _NESTED = 4096
-"""Elements of the longest axis whose results are computed from the elements in one kernel."""
+"""Most elements of an axis whose results are computed from the elements in one kernel."""
 _STORED_TOTALS = 1 << 14
-"""Elements of a value from which on the totals of the smallest blocks are stored."""
+"""Least elements of a value for which the totals of the smallest blocks are stored."""
 _WIDTHS = (32, 40, 48, 24, 64, 56, 16, 50, 36, 25, 20, 30, 28, 18)
-"""Elements of a block of a longer axis: the first that divides it, or the very first."""
+"""Elements of a block of a longer axis: the first width that divides it, or else the first one."""
 _LANES = 8
-"""Elements of the smallest blocks that are best: lanes that any processor has."""
+"""Best number of elements of the smallest blocks: lanes that any processor has."""
 _MOST = 16
 """Most blocks at a level."""
 _PRODUCTS = 16
-"""Elements of a block in the gradient of products: steps one after the other."""
+"""Most elements of a block in the gradient of products: steps that run one after the other."""
 _PRODUCT_WIDTHS = range(_PRODUCTS, 5, -1)
 
 
 class Scan(NamedTuple):
-    """An associative combination: of two values; of all along an axis (which keeps size 1), or of
-    those `inside`; and the value that changes nothing."""
+    """An associative combination: `pair`, of two values; `total`, of all along an axis (which keeps
+    size 1), or of those `inside`; and `neutral`, the value that changes nothing."""
 
     pair: Callable[[UOp, UOp], UOp]
     total: Callable[[UOp, int, UOp | None], UOp]
@@ -126,8 +126,8 @@ def _with_gradient(
 
 
 def _running(scan: Scan, value: UOp, axis: int, is_inner: bool = False) -> UOp:
-    """Return the running combination of floats of 32 bits, or others. What is `is_inner` is not a
-    result, so that no kernel cuts off what it is rounded up by."""
+    """Return the running combination in the dtype of `value`. With `is_inner` it is no result, but
+    read by the next kernel, which can cut off padding: blocks are then rounded up for lanes."""
     size = value.shape[axis]
     sizes = _block_sizes(size, is_inner)
     value = _padded(value, axis, (0, math.prod(sizes) - size), scan.neutral)
@@ -135,7 +135,7 @@ def _running(scan: Scan, value: UOp, axis: int, is_inner: bool = False) -> UOp:
     if size <= _NESTED and value.size >= _STORED_TOTALS and len(sizes) > 1:
         totals = _totals(scan, value, axis, sizes[-1])
     whole = _in_blocks(scan, value, totals, axis, sizes)
-    if len(sizes) > 1:  # else, outside of the loops over blocks, totals are done again
+    if len(sizes) > 1:  # fused with a reader without loops over blocks, it would repeat totals
         whole = _stored(whole)
     return _cut(reshaped(whole, value.shape), axis, size)
 
@@ -155,7 +155,7 @@ def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
 
 
 def _factors(size: int) -> tuple[int, ...]:
-    """Return factors of `size`, of up to _MOST where it has such, the best ones for lanes last."""
+    """Return factors of `size`, if possible of at most _MOST; the last ones are best for lanes."""
     factors: list[int] = []
     while size > _MOST:
         small = next((d for d in range(_LANES, 1, -1) if size % d == 0), None)
@@ -169,8 +169,8 @@ def _factors(size: int) -> tuple[int, ...]:
 def _in_blocks(
     scan: Scan, value: UOp, totals: UOp | None, axis: int, sizes: tuple[int, ...]
 ) -> UOp:
-    """Return the running combination along `axis`, with axes of `sizes` in its place. Totals are
-    those of the smallest blocks, or else read from the elements."""
+    """Return the running combination along `axis`, with axes of `sizes` in its place. `totals` are
+    those of the smallest blocks; None: they are computed from the elements."""
     lead, _, rest = around(value, axis)
     if len(sizes) == 1:
         return _block_totals(scan, value, axis, sizes[0], is_with_own=True)
@@ -191,7 +191,7 @@ def _block_totals(scan: Scan, source: UOp, axis: int, count: int, is_with_own: b
     lead, size, rest = around(source, axis)
     width = size // count
     if size > _NESTED:
-        # A block follows the total up to the block before; the first follows the neutral value.
+        # A block begins with the total up to the block before, the first with the neutral value.
         up_to = _running(scan, _totals(scan, source, axis, width), axis, True)
         return _shifted(up_to, axis, -1 if scan.is_backward else 1, scan.neutral)
     inside = _columns(count, size, axis, source, is_with_own, scan.is_backward)
@@ -225,7 +225,7 @@ def _of_exponentials(g: UOp, axis: int, x: UOp) -> list[UOp]:
 
 
 def extremes_gradient(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | None]:
-    """Return the gradient of running extrema: of equal values, the one at the position has it."""
+    """Return the gradient of running extrema: of equal values, the one at the position gets it."""
     lead, size, rest = around(x, axis)
     numbers = cast_to(numbered(size), positions.dtype)
     numbers = expanded(reshaped(numbers, (size, *(1,) * len(rest))), x.shape)
@@ -233,8 +233,8 @@ def extremes_gradient(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | N
 
 
 class _Shares(NamedTuple):
-    """Gradients `g` of which an element before has the share `share(x, y, g)`. There, y does not
-    decrease along the axis, and a share of a share is one: for x, y and z in their order,
+    """The gradients `g` of results `y`. An element x before one of them gets `share(x, y, g)` of
+    it. Along the axis y does not decrease, and shares compose: for x, y and z in this order,
     share(x, y, share(y, z, g)) is share(x, z, g)."""
 
     y: UOp
@@ -242,7 +242,7 @@ class _Shares(NamedTuple):
     share: Callable[[UOp, UOp, UOp], UOp]
 
     def total(self, x: UOp, axis: int, inside: UOp | None = None) -> UOp:
-        """Return the sum of what `x` has of all along `axis`, which keeps size 1."""
+        """Return the sum of the shares that `x` gets along `axis`, which keeps size 1."""
         values = self.share(x, self.y, self.g)
         if inside is not None:
             values = inside.where(values, values.like(0))
@@ -253,12 +253,12 @@ class _Shares(NamedTuple):
         return self._replace(y=y, g=g)
 
     def blocks(self, axis: int, count: int) -> _Shares:
-        """Return them with `count` blocks as an axis before `axis`."""
+        """Return the shares with `count` blocks as an axis before `axis`."""
         y, g = (_cut_up(v, axis, count) for v in (self.y, self.g))
         return self._replace(y=y, g=g)
 
     def totals(self, axis: int, width: int) -> _Shares:
-        """Return the stored totals of blocks of `width`: what the first element of each has."""
+        """Return the stored totals of blocks of `width`: the sums that the first elements get."""
         lead, size, rest = around(self.y, axis)
         blocks, shape = self.blocks(axis, size // width), (*lead, size // width, *rest)
         first = _at(blocks.y, axis + 1, 0)
@@ -267,8 +267,8 @@ class _Shares(NamedTuple):
 
 
 def _power(x: UOp, y: UOp, g: UOp) -> UOp:
-    """Return g * e ** (x - y), g where both are the same infinity. Where x is not above y, no power
-    is greater than 1."""
+    """Return g * e ** (x - y), or g where x and y are the same infinity. If x is at most y, the
+    power is at most 1."""
     return g * x.eq(y).where(x.like(0), x - y).alu(Ops.EXP)
 
 
@@ -277,7 +277,7 @@ def _where_equal(x: UOp, y: UOp, g: UOp) -> UOp:
 
 
 def _shares(shares: _Shares, x: UOp, axis: int, is_inner: bool = False) -> UOp:
-    """Return the sums of what `x` has of the gradients from each element on."""
+    """Return for each element of `x` the sum of its shares of the gradients from it on."""
     size = x.shape[axis]
     sizes = _block_sizes(size, is_inner)
     missing = 0, math.prod(sizes) - size
@@ -296,8 +296,8 @@ def _shares(shares: _Shares, x: UOp, axis: int, is_inner: bool = False) -> UOp:
 def _shares_in_blocks(
     shares: _Shares, totals: _Shares | None, x: UOp, axis: int, sizes: tuple[int, ...]
 ) -> UOp:
-    """Return the sums with axes of `sizes` in the place of `axis`. An element has its share of what
-    the last y of its block has of all after the block: that y is between x and those after it."""
+    """Return the sums with axes of `sizes` in the place of `axis`. Of the gradients after its
+    block, an element gets its share of what the last y of the block gets: that y is between."""
     lead, size, rest = around(x, axis)
     if len(sizes) == 1:
         inside = _columns(size, size, axis, x, is_with_own=True, is_after=True)
@@ -321,10 +321,10 @@ def _shares_in_blocks(
 
 
 def _shares_after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
-    """Return for each of `count` blocks along `axis` what `last` of it has of all after it."""
+    """Return for each of `count` blocks along `axis` what its `last` y gets of all after it."""
     lead, size, rest = around(shares.y, axis)
     if size > _NESTED:
-        # A block is followed by what is summed from the next one on; the last by nothing.
+        # A block is followed by the sums from the next one on, the last block by 0.
         last = reshaped(last, (*lead, count, *rest))
         before = _shifted(last, axis, 1, -math.inf if last.dtype.is_float else -1)
         from_each = _shares(shares.totals(axis, size // count), before, axis, True)
@@ -335,17 +335,18 @@ def _shares_after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
 
 
 def _of_product(g: UOp, axis: int, x: UOp) -> list[UOp]:
-    """Return the product of all before each element times the sum, from it on, of g[i] times the
-    product of those after it up to x[i]: without a quotient, so also for zeros."""
+    """Return for each element the product of all before it, times the sum over i, from it on, of
+    g[i] times the product of the elements after it up to x[i]. There is no quotient, so elements
+    may be 0."""
     before = _shifted(running_product(x, axis), axis, 1, 1)
     return [before * _horner(x, g, axis)]
 
 
 def _horner(a: UOp, g: UOp, axis: int) -> UOp:
-    """Return s where s[j] = g[j] + a[j + 1] * s[j + 1], the last one g.
+    """Return s where s[j] = g[j] + a[j + 1] * s[j + 1], and the last s is the last g.
 
-    A block goes on with what follows it: that is s of the blocks, of what each of them begins with,
-    and the products of the blocks before them.
+    In blocks: what follows a block is the s of the next one. These follow the same formula over
+    blocks, with the s that each begins with on its own, and the product of each block.
     """
     lead, size, rest = around(a, axis)
     if size <= _PRODUCTS:
@@ -371,8 +372,8 @@ def _horner(a: UOp, g: UOp, axis: int) -> UOp:
 
 
 def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
-    """Return s of a short axis, one step after the other: all elements before that of the step take
-    it."""
+    """Return s of a short axis, step by step from its end: each step sets its element and all
+    before it."""
     _, size, rest = around(a, axis)
     numbers = expanded(reshaped(numbered(size), (size, *(1,) * len(rest))), g.shape)
     s = follows + expanded(_at(g, axis, -1), g.shape)
@@ -389,9 +390,9 @@ def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
 def _columns(
     count: int, size: int, axis: int, value: UOp, is_with_own: bool = False, is_after: bool = False
 ) -> UOp:
-    """Return, in `count` rows of `size` columns that stand at `axis` in the place of that of
-    `value`, whether a column is before, or after, the block of columns that belongs to the row, or
-    in it."""
+    """Return a mask of `count` rows and `size` columns, in the place of `axis` of `value`: whether
+    a column is before the block of columns that belongs to the row (`is_after`: after it), or with
+    `is_with_own` in it."""
     lead, _, rest = around(value, axis)
     ones, width = (1,) * len(rest), size // count
     first = expanded(reshaped(numbered(count) * width, (count, 1, *ones)), (count, size, *ones))
@@ -404,7 +405,7 @@ def _columns(
 
 
 def _against(value: UOp, axis: int, count: int) -> UOp:
-    """Return `value` in `count` rows, a new axis at `axis`."""
+    """Return `value` repeated in `count` rows, a new axis at `axis`."""
     lead, size, rest = around(value, axis)
     row = reshaped(value, (*lead, 1, size, *rest))
     return expanded(row, (*lead, count, size, *rest))
@@ -417,7 +418,7 @@ def _cut_up(value: UOp, axis: int, count: int) -> UOp:
 
 
 def _at(value: UOp, axis: int, place: int) -> UOp:
-    """Return the element at `place`, from the end if that is negative, of `axis`, of size 1."""
+    """Return the element at `place` of `axis` (negative: from the end), which keeps size 1."""
     box = [(0, n) for n in value.shape]
     place %= value.shape[axis]
     box[axis] = (place, place + 1)
