@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
+_MODULES = {
     "Tensor": "workbench.tensor.tensor",
     "TinyJit": "workbench.tensor.jit",
     "Variable": "workbench.tensor.operands.broadcast",
@@ -85,18 +85,18 @@ _HOME = {
     "unregister": "workbench.registration",
 }
 
-__all__ = ["Context", "dtypes", "nn", *_HOME]
+__all__ = ["Context", "dtypes", "nn", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in (*_HOME, "nn"):
+    if name not in (*_MODULES, "nn"):
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
     if name == "nn":
         return import_module("workbench.nn")
     with no_fork:  # in a forked child a module that is half imported would stay so
         if name == "Kernel":  # a kernel read from text has its picture, too
             import_module("workbench.viz.formatters").register_all()
-        value = getattr(import_module(_HOME[name]), name)
+        value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
@@ -107,4 +107,4 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_MODULES])

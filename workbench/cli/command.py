@@ -22,7 +22,7 @@ from workbench.cli.tour import tour
 from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
-_OWN_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
+_GENERATED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 """Folders that Python and Jupyter make: they are not copied."""
 
 
@@ -88,8 +88,8 @@ def _editable_notebooks() -> Path:
     copy = (course.parent if is_checkout else Path.cwd()) / COPY_NAME
     for path in sorted(course.rglob("*")):
         target = copy / path.relative_to(course)
-        is_left = path.suffix == ".ipynb" and target.exists()
-        if path.is_file() and not is_left and not _OWN_FOLDERS & set(path.parts):
+        is_kept = path.suffix == ".ipynb" and target.exists()
+        if path.is_file() and not is_kept and not _GENERATED_FOLDERS & set(path.parts):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target)
     print(f"your copy of the notebooks: {copy} (delete one there to have it anew)")

@@ -14,7 +14,7 @@ from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
 from workbench.base.installation import library, version
 
-LIBRARIES = (*("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget"),)
+LIBRARIES = ("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget")
 VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
 
 

@@ -23,8 +23,14 @@ from workbench.tensor.autograd.leaves import gradients_flow, leads_to_leaf, leaf
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.indexing import Gather, TensorIndex
-from workbench.tensor.operands.arguments import device_error, dtype_error, plain, shape_error, short
-from workbench.tensor.operands.axes import numbered, position_dtype
+from workbench.tensor.operands.arguments import (
+    device_error,
+    dtype_error,
+    python_scalar,
+    shape_error,
+    short,
+)
+from workbench.tensor.operands.axes import iota, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, expanded
 from workbench.tensor.versions import is_detached, replacements, with_view_written
 
@@ -104,7 +110,7 @@ class Assignment(Gather):
 
     def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
         """Return `x` as a tensor on this one's device, and with `broadcast` in its shape."""
-        x = plain(x)
+        x = python_scalar(x)
         if is_file(self._device) and isinstance(x, list | tuple | np.ndarray):
             x = type(self)(x)  # a file computes nothing: the value is made on a device
         if isinstance(x, list | tuple):
@@ -171,13 +177,13 @@ class Assignment(Gather):
             )
         rest = self.shape[where.ndim :]
         if value.ndim > len(rest) and value.shape[-len(rest) - 1 if rest else -1] != 1:
-            value = self._of_true_elements(where, value)
+            value = self._spread_over_mask(where, value)
         new = where.reshape(*where.shape, *(1,) * len(rest)).where(
             _to_shape(value.cast(self.dtype), self.shape), self
         )
         self._write(new)  # type: ignore[arg-type]
 
-    def _of_true_elements(self, mask: Any, value: Self) -> Self:
+    def _spread_over_mask(self, mask: Any, value: Self) -> Self:
         """Return a tensor with row n of `value` at the n-th true element of `mask`."""
         count = int(np.asarray(mask.sum()))
         if value.shape[0] != count:
@@ -205,7 +211,7 @@ class Assignment(Gather):
         rows = ordered.reshape(index.numel(), *[self.shape[a] for a in rest])
         moved = self.permute(*axes, *rest)
         if index.numel() == 1:
-            is_written = self._with(numbered(int(np.prod(sizes)))).eq(index.flatten())
+            is_written = self._with(iota(int(np.prod(sizes)))).eq(index.flatten())
             new_rows = rows.reshape(*(1,) * len(axes), *rows.shape[1:])
         else:
             last = index.flatten()._last_of_equal(int(np.prod(sizes)))
@@ -218,8 +224,8 @@ class Assignment(Gather):
     def _last_of_equal(self, size: int) -> Self:
         """Return, for each position below `size`, the number, from 1, of the last element of this
         index that equals it; 0 where none does."""
-        positions = self._with(numbered(size)).reshape(size, 1)
-        numbers = self._with(numbered(self.numel())) + 1
+        positions = self._with(iota(size)).reshape(size, 1)
+        numbers = self._with(iota(self.numel())) + 1
         same = positions.eq(self.reshape(1, -1))
         return same.where(numbers, 0).max(1) if self.numel() else positions.flatten() * 0
 

@@ -34,7 +34,7 @@ from workbench.tensor.operands.arguments import (
     device_error,
     dtype_error,
     flag,
-    plain,
+    python_scalar,
     shape_error,
     short,
 )
@@ -64,10 +64,10 @@ def tensors_alive() -> list[Base]:
     return [tensor for tensor in tensors if tensor is not None]
 
 
-def nodes_alive(but: Container[VersionedMemory | None] = ()) -> list[UOp]:
+def nodes_alive(excluded: Container[VersionedMemory | None] = ()) -> list[UOp]:
     """Return the nodes of all living tensors, and of memory with a write that is not computed: its
-    views may be known constants. Tensors of memory in `but` are left out."""
-    tensors = [t for t in tensors_alive() if t._memory not in but]
+    views may be known constants. Tensors of memory in `excluded` are left out."""
+    tensors = [t for t in tensors_alive() if t._memory not in excluded]
     nodes = [tensor.uop for tensor in tensors]
     memories = dict.fromkeys(t._memory for t in tensors)
     return nodes + [m.value for m in memories if m is not None and m.old is not None]
@@ -272,7 +272,7 @@ class Base(Methods):
         """
         if isinstance(operand, type(self)):
             return operand
-        operand = plain(operand)
+        operand = python_scalar(operand)
         if isinstance(operand, bool | int | float):
             dtype = weak_dtype(self.dtype, scalar_dtype(operand))
             return self._with(constant(dtype, operand, what))
@@ -281,10 +281,10 @@ class Base(Methods):
         raise dtype_error(
             f"cannot {what} a tensor and {type_name(type(operand))} {short(operand)}",
             "operands are tensors, numpy arrays and Python numbers",
-            _as_tensor(operand),
+            _tensor_hint(operand),
         )
 
-    def _meet(self, operand: Operand, what: str, reverse: bool = False) -> tuple[UOp, UOp, Self]:
+    def _matched(self, operand: Operand, what: str, reverse: bool = False) -> tuple[UOp, UOp, Self]:
         """Return the nodes of both operands in one dtype and shape, this tensor's first (`reverse`:
         last), and `operand` as a tensor."""
         other = self._lift(operand, what)
@@ -306,7 +306,7 @@ def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
     return promoted_operands(what, [(t.uop, t._is_weak) for t in tensors])
 
 
-def _as_tensor(operand: object) -> str:
+def _tensor_hint(operand: object) -> str:
     """Return a hint to make a tensor of an operand, "" if it is neither a list nor an array."""
     if hasattr(type(operand), "__array__"):
         return f"Tensor(..) of the {type_name(type(operand))}"

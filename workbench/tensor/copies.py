@@ -23,7 +23,7 @@ from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import detached, leaf_node, leaf_of, leaves_below, number_of
 from workbench.tensor.base import Base, canonical
 from workbench.tensor.operands.arguments import dtype_error
-from workbench.tensor.versions import Step, VersionedMemory, kind_of, moved_by, rebased, steps_to
+from workbench.tensor.versions import Step, VersionedMemory, moved_by, op_and_arg, rebased, steps_to
 
 # --------------------------------------------------------------------------------------------------
 # Copies of tensors that keep shared memory and shared leaves shared.
@@ -171,7 +171,7 @@ def _note_leaf(number: int, memo: Memo) -> None:
 def _movement(node: UOp, whole: UOp) -> Steps:
     """Return the movement that leads from `whole` to `node`, to be pickled."""
     steps = [s for s in steps_to(node, whole) if s.op is not Ops.DETACH]
-    return tuple(kind_of(step) for step in reversed(steps))
+    return tuple(op_and_arg(step) for step in reversed(steps))
 
 
 def _moved_by(steps: Steps, whole: UOp) -> UOp:

@@ -73,11 +73,11 @@ def read_to(node: UOp, device: str) -> UOp:
     rest: list[UOp] = []
     while neighbours(node) is None:
         if node.op is Ops.BUFFER or len(node.src) != 1:
-            raise _computes(node)
+            raise _not_contiguous(node)
         rest.append(node)
         (node,) = node.src
     memory = Buffer(device, node.dtype, node.size)
-    memory.copy_from(_piece(node))
+    memory.copy_from(_part_memory(node))
     result = buffer_on(memory, node.shape)
     for step in reversed(rest):
         result = step.replace(src=(result,))
@@ -105,7 +105,7 @@ def reinterpreted(node: UOp, dtype: DType) -> UOp:
             f"cannot bitcast {node.dtype} of shape {node.shape} to {dtype}",
             f"the last axis has {nbytes} bytes, and an element {dtype.itemsize}",
         )
-    memory = _piece(node)
+    memory = _part_memory(node)
     size = memory.nbytes // dtype.itemsize
     shape = (*node.shape[:-1], nbytes // dtype.itemsize) if node.shape else ()
     return buffer_on(memory.part(0, dtype, size), shape)
@@ -113,14 +113,14 @@ def reinterpreted(node: UOp, dtype: DType) -> UOp:
 
 def write(node: UOp, values: Any) -> None:
     """Write an array to a contiguous part of a file."""
-    _piece(node).copy_in(values)
+    _part_memory(node).copy_in(values)
 
 
 def check_readable(nodes: Iterable[UOp]) -> None:
     """Raise FileError for a node that reads a file, and is no contiguous part of it."""
     for node in without_detach(list(nodes)):
         if node.size and _needs_file(node) and neighbours(node) is None:
-            raise _computes(node)
+            raise _not_contiguous(node)
 
 
 def _needs_file(node: UOp) -> bool:
@@ -134,17 +134,17 @@ def _node(memory: Buffer) -> UOp:
     return UOp(Ops.EXPAND, memory.dtype, (zero,), (0,))
 
 
-def _piece(node: UOp) -> Buffer:
+def _part_memory(node: UOp) -> Buffer:
     """Return the memory of a contiguous part of a file."""
     (value,) = without_detach([node])
     stretch = neighbours(value)
     if stretch is None:
-        raise _computes(value)
+        raise _not_contiguous(value)
     buffer, start = stretch
     return memory_of(buffer).window(start, node.size)
 
 
-def _computes(node: UOp) -> FileError:
+def _not_contiguous(node: UOp) -> FileError:
     """Return the error for a node that is no contiguous part of a file."""
     below = node
     while below.op in MOVEMENT and below.op is not Ops.BUFFER:

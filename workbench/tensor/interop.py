@@ -71,9 +71,9 @@ class Interop(Base):
                 "np.ascontiguousarray(array), or share=False",
             )
         dtype = cls(array[..., :0] if array.ndim else array).dtype
-        return cls._over(array.reshape(-1).view(np.uint8), dtype, array.shape, device)._leaf_if(
-            requires_grad
-        )
+        return cls._on_memory(
+            array.reshape(-1).view(np.uint8), dtype, array.shape, device
+        )._leaf_if(requires_grad)
 
     @classmethod
     def from_dlpack(cls, x: Any, *, requires_grad: bool | None = None) -> Self:
@@ -139,7 +139,7 @@ class Interop(Base):
             return cls(np.empty(extents, kind.numpy), device=device)._leaf_if(requires_grad)
         data = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
         data.flags.writeable = _is_writable(data)
-        return cls._over(data, kind, extents, device)._leaf_if(requires_grad)
+        return cls._on_memory(data, kind, extents, device)._leaf_if(requires_grad)
 
     def data(self) -> memoryview:
         """Return the elements for reading, computed if necessary; they are not copied if this
@@ -188,7 +188,9 @@ class Interop(Base):
     # helpers
 
     @classmethod
-    def _over(cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None) -> Self:
+    def _on_memory(
+        cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None
+    ) -> Self:
         name = Device.DEFAULT if device is None else canonical(device)
         memory = Buffer.over(name, dtype, data)
         if memory is None:

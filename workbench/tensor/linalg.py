@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, listed, number, shape_error, short, whole
-from workbench.tensor.operands.axes import numbered
+from workbench.tensor.operands.axes import iota
 
 # --------------------------------------------------------------------------------------------------
 # Newton-Schulz orthogonalisation: the matrix with the same singular vectors and singular values
@@ -136,7 +136,7 @@ class QR(Base):
         return row.eq(column).where(1.0, 0.0).cast(self.dtype)
 
     def _count(self, size: int, shape: tuple[int, ...]) -> Self:
-        return self._with(reshaped(numbered(size), shape))
+        return self._with(reshaped(iota(size), shape))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text, whole
-from workbench.tensor.operands.axes import numbered
+from workbench.tensor.operands.axes import iota
 
 # --------------------------------------------------------------------------------------------------
 # Reductions of the losses of many samples: the argument `reduction` of every loss.
@@ -177,7 +177,7 @@ class ClassLosses(Base):
         _check_labels(what, self, labels, axis)
         count = self.shape[axis]
         column = (count,) + (1,) * (self.ndim - 1 - axis)
-        is_label = labels.unsqueeze(axis).eq(self._with(reshaped(numbered(count), column)))
+        is_label = labels.unsqueeze(axis).eq(self._with(reshaped(iota(count), column)))
         # Chosen, not multiplied: the logarithm of an impossible class is infinite.
         losses = is_label.where(logs, 0.0).sum(axis).neg()
         losses = (labels.ge(0) & labels.lt(count)).where(losses, float("nan"))

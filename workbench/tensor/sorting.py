@@ -17,12 +17,12 @@ from workbench.tensor.operands.arguments import (
     dtype_error,
     flag,
     number,
-    plain,
+    python_scalar,
     shape_error,
     short,
     whole,
 )
-from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
+from workbench.tensor.operands.axes import iota, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import cast_to, common_shape, constant, expanded
 from workbench.tensor.reductions.reduce import combined
 
@@ -57,7 +57,7 @@ def keys_of(value: UOp, descending: bool) -> tuple[UOp, ...]:
 
 def packed(key: UOp) -> UOp:
     """Return the packed keys of int32 `key`, with the positions along its last axis."""
-    position = expanded(numbered(key.shape[-1], dtypes.int64), key.shape)
+    position = expanded(iota(key.shape[-1], dtypes.int64), key.shape)
     wide = cast_to(key, dtypes.int64)
     return wide.alu(Ops.SHL, wide.like(_POSITION_BITS)) | position
 
@@ -95,10 +95,10 @@ _BLOCK = 64
 """Keys of a block of a longer axis: merging up to here takes more kernels than counting."""
 _EXCHANGES = 2
 """Exchanges in a kernel: each doubles the keys that one depends on."""
-_MOST = int(dtypes.int64.max)
+_GREATEST_KEY = int(dtypes.int64.max)
 
 
-def in_order(keys: UOp) -> UOp:
+def sorted_keys(keys: UOp) -> UOp:
     """Return packed `keys`, (rows, n), with each row in ascending order."""
     rows, count = keys.shape
     if count <= MOST_RANKED:
@@ -112,14 +112,14 @@ def in_order(keys: UOp) -> UOp:
     return _head(keys, count)
 
 
-def first_in_order(keys: UOp, number: int) -> UOp:
+def least_keys(keys: UOp, number: int) -> UOp:
     """Return the `number` least of packed `keys`, (rows, n), in ascending order.
 
     Where these are few, each block keeps its own `number` least keys, until one block is left.
     """
     rows, count = keys.shape
     if number > MOST_RANKED // 2:
-        return _head(in_order(keys), number)
+        return _head(sorted_keys(keys), number)
     padding = 0
     while count > MOST_RANKED:
         missing = -count % MOST_RANKED
@@ -139,7 +139,7 @@ def _least(blocks: UOp, number: int) -> UOp:
     rank = _stored(combined(Ops.ADD, cast_to(other < each, dtypes.int32), (3,)))
     wide = (rows, count, number, size)
     row = expanded(reshaped(rank, (rows, count, 1, size)), wide)
-    column = expanded(reshaped(numbered(number), (1, 1, number, 1)), wide)
+    column = expanded(reshaped(iota(number), (1, 1, number, 1)), wide)
     key = expanded(reshaped(blocks, (rows, count, 1, size)), wide)
     least = combined(Ops.ADD, row.eq(column).where(key, key.like(0)), (3,))
     return reshaped(least, (rows, count * number))
@@ -151,8 +151,8 @@ def _blocks(keys: UOp, size: int, missing: int, padding: int) -> UOp:
     rows, count = keys.shape
     whole = (rows, count + missing)
     if missing:
-        place = expanded(numbered(whole[1], dtypes.int64), whole)
-        greatest = place * -1 + (_MOST - padding + count)
+        place = expanded(iota(whole[1], dtypes.int64), whole)
+        greatest = place * -1 + (_GREATEST_KEY - padding + count)
         inside = place < count
         keys = inside.where(padded(keys, ((0, 0), (0, missing))), greatest)
     return reshaped(keys, (rows, whole[1] // size, size))
@@ -180,7 +180,7 @@ def _exchanged(keys: UOp, distance: int, is_reversed: bool) -> UOp:
     pairs = (rows, count // (2 * distance), 2, distance)
     near = reshaped(keys, pairs)
     far = flipped(near, (2, 3) if is_reversed else (2,))
-    half = reshaped(numbered(2), (1, 1, 2, 1))
+    half = reshaped(iota(2), (1, 1, 2, 1))
     ordered = expanded(half < 1, pairs).where(near.min(far), near.max(far))
     return reshaped(ordered, keys.shape)
 
@@ -255,7 +255,7 @@ class Selection(Base):
         return inside.where(table, fill)
 
     def _mask(self, what: str, mask: Self) -> Self:
-        flag = plain(mask)
+        flag = python_scalar(mask)
         condition = (
             self._with(constant(dtypes.bool, flag, what))
             if isinstance(flag, bool)
@@ -282,7 +282,7 @@ class Selection(Base):
         Rewrite: the position of flag k is how many running sums are at most k.
         """
         length = self.numel()
-        number = self._with(numbered(count)).reshape(-1, 1)
+        number = self._with(iota(count)).reshape(-1, 1)
         if not length:
             return self.full((count,), 0, dtypes.int32, self._device)
         kind = position_dtype(length + count)
@@ -372,8 +372,8 @@ class Sorting(Base):
         """
         key, *upper = keys_of(self.uop, descending)
         if not upper:
-            return self._with(positions(first_in_order(packed(key), number)))
-        by_lower = self._with(positions(in_order(packed(key))))
+            return self._with(positions(least_keys(packed(key), number)))
+        by_lower = self._with(positions(sorted_keys(packed(key))))
         key = self._with(upper[0]).gather(1, by_lower).uop
-        by_upper = self._with(positions(first_in_order(packed(key), number)))
+        by_upper = self._with(positions(least_keys(packed(key), number)))
         return by_lower.gather(1, by_upper)

@@ -54,7 +54,7 @@ from workbench.tensor.movement.padding import Interpolation, Padding
 from workbench.tensor.movement.rearrange import Rearrange, Scatter
 from workbench.tensor.movement.windows import Diagonals
 from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short, where
-from workbench.tensor.operands.axes import asked_opts, one_axis
+from workbench.tensor.operands.axes import checked_opts, one_axis
 from workbench.tensor.reductions.convolution import TransposedConvolution
 from workbench.tensor.reductions.einsum import Einsum, Matmul
 from workbench.tensor.reductions.keccak import Keccak
@@ -122,7 +122,7 @@ class Tensor(
     def _computed(self, *others: Tensor) -> list[UOp]:
         values: dict[int, UOp] = {}
         for device, tensors in _by_device((self, *others)).items():
-            written = list(dict.fromkeys(m for t in tensors if (m := t._unwritten())))
+            written = list(dict.fromkeys(m for t in tensors if (m := t._pending_memory())))
             nodes = [t.uop for t in tensors]
             versions = [m.value for m in written]
             old_versions = {m.value: m.old for m in written if m.old and _is_writable(m, m.old)}
@@ -132,18 +132,18 @@ class Tensor(
             copy_context().run(_realize_on, device, outputs, old_versions, publish)
         return [values[id(tensor)] for tensor in (self, *others)]
 
-    def _unwritten(self) -> VersionedMemory | None:
+    def _pending_memory(self) -> VersionedMemory | None:
         """Return this tensor's memory if a write to it is not computed yet, else None."""
         memory = self._memory
         return None if memory is None or memory.old is None else memory
 
-    def _settle(self, result: UOp) -> None:
+    def _replace_expression(self, result: UOp) -> None:
         """Replace this tensor's expression by `result`, its value in memory."""
         if self.derivation is not None:  # without its sources, which are then free
             self.derivation = Derivation(result, self.derivation.calls)
         memory, node = self._memory, self.uop
         if memory is None:
-            self._stand_for(result)
+            self._take_result(result)
             return
         if memory.shared is not None:
             return
@@ -157,7 +157,7 @@ class Tensor(
             mark_computed([self.uop], [result])
             return
         self._memory = self._version = None
-        self._stand_for(result)
+        self._take_result(result)
 
     def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
         """Return the items that `realize` would run, in order, without running them."""
@@ -272,7 +272,7 @@ class Tensor(
         kernel stores and, when it is computed, for an opt that its kernel does not allow.
         """
         value = plain_value(self.uop)
-        opts = None if arg is None else opt_rows(asked_opts(arg, "contiguous: arg"))
+        opts = None if arg is None else opt_rows(checked_opts(arg, "contiguous: arg"))
         if value.op not in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM):
             return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), opts))
         if opts is None or (value.op is Ops.CONTIGUOUS and value.arg == opts):
@@ -298,8 +298,8 @@ class Tensor(
         """Return the shape, or the size of axis `dim`."""
         if dim is None:
             return self.shape
-        place = one_axis(dim, self.ndim, "size")
-        return self.shape[place] if self.ndim else 1
+        axis = one_axis(dim, self.ndim, "size")
+        return self.shape[axis] if self.ndim else 1
 
     def __repr__(self) -> str:
         node, memory = without_alias(self.uop), self._memory
@@ -355,14 +355,14 @@ def _publish(
             assert old is not None
             result = written_through(result, old, memory.shared)
         if not _needs_expression(memory):
-            memory.renew(_own(result, memory))
+            memory.renew(_unshared(result, memory))
     for tensor, result in zip(tensors, results, strict=False):
         own = tensor._memory
         if own is not None and own in written and tensor.uop is own.value:
             result = with_computed(own.value)
-        values[id(tensor)] = result = _own(result, own)
+        values[id(tensor)] = result = _unshared(result, own)
         if not tensor._keeps_expression(result):
-            tensor._settle(result)
+            tensor._replace_expression(result)
         if constant_of(result) is None:
             tensor._device = device
     after = [*[t.uop for t in tensors], *[m.value for m in memories]]
@@ -399,7 +399,7 @@ def _is_writable(memory: VersionedMemory, old: UOp) -> bool:
     return memory.value not in UOp.sink(*nodes_alive([memory])).toposort()
 
 
-def _own(result: UOp, memory: VersionedMemory | None) -> UOp:
+def _unshared(result: UOp, memory: VersionedMemory | None) -> UOp:
     """Return `result`, or a copy if it is in memory that another library sees and not `memory`'s.
     A capture copies nothing."""
     under = base(result)

@@ -146,11 +146,11 @@ def _restored(graph: Portable, device: str) -> VersionedMemory:
 def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:
     """Return the view of `version` that `view` is of `whole`."""
     for step in reversed(list(steps_to(view, whole))):
-        version = moved_by(kind_of(step), version)
+        version = moved_by(op_and_arg(step), version)
     return version
 
 
-def kind_of(step: UOp) -> Step:
+def op_and_arg(step: UOp) -> Step:
     """Return the op and the argument of a step of a view."""
     if source_of_bits(step) is not None:
         return Ops.BITCAST, step.dtype

@@ -34,7 +34,7 @@ def check(x: Any, w: Any, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("least", [0, 1 << 30], ids=["told", "by the rules"])
 def test_random_convolutions(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "TOLD_WORK", least)
+    monkeypatch.setattr(convolution, "LEAST_RULE_PRODUCTS", least)
     rng = random.Random(5)
     for seed in range(count(20)):
         groups, depth, outs = (rng.randint(1, 3) for _ in range(3))
@@ -66,7 +66,7 @@ def test_no_elements() -> None:
 
 def test_a_gradient_is_of_the_values_that_were_convolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written to the operands afterwards changes nothing."""
-    monkeypatch.setattr(convolution, "TOLD_WORK", 0)
+    monkeypatch.setattr(convolution, "LEAST_RULE_PRODUCTS", 0)
     x, w = (Tensor(numbers(shape)).realize() for shape in ((1, 2, 4, 4), (3, 2, 2, 2)))
     x.requires_grad_(), w.requires_grad_()
     before = x.numpy(), w.numpy()

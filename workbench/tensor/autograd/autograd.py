@@ -78,27 +78,27 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
     ]
     if not pairs:
         return
-    tensors, found = _tensors_by_node(), dict[Origin, int]()
+    tensors, origin_numbers = _tensors_by_node(), dict[Origin, int]()
     places = {base(plain_value(value)) for _, value in pairs}
-    up_to: dict[UOp, int] = {}
-    """The origins of a node and of those below it, as bits: bit n is for number n in `found`."""
+    inclusive: dict[UOp, int] = {}
+    """The origins of a node and of those below it: bit n is for the origin of number n."""
     below: dict[UOp, int] = {}
     root = UOp.sink(*[expression for expression, _ in pairs])
     for node in root.toposort(lambda n: n is root or _flows(n)):
         bits = 0
         for source in node.src if _flows(node) else ():
-            bits |= up_to[source]
+            bits |= inclusive[source]
         for origin in _alive(node):
-            bits |= 1 << found.setdefault(origin, len(found))
+            bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))
         below[node] = bits
         own: list[Origin] = [*map(ref, tensors.get(node, ()))]
         # Those in `places` are older versions; host data is no tensor's value on a device.
         if _is_memory(node) and node not in places and node.device != HOST:
             own.append(ref(node))
         for origin in own:
-            bits |= 1 << found.setdefault(origin, len(found))
-        up_to[node] = bits
-    origins = list(found)
+            bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))
+        inclusive[node] = bits
+    origins = list(origin_numbers)
     for expression, value in pairs:
         bits = below[expression]
         numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
@@ -355,7 +355,7 @@ class Autograd(Base):
         number = number_of(self)
         return leaf_node(number, value) if number else value
 
-    def _stand_for(self, result: UOp) -> None:
+    def _take_result(self, result: UOp) -> None:
         """Make `result`, the value that this tensor was computed to, its node."""
         if number_of(self):
             self._uop = self._leaf_node(result)

@@ -19,7 +19,7 @@ from workbench.tensor.base import Base, canonical
 from workbench.tensor.files import is_file, new_file
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import dtype_error, number, shape_error, whole
-from workbench.tensor.operands.axes import numbered, position_dtype, sizes
+from workbench.tensor.operands.axes import iota, position_dtype, sizes
 from workbench.tensor.operands.broadcast import (
     cast_to,
     constant,
@@ -121,9 +121,9 @@ class Creation(Base):
                 constant(kind, int(end), "make a range")
         # Fractions are added up before they are truncated to an integer type.
         exact = natural if natural.is_float and not kind.is_float else wide_dtype(kind)
-        value = numbered(count, exact)
+        value = iota(count, exact)
         if step < 0 and exact.is_float:  # 0 times a negative float would be -0.0
-            value, step = cast_to(numbered(count) * -1, exact), -step
+            value, step = cast_to(iota(count) * -1, exact), -step
         value = value if step == 1 else value * step
         value = value if start == 0 else value + start
         return cls._constant(cast_to(value, kind), device)._leaf_if(requires_grad)
@@ -154,7 +154,7 @@ class Creation(Base):
                 'dtype="int32", or != 0 on the numbers',
             )
         exact = wide_dtype(kind) if kind.is_float else dtypes.default_float
-        place = numbered(count, exact)
+        place = iota(count, exact)
         gap = (stop - start) / max(1, count - 1)
         # Counted from the nearer end, so that both ends are exact.
         first, last = place * gap + start, (place + (1.0 - count)) * gap + stop
@@ -180,8 +180,8 @@ class Creation(Base):
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
         shape = rows, columns
         wide = position_dtype(max(shape))
-        row = expanded(reshaped(numbered(rows, wide), (rows, 1)), shape)
-        column = expanded(reshaped(numbered(columns, wide), (1, columns)), shape)
+        row = expanded(reshaped(iota(rows, wide), (rows, 1)), shape)
+        column = expanded(reshaped(iota(columns, wide), (1, columns)), shape)
         diagonal = row.eq(column)
         return cls._constant(cast_to(diagonal, kind), device)._leaf_if(requires_grad)
 

@@ -28,7 +28,7 @@ from workbench.tensor.base import canonical
 from workbench.tensor.creation.creation import Creation
 from workbench.tensor.movement.movement import reshaped, shrunk
 from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error, short, whole
-from workbench.tensor.operands.axes import numbered, sizes
+from workbench.tensor.operands.axes import iota, sizes
 from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 
@@ -152,7 +152,7 @@ def words_at(keys: UOp, place: UOp, count: int) -> UOp:
 
 def counting_words(count: int, words: int) -> UOp:
     """Return 0, 1, .. count - 1, in a type that counts `words`."""
-    return numbered(count, dtypes.uint32 if words <= LONGEST else dtypes.int64)
+    return iota(count, dtypes.uint32 if words <= LONGEST else dtypes.int64)
 
 
 def _of_key(keys: UOp, first: int, place: UOp, count: int) -> UOp:
@@ -469,10 +469,10 @@ def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
         low, high = (words_at(keys, place * 2 + i, words) for i in range(2))
         first = high.cast(dtypes.float64) * 2.0**-32
         return first + (low >> (64 - bits)).cast(dtypes.float64) * 2.0**-bits
-    share = 4 // kind.itemsize  # elements in a word, the first one in its lowest bits
-    word = words_at(keys, place if share == 1 else place // share, words)
-    if share > 1:
-        unused = (place % share * -1 + (share - 1)) * (8 * kind.itemsize)
+    per_word = 4 // kind.itemsize  # elements in a word, the first one in its lowest bits
+    word = words_at(keys, place if per_word == 1 else place // per_word, words)
+    if per_word > 1:
+        unused = (place % per_word * -1 + (per_word - 1)) * (8 * kind.itemsize)
         word = word << unused.cast(dtypes.uint32)
     return ((word >> (32 - bits)).cast(dtypes.float32) * 2.0**-bits).cast(kind)
 

@@ -127,9 +127,9 @@ def _kaiming(size: tuple[int, ...], a: float) -> float:
 
 _MOST_CLASSES = 1 << 18
 """Most classes that are drawn by a fraction of 23 bits."""
-_FEW = 1 << 12
+_MOST_SHORT_KEYS = 1 << 12
 """Most elements that are ordered by keys of 23 bits."""
-_MANY = 1 << 19
+_MOST_LONG_KEYS = 1 << 19
 """Most elements that are ordered by keys of 32 bits: in longer rows so many keys would be equal,
 and leave their elements in order, that it would show."""
 
@@ -214,10 +214,10 @@ class Sampling(InitialWeights):
         """
         count, kind = whole(n, "randperm: n", 0), as_dtype(dtype)
         # Equal keys stay in order; keys are long enough to make them rare.
-        if count <= _FEW:
+        if count <= _MOST_SHORT_KEYS:
             keys = cls.rand(count, device=device)
         else:
-            whole_kind = dtypes.int32 if count <= _MANY else dtypes.int64
+            whole_kind = dtypes.int32 if count <= _MOST_LONG_KEYS else dtypes.int64
             low, high = int(whole_kind.min), int(whole_kind.max) + 1
             keys = cls.randint(count, low=low, high=high, dtype=whole_kind, device=device)
         return keys.argsort().cast(kind)._leaf_if(requires_grad)

@@ -15,7 +15,7 @@ from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand, promoted_tensors
 from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.functions import integer_power, power, whole_power
-from workbench.tensor.operands.arguments import dtype_error, flag, plain, shape_error, text
+from workbench.tensor.operands.arguments import dtype_error, flag, python_scalar, shape_error, text
 from workbench.tensor.operands.broadcast import cast_to, filled, matched
 
 T = TypeVar("T", bound=Base)
@@ -37,7 +37,7 @@ class Arithmetic(Base):
 
     def sub(self, x: Operand, reverse: bool = False) -> Self:
         """Return self - x. Errors: DTypeError for two bools."""
-        a, b, other = self._meet(x, "subtract", reverse)
+        a, b, other = self._matched(x, "subtract", reverse)
         if a.dtype.is_bool:
             raise dtype_error(
                 "cannot subtract bool from bool",
@@ -63,7 +63,7 @@ class Arithmetic(Base):
                 f"cannot divide with rounding_mode={rounding_mode!r}",
                 'it is None, "trunc" or "floor"',
             )
-        a, b, other = self._meet(x, "divide", reverse)
+        a, b, other = self._matched(x, "divide", reverse)
         return self._with(divided(_numbers(a), _numbers(b), rounding_mode), other)
 
     def idiv(self, x: Operand, reverse: bool = False) -> Self:
@@ -72,7 +72,7 @@ class Arithmetic(Base):
 
     def mod(self, x: Operand, reverse: bool = False) -> Self:
         """Return self - self // x * x: the sign is that of x; an integer modulo zero is 0."""
-        a, b, other = self._meet(x, "take the remainder of", reverse)
+        a, b, other = self._matched(x, "take the remainder of", reverse)
         return self._with(remainder(_numbers(a), _numbers(b)), other)
 
     def pow(self, x: Operand, reverse: bool = False) -> Self:
@@ -81,12 +81,12 @@ class Arithmetic(Base):
         Dtypes: an integer to the power of a whole Python number stays an integer, and wraps.
         Errors: DTypeError for an integer to a negative power.
         """
-        x, swapped = plain(x), flag(reverse, "reverse")
+        x, swapped = python_scalar(x), flag(reverse, "reverse")
         if not swapped and isinstance(x, int | float) and not isinstance(x, bool):
             small_power = self._scalar_power(x)
             if small_power is not None:
                 return small_power
-        a, b, other = self._meet(x, "take a power of", swapped)
+        a, b, other = self._matched(x, "take a power of", swapped)
         if a.dtype.is_float:
             return self._with(power(a, b), other)
         return self._with(integer_power(_numbers(a), _numbers(b)), other)
@@ -177,7 +177,7 @@ class Arithmetic(Base):
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:
         """Return the branches as tensors: a scalar takes the dtype of the other one, if that has
         one."""
-        x, y = plain(x), plain(y)
+        x, y = python_scalar(x), python_scalar(y)
         if isinstance(x, bool | int | float) and isinstance(y, bool | int | float):
             free = self._with(UOp.const(dtypes.bool, False))
             return free._lift(x, "choose"), free._lift(y, "choose")
@@ -190,11 +190,11 @@ class Arithmetic(Base):
     # helpers
 
     def _binary(self, op: Ops, x: Operand, what: str, reverse: bool = False) -> Self:
-        a, b, other = self._meet(x, what, reverse)
+        a, b, other = self._matched(x, what, reverse)
         return self._with(a.alu(op, b), other)
 
     def _extreme(self, op: Ops, x: Operand) -> Self:
-        a, b, other = self._meet(x, "compare")
+        a, b, other = self._matched(x, "compare")
         if a.dtype.is_bool:
             op = Ops.OR if op is Ops.MAX else Ops.AND
         # a bare constant would take the whole gradient of a tie (ir/gradient/rules.py)
@@ -206,7 +206,7 @@ class Arithmetic(Base):
         return self._with(a.alu(op, b), other)
 
     def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
-        x, swapped = plain(x), flag(reverse, "reverse")
+        x, swapped = python_scalar(x), flag(reverse, "reverse")
         if isinstance(x, int) and not swapped:
             if x < 0:
                 raise shape_error(
@@ -224,11 +224,11 @@ class Arithmetic(Base):
         return self._with(a.alu(op, b), other)
 
     def _integers(self, x: Operand, sign: str, reverse: bool) -> tuple[UOp, UOp, Self]:
-        """Return both operands as `_meet` does. Errors: DTypeError for floats, and for integers
+        """Return both operands as `_matched` does. Errors: DTypeError for floats, and for integers
         that promote to a float."""
         other = self._lift(x, f"apply {sign} to")
         _refuse_floats(sign, self.dtype, other.dtype)
-        a, b, other = self._meet(other, f"apply {sign} to", reverse)
+        a, b, other = self._matched(other, f"apply {sign} to", reverse)
         if a.dtype.is_float:
             raise dtype_error(
                 f"cannot apply {sign} to {self.dtype} and {other.dtype}",

@@ -22,7 +22,7 @@ from workbench.tensor.operands.arguments import (
     flag,
     listed,
     number,
-    plain,
+    python_scalar,
     shape_error,
     short,
 )
@@ -93,13 +93,13 @@ class ComparisonMixin(Base):
     def _compare(
         self, op: Ops, x: Operand, python: Callable[[Any, Any], Any], swap: bool = False
     ) -> Self:
-        x = plain(x)
+        x = python_scalar(x)
         if self.dtype.is_int and type(x) is int and not self._holds(x):
             # Every value of the type compares with x as 0 does, since x is out of range.
             answer = UOp.const(dtypes.bool, python(0, x))
             return self._with(expanded(answer, self.shape))
         mine = self._beside(x)
-        a, b, other = mine._meet(x, "compare")
+        a, b, other = mine._matched(x, "compare")
         a, b = (b, a) if swap else (a, b)
         return self._with(a.alu(op, b), other)
 
@@ -150,7 +150,7 @@ class Closeness(Base):
             raise dtype_error(
                 f"{what}: rtol={rtol} and atol={atol} do not fit", "a tolerance is 0 or more"
             )
-        a, b, theirs = self._meet(other, "compare")
+        a, b, theirs = self._matched(other, "compare")
         mine, theirs = self._with(a, theirs), theirs._with(b, self)
         if a.dtype.is_bool:
             mine, theirs = mine.cast(dtypes.int32), theirs.cast(dtypes.int32)

@@ -17,7 +17,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.elementwise.division import truncated_remainder
-from workbench.tensor.operands.arguments import plain, shape_error
+from workbench.tensor.operands.arguments import python_scalar, shape_error
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
 
 # --------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Functions(Base):
 
     def _limited(self, op: Ops, bound: Operand) -> Self:
         """Return self limited on one side: where it is equal to the bound, its gradient is 1."""
-        value, limit, other = self._meet(bound, "compare")
+        value, limit, other = self._matched(bound, "compare")
         if not value.dtype.is_float:
             return self.maximum(bound) if op is Ops.MAX else self.minimum(bound)
         if limit.is_const and not value.is_const:
@@ -306,7 +306,7 @@ class Pairs(Base):
 
         Dtypes: bools are taken as int32; an integer modulo zero is 0, a float NaN.
         """
-        a, b, other = self._meet(x, "take the remainder of")
+        a, b, other = self._matched(x, "take the remainder of")
         if a.dtype.is_bool:
             a, b = (cast_to(v, dtypes.default_int) for v in (a, b))
         return self._with(truncated_remainder(a, b), other)
@@ -316,7 +316,7 @@ class Pairs(Base):
 
         Dtypes: operands promote, and bools are taken as int32; integers stay.
         """
-        a, b, sign = self._meet(other, "take the sign of")
+        a, b, sign = self._matched(other, "take the sign of")
         if a.dtype.is_bool:
             a, b = (cast_to(v, dtypes.default_int) for v in (a, b))
         size, whole = self._with(a, sign).abs(), self._with(b, sign)
@@ -331,7 +331,7 @@ class Pairs(Base):
 
         Dtypes: all three promote.
         """
-        stop, share = self._lift(end, "interpolate"), plain(weight)
+        stop, share = self._lift(end, "interpolate"), python_scalar(weight)
         difference = stop - self
         if isinstance(share, bool | int | float):
             is_near = share < 0.5
@@ -345,7 +345,7 @@ class Pairs(Base):
 
         Dtypes: integers and bools are taken as float32.
         """
-        a, b, operand = self._meet(other, "add the exponentials of")
+        a, b, operand = self._matched(other, "add the exponentials of")
         kind = a.dtype if a.dtype.is_float else dtypes.default_float
         a, b = (cast_to(v, wide_dtype(kind)) for v in filled(a, b))
         return self._with(cast_to(added_exponentials(a, b), kind), operand)

@@ -22,7 +22,7 @@ from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
     NumberChanges,
-    Standing,
+    TensorMeaning,
     Uses,
     has_gradients,
     is_at,
@@ -33,11 +33,11 @@ from workbench.tensor.jit.parts import LENGTH, Path, words_of
 from workbench.tensor.jit.results import (
     Computed,
     Outline,
-    ReboundAt,
+    ReboundPlaces,
     Results,
     is_whole,
+    name_conflict,
     rebindings,
-    two_names,
 )
 from workbench.tensor.jit.state import (
     CapturedState,
@@ -92,8 +92,8 @@ def capture(
     kinds = [kind_of(t) for t in run.arguments]
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
-        ReboundAt(run.bindings, state.read), run.guard(state, outline), written_inputs, run.draws,
-        run.steady(state), run.changes(name),
+        ReboundPlaces(run.bindings, state.read), run.guard(state, outline), written_inputs,
+        run.draws, run.steady(state), run.changes(name),
     )  # fmt: skip
     return FunctionReplay(captured), result, bound
 
@@ -114,8 +114,8 @@ class _CaptureRun:
         roots = roots_of(function, args, kwargs)
         reached_before, own = reached(roots), set(self.memory.values())
         self._twice_named = reached_before.twice_named()
-        self.standing = {
-            path: Standing.of(tensor, own) for path, tensor in reached_before.tensors.items()
+        self.meanings = {
+            path: TensorMeaning.of(tensor, own) for path, tensor in reached_before.tensors.items()
         }
         self.stand_ins = [Tensor(node) for node in self._inputs]
         originals = [Tensor(node) for node in self._inputs]  # so none is overwritten in place
@@ -228,12 +228,12 @@ class _CaptureRun:
     def guard(self, state: CapturedState, outline: Outline) -> Guard:
         """Return the check of what a replay assumes of the tensors that the function reaches."""
         computed = set(UOp.sink(*self._computed).toposort())
-        nodes = {s.node for s in self.standing.values() if s.node in computed}
+        nodes = {s.node for s in self.meanings.values() if s.node in computed}
         memory = {*state.read, *state.memory_written(False), *outline.memory_named}
         tensors = outline.existing_named | self._twice_named
         uses = Uses(memory, nodes, tensors)
         return Guard(
-            self.standing, self._values, self._paths, self._leaves, self.bindings.all_paths, uses
+            self.meanings, self._values, self._paths, self._leaves, self.bindings.all_paths, uses
         )
 
     def has_written_memory(self) -> bool:
@@ -261,7 +261,7 @@ class _CaptureRun:
                 "next() outside of the function, and the value as an argument",
             )
         written = state.memory_written(False)
-        refusal = two_names(self.bindings, self._after, written, name)
+        refusal = name_conflict(self.bindings, self._after, written, name)
         if refusal is not None:
             return refusal
         written = state.memory_written(bool(changed_inputs))
@@ -308,7 +308,7 @@ def _stand_in(tensor: Tensor) -> UOp:
 def _refuse_arrays(others: Any, name: str) -> None:
     """Raise JitError for numpy arrays as arguments, which would be constants."""
 
-    def look(leaf: Any) -> Any:
+    def refuse_array(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):
             raise JitError(
                 f"cannot capture {name}",
@@ -316,4 +316,4 @@ def _refuse_arrays(others: Any, name: str) -> None:
                 "Tensor(array)",
             )
 
-    changed(others, look)
+    changed(others, refuse_array)

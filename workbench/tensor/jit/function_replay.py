@@ -25,7 +25,7 @@ from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
 from workbench.tensor.jit.results import (
     Computed,
-    ReboundAt,
+    ReboundPlaces,
     Results,
     identity,
     memory_at,
@@ -65,7 +65,7 @@ class FunctionCapture:
     structure: Any
     rebound: Any
     state: CapturedState
-    places: ReboundAt
+    places: ReboundPlaces
     guard: Guard
     written: dict[int, int]
     draws: list[Keys]
@@ -104,9 +104,9 @@ class FunctionReplay:
         )
 
     @property
-    def moving(self) -> list[Path]:
+    def changed_paths(self) -> list[Path]:
         """The paths of tensors that were constants at the capture, and have other values now."""
-        return self._capture.guard.moving
+        return self._capture.guard.changed_paths
 
     @property
     def changes(self) -> NumberChanges | None:
@@ -129,14 +129,14 @@ class FunctionReplay:
             return self._replayed(root, inputs)
 
     def _replayed(self, root: Root, inputs: list[Any]) -> Any:
-        self._check(*root[1:])
+        self._check_arguments(*root[1:])
         if [tensor.uop for tensor in inputs] != self._inputs_before:
-            self._look(inputs)
+            self._check_inputs(inputs)
         rebound = self._capture.places.tensors_at(root)
         for tensor, place in zip(rebound, self._capture.places.read, strict=True):
             if place is not None:
                 self._state.read[place] = memory_at(tensor)
-        nodes, state, over = self._state.before(self._memory)
+        nodes, state, over = self._state.prepare(self._memory)
         keys = [draw.renew() for draw in self._capture.draws]
         steady = self._capture.steady
         is_ours = not any(state[n].owner.is_shared for n in steady)
@@ -148,7 +148,7 @@ class FunctionReplay:
             read = [*self._nodes, *nodes]
             values = self._values(outputs, read)
             note_replay(values, inputs, nodes, read)
-            self._state.after(values)
+            self._state.commit(values)
             return self._result(root, values, inputs, rebound)
 
         def abandon(error: BaseException, complete: set[int], torn: set[int]) -> None:
@@ -194,7 +194,7 @@ class FunctionReplay:
             values.append(node)
         return values
 
-    def _look(self, inputs: list[Any]) -> None:
+    def _check_inputs(self, inputs: list[Any]) -> None:
         """Check that inputs fit, and note their nodes and memory. A node has the same memory as
         long as it lives, so inputs of the last call need no second check."""
         memory: list[Buffer] = []
@@ -209,7 +209,7 @@ class FunctionReplay:
         self._memory, self._nodes = memory, nodes
         self._inputs_before = [tensor.uop for tensor in inputs]
 
-    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise JitError unless the arguments, without their tensors, are those of the capture."""
         if not kwargs and [*map(type, args)] == self._flat:
             return

@@ -42,7 +42,7 @@ Roots = Sequence[tuple[Path, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TensorMeaning:
     """The meaning of a tensor before a capture: `memory` and its `movement` to a view of that; or
     its value, `node`, if the capture could not read memory anew."""
 
@@ -53,12 +53,12 @@ class Standing:
     node: UOp | None
 
     @staticmethod
-    def of(tensor: Tensor, own: Collection[VersionedMemory]) -> Standing:
+    def of(tensor: Tensor, own: Collection[VersionedMemory]) -> TensorMeaning:
         """Return the meaning of a tensor now; `own` is the memory that a replay reads anew."""
         memory = tensor._memory
         if memory is None or memory not in own:
-            return Standing(ref(tensor), kind_of(tensor), None, (), tensor.uop)
-        return Standing(ref(tensor), kind_of(tensor), memory, _movement(tensor), None)
+            return TensorMeaning(ref(tensor), kind_of(tensor), None, (), tensor.uop)
+        return TensorMeaning(ref(tensor), kind_of(tensor), memory, _movement(tensor), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Guard:
 
     def __init__(
         self,
-        before: Mapping[Path, Standing],
+        before: Mapping[Path, TensorMeaning],
         values: Mapping[Path, Any],
         paths: Collection[Path],
         leaves: Mapping[Path, bool | None],
@@ -94,7 +94,7 @@ class Guard:
         self._paths, self._leaf_paths = paths, leaves
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
         """The paths of tensors that it returns as they are: later they may be gone."""
-        self.moving: list[Path] = []
+        self.changed_paths: list[Path] = []
         """Paths of constants that have other values now, and so are memory for the next capture."""
         self._now: Reached | None = None
         self._dead: list[Any] = []
@@ -132,12 +132,12 @@ class Guard:
         if any(p[-1] != GRADIENT or self._is_used(self._before[p]) for p in missing):
             return False
         both = [(p, s) for p, s in self._before.items() if p in tensors]
-        others = [p for p, s in both if not self._stands(p, tensors[p], s)]
+        others = [p for p, s in both if not self._means_the_same(p, tensors[p], s)]
         if others:
-            self.moving = [p for p in others if self._before[p].node is not None]
+            self.changed_paths = [p for p in others if self._before[p].node is not None]
             return False
         added = [p for p in tensors if p not in self._before]
-        if not all(self._is_log(path[:-1], roots) for path in added):
+        if not all(self._collects_results(path[:-1], roots) for path in added):
             return False
         for path, value in self._values.items():
             if not is_at(path, now.values, value):
@@ -151,7 +151,7 @@ class Guard:
         self._note(now, tensors)
         return True
 
-    def _stands(self, path: Path, tensor: Tensor, before: Standing) -> bool:
+    def _means_the_same(self, path: Path, tensor: Tensor, before: TensorMeaning) -> bool:
         """Whether a tensor means what it did `before`; an unused one may be any of its kind."""
         if before.node is not None and tensor.uop is before.node:
             return True
@@ -164,13 +164,13 @@ class Guard:
             return False
         return tensor._memory is before.memory and (is_same or _movement(tensor) == before.movement)
 
-    def _is_used(self, before: Standing) -> bool:
+    def _is_used(self, before: TensorMeaning) -> bool:
         """Whether the function may depend on the values of a tensor: it may on any constant."""
         if before.node is None:
             return before.memory in self._uses.memory
         return before.node in self._uses.nodes or is_known(base(before.node))
 
-    def _is_log(self, path: Path, roots: Roots) -> bool:
+    def _collects_results(self, path: Path, roots: Roots) -> bool:
         """Whether a path leads to a list that had tensors before, none of which is used: it may
         grow, since the function, or other code, collects results there."""
         beside = [s for p, s in self._before.items() if p[:-1] == path]

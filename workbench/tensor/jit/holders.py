@@ -96,9 +96,9 @@ HolderSteps = list[tuple[int, Holder]]
 def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> Reached:
     """Return what is reached from `roots`, each with its path. What is at paths in `free` is not
     compared by `is_unchanged`."""
-    search = _Lookup(free)
+    search = _HolderSearch(free)
     holders: HolderSteps = []
-    stack = [_Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
+    stack = [_FoundPart(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
     stack.reverse()
     while stack and len(search.visited) < MOST_OBJECTS:
         stack.extend(search.parts_of(stack.pop()))
@@ -116,7 +116,7 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
     )
 
 
-class _Occurrence(NamedTuple):
+class _FoundPart(NamedTuple):
     """A value at a path: part `number` of a holder, whose parts that are holders are `beside`.
     `attributes` are the names of attributes in the code that led here."""
 
@@ -127,7 +127,7 @@ class _Occurrence(NamedTuple):
     number: int
 
 
-class _Lookup:
+class _HolderSearch:
     """The search, and what it has reached so far."""
 
     def __init__(self, free: Collection[Path]):
@@ -137,9 +137,9 @@ class _Lookup:
         self.tensors: dict[Path, Tensor] = {}
         self.visited: dict[int, Any] = {}
         self.containers: dict[Path, Any] = {}
-        self.holders: list[tuple[_Occurrence, Holder]] = []
+        self.holders: list[tuple[_FoundPart, Holder]] = []
 
-    def parts_of(self, place: _Occurrence) -> list[_Occurrence]:
+    def parts_of(self, place: _FoundPart) -> list[_FoundPart]:
         """Note a value; return its parts, the last one first."""
         path, value, attributes = place[:3]
         if isinstance(value, Tensor):
@@ -170,7 +170,7 @@ class _Lookup:
             for n, step in enumerate(layout.steps)
             if step is not None and parts[n] is not ABSENT
         ]
-        below = [_Occurrence(p, parts[n], attributes, holder.below, n) for n, p in steps]
+        below = [_FoundPart(p, parts[n], attributes, holder.below, n) for n, p in steps]
         holder.free = [n for n, p in steps if p in self._free]
         for n in holder.free:
             parts[n] = None

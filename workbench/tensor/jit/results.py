@@ -78,7 +78,7 @@ class Rebindings:
             ) from None
 
 
-class ReboundAt:
+class ReboundPlaces:
     """The places that a function binds anew: their paths, and the kinds of the tensors there at the
     capture. `read` has the number of each one's memory in the state (None: it was not read)."""
 
@@ -132,7 +132,7 @@ def rebindings(before: Reached, after: Reached) -> Rebindings:
     return Rebindings(paths, old, new, containers)
 
 
-def two_names(
+def name_conflict(
     bindings: Rebindings,
     after: Mapping[Path, Tensor],
     written: Collection[VersionedMemory],

@@ -182,7 +182,7 @@ class CapturedState:
         memories = [(reference(), value) for reference, value in self.constants_read]
         return [m for m, value in memories if m is not None and m.value is not value]
 
-    def before(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer], list[UOp]]:
+    def prepare(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer], list[UOp]]:
         """Return the BUFFERs to read, their memory, and those BUFFERs that a run overwrites. Memory
         that others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
@@ -208,7 +208,7 @@ class CapturedState:
         """Make `value` the present version of the memory number `place` in `read`."""
         _renew(self.read[place], value)
 
-    def after(self, results: Sequence[UOp]) -> None:
+    def commit(self, results: Sequence[UOp]) -> None:
         """Take the new versions from the outputs of a replay, and drop gradients that the captured
         run left: they are not those of the replay."""
         for reference, grad in self.gradients:

@@ -161,7 +161,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             root = self._function, args, kwargs
             captured = state.captured
             if captured is not None and captured.has_other_state(root):
-                state.bound = [*dict.fromkeys((*state.bound, *captured.moving))]
+                state.bound = [*dict.fromkeys((*state.bound, *captured.changed_paths))]
                 state.captured = captured = state.changes = None
             is_flat = not kwargs and all(type(argument) is Tensor for argument in args)
             inputs: list[Any] = [*args] if is_flat else list(tensors((args, kwargs)))

@@ -23,7 +23,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import Movement, flipped, padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import axis_error, dtype_error, shape_error, short, whole
-from workbench.tensor.operands.axes import numbered, one_axis, position_dtype
+from workbench.tensor.operands.axes import iota, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import BoundVariable, common_shape
 
 # --------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class Gather(Indexing):
         count = whole(num_classes, "one_hot: num_classes", 0)
         index = self._index(self)._counting_to(count)
         index = index.unsqueeze(-1) if self.ndim else index
-        positions = self._with(numbered(count, index.dtype))
+        positions = self._with(iota(count, index.dtype))
         return index.eq(positions).where(1, 0)
 
     def _at(self, places: list[tuple[int, Self]]) -> Self:
@@ -308,7 +308,7 @@ class Gather(Indexing):
         """Return the sum over `axis` of the elements whose position there equals `index`."""
         size = self.shape[axis]
         column = (size,) + (1,) * (self.ndim - 1 - axis)
-        positions = self._with(reshaped(numbered(size, index.dtype), column))
+        positions = self._with(reshaped(iota(size, index.dtype), column))
         nothing = self._with(self.uop.like(0))
         masked = index.eq(positions).where(self, nothing)
         return masked._combine(Ops.ADD, axis, False, "index", 0)

@@ -25,7 +25,7 @@ from workbench.tensor.operands.arguments import (
     short,
     text,
 )
-from workbench.tensor.operands.axes import flat, numbered, sizes
+from workbench.tensor.operands.axes import flat, iota, sizes
 from workbench.tensor.operands.broadcast import constant, expanded, wide_dtype
 
 # --------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class Interpolation(Base):
 
 def _float_positions(count: int, dtype: DType, shift: float) -> UOp:
     """Return 0 + shift, 1 + shift, .. as floats, which PyTorch counts in."""
-    return numbered(count, dtype) + shift
+    return iota(count, dtype) + shift
 
 
 def _clipped(place: UOp, length: int) -> UOp:

@@ -28,7 +28,7 @@ from workbench.tensor.operands.arguments import (
     text,
     whole,
 )
-from workbench.tensor.operands.axes import numbered, one_axis
+from workbench.tensor.operands.axes import iota, one_axis
 from workbench.tensor.operands.broadcast import constant, wide_dtype
 
 # --------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Scatter(Gather):
             op = Ops.ADD if reduce == "add" else Ops.MUL
             return self._combined_at(axis, places, source, op)
         hits = places._hits(self.shape[axis] if self.ndim else 1)
-        order = self._with(numbered(hits.shape[-1]))
+        order = self._with(iota(hits.shape[-1]))
         last = hits.where(order, -1)._combine(Ops.MAX, -1, False, "scatter", -1)
         values = source.unsqueeze(-2)._where_equal(last.unsqueeze(-1), last.ndim)
         return self._where_inside(axis, last.ge(0), values)
@@ -256,7 +256,7 @@ class Scatter(Gather):
     def _hits(self, size: int) -> Self:
         """Return where an index equals each position of an axis of `size`, which is new, before the
         last: (.., n) -> (.., size, n)."""
-        column = self._with(reshaped(numbered(size, self.dtype), (size, 1)))
+        column = self._with(reshaped(iota(size, self.dtype), (size, 1)))
         return self.unsqueeze(-2).eq(column)
 
     def _combined_at(

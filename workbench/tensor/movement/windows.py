@@ -19,7 +19,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.movement.indexing import sliced
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import axis_error, listed, shape_error, short, whole
-from workbench.tensor.operands.axes import flat, numbered, one_axis, position_dtype
+from workbench.tensor.operands.axes import flat, iota, one_axis, position_dtype
 from workbench.tensor.operands.broadcast import expanded
 
 # --------------------------------------------------------------------------------------------------
@@ -247,8 +247,8 @@ class Diagonals(Base):
             )
         shape = self.shape[-2:]
         wide = position_dtype(max(shape) + abs(place))
-        row = expanded(reshaped(numbered(shape[0], wide), (shape[0], 1)), shape)
-        column = expanded(numbered(shape[1], wide), shape)
+        row = expanded(reshaped(iota(shape[0], wide), (shape[0], 1)), shape)
+        column = expanded(iota(shape[1], wide), shape)
         inside = column <= row + place if is_lower else row + place <= column
         return self._with(expanded(inside, self.shape).where(self.uop, self.uop.like(0)))
 

@@ -66,7 +66,7 @@ MOST_AXES = 64
 """The most axes that numpy has."""
 
 
-def plain(value: Any) -> Any:
+def python_scalar(value: Any) -> Any:
     """Return a numpy scalar as a Python one, other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -76,7 +76,7 @@ def number(value: Any, name: str) -> Const:
 
     Errors: DTypeError for anything else, and for an int of 1024 bits or more.
     """
-    scalar = plain(value)
+    scalar = python_scalar(value)
     if isinstance(scalar, float) or (isinstance(scalar, int) and scalar.bit_length() < 1024):
         return scalar
     raise _another_kind(value, name, "a number: a Python or numpy bool, int or float")

@@ -150,7 +150,7 @@ def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, product: int) ->
 # Counting: the node of the values 0, 1, 2, ...
 
 
-def numbered(count: int, dtype: DType | None = None) -> UOp:
+def iota(count: int, dtype: DType | None = None) -> UOp:
     """Return 0, 1, .. count - 1 as `dtype` (None: that of `position_dtype`), of shape (count,).
 
     Errors: ShapeError for more than 64-bit integers can count.
@@ -172,7 +172,7 @@ def position_dtype(count: int) -> DType:
 # Opts in tensor code.
 
 
-def asked_opts(value: Any, name: str) -> tuple[Opt, ...]:
+def checked_opts(value: Any, name: str) -> tuple[Opt, ...]:
     """Return a list of opts. Errors: DTypeError for anything else."""
     opts = value if isinstance(value, list | tuple) else (None,)
     for opt in opts:

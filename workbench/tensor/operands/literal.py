@@ -25,7 +25,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.operands.arguments import MOST_AXES, dtype_error, shape_error, short
-from workbench.tensor.operands.axes import numbered
+from workbench.tensor.operands.axes import iota
 from workbench.tensor.operands.broadcast import (
     BoundVariable,
     Variable,
@@ -314,7 +314,7 @@ def _cut(words: UOp, size: int) -> UOp:
     *lead, count = words.shape
     parts = words.dtype.itemsize // size
     shape = (*lead, count, parts)
-    place = numbered(parts, words.dtype) * (8 * size)
+    place = iota(parts, words.dtype) * (8 * size)
     shifts = expanded(_reshaped(place, (1,) * len(words.shape) + (parts,)), shape)
     wide = expanded(_reshaped(words, (*words.shape, 1)), shape)
     return _reshaped((wide >> shifts).cast(_WORDS[size]), (*lead, count * parts))

@@ -34,7 +34,7 @@ from workbench.tensor.reductions.reduce import modular_dtype
 # --------------------------------------------------------------------------------------------------
 # Convolution.
 
-TOLD_WORK = 1 << 18
+LEAST_RULE_PRODUCTS = 1 << 18
 """Least products of a convolution with a rule for its gradients: with fewer, launches take most of
 the time, and the rules of the ops need fewer kernels."""
 
@@ -107,7 +107,7 @@ def _with_gradients(output: C, image: C, weight: C, groups: int, each: Sequence[
     gradients if it is large and has stride 1: with a stride, phases of the transposed convolution
     would lack taps. The rule holds nodes, and no tensors: a tensor may be written to."""
     sources = image.uop, weight.uop
-    is_large = output.uop.size * prod(weight.shape[1:]) >= TOLD_WORK
+    is_large = output.uop.size * prod(weight.shape[1:]) >= LEAST_RULE_PRODUCTS
     if not (is_large and output.dtype.is_float) or any(w.stride > 1 for w in each):
         return output.uop
     kind, device = type(output), output._device

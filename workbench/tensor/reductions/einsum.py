@@ -25,7 +25,7 @@ from workbench.tensor.reductions.reduce import modular_dtype, sum_dtype
 # Sums of products by a formula.
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
-_WORTH = 2
+_MOST_RATIO = 2
 """Most products of all operands at once, relative to those of two operands at a time, with a sum
 between."""
 
@@ -184,7 +184,7 @@ def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
         pairs += math.prod(sizes[n] for n in letters)
         letters &= set(result + "".join(t.letters for t in terms[i + 1 :]))
     everything = {letter for term in terms for letter in term.letters}
-    return math.prod(sizes[n] for n in everything) <= _WORTH * pairs
+    return math.prod(sizes[n] for n in everything) <= _MOST_RATIO * pairs
 
 
 def _product(terms: list[Term], after: str, result: str, sizes: dict[str, int]) -> Term:

@@ -16,7 +16,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import dtype_error, shape_error, short, whole
-from workbench.tensor.operands.axes import numbered
+from workbench.tensor.operands.axes import iota
 from workbench.tensor.operands.broadcast import expanded
 
 _CONFIGURATIONS = {"sha3_224": (144, 6), "sha3_256": (136, 6), "shake_128": (168, 31)}
@@ -86,7 +86,7 @@ class Keccak(Base):
         word = self.bitcast(_UINT[bits]).uop
         size = bits // 8
         wide = (*self.shape, size)
-        shift = expanded(numbered(size, word.dtype) * 8, wide)
+        shift = expanded(iota(size, word.dtype) * 8, wide)
         spread = self._with(word).unsqueeze(-1).expand(wide)
         parts = spread._with(spread.uop.alu(Ops.SHR, shift)).cast(dtypes.uint8)
         return parts.reshape(*self.shape[:-1], self.shape[-1] * size)
@@ -96,7 +96,7 @@ class Keccak(Base):
         rows, length = self.shape
         blocks = length // rate + 1
         message = self.pad([None, (0, blocks * rate - length)])
-        place = self._with(numbered(blocks * rate))
+        place = self._with(iota(blocks * rate))
         ends = place.eq(length).where(ending, 0) ^ place.eq(blocks * rate - 1).where(128, 0)
         words = (message ^ ends.cast(dtypes.uint8)).reshape(rows, blocks, rate // 8, 8)
         words = words._words().contiguous()
@@ -112,7 +112,7 @@ class Keccak(Base):
 
     def _words(self) -> Self:
         """Return the words of the last axis, 8 bytes each, the lowest first."""
-        shift = expanded(numbered(8, dtypes.uint64) * 8, self.shape)
+        shift = expanded(iota(8, dtypes.uint64) * 8, self.shape)
         wide = self.cast(dtypes.uint64).uop
         return self._with(wide.alu(Ops.SHL, shift)).sum(-1, dtype=dtypes.uint64)
 
@@ -147,7 +147,7 @@ class Keccak(Base):
 
 def _sources() -> UOp:
     """Return which word goes to each place: to (x, y) that of ((x + 3 y) mod 5, x)."""
-    place = numbered(25)
+    place = iota(25)
     x, y = place % 5, place // 5
     return x * 5 + (x + y * 3) % 5
 

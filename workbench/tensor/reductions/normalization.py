@@ -17,7 +17,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error
-from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
+from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
 from workbench.tensor.reductions.reduce import combined, reduced_shape
 
@@ -322,8 +322,8 @@ class Attention(Base):
     def _causal(self) -> Self:
         """Return a mask of the last two axes: which keys are not after their query."""
         queries, keys = self.shape[-2:]
-        rows = self._with(reshaped(numbered(queries), (queries, 1)))
-        return rows.ge(self._with(numbered(keys)))
+        rows = self._with(reshaped(iota(queries), (queries, 1)))
+        return rows.ge(self._with(iota(keys)))
 
     def _attended(self, mask: Self | None) -> Self:
         """Return the softmax of scores along the last axis; it is 0 where `mask` hides a key."""

@@ -21,7 +21,7 @@ from workbench.tensor.movement.windows import (
     windows_of,
 )
 from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short
-from workbench.tensor.operands.axes import numbered, sizes
+from workbench.tensor.operands.axes import iota, sizes
 from workbench.tensor.operands.broadcast import expanded
 
 # --------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class Pooling(Base):
     def _places(self, greatest: Self, each: Sequence[Window], shape: Shape) -> Self:
         """Return the first place in `shape`, row-major, of the greatest value of each window."""
         count = math.prod(shape)
-        plane = reshaped(numbered(count), shape)
+        plane = reshaped(iota(count), shape)
         # Padding has the place after the last.
         places = self._with(windows(padded_for(plane, each, count), each))
         spread = greatest.reshape(*greatest.shape, *(1,) * len(each))
@@ -199,11 +199,11 @@ class Unpooling(Base):
     def _placed(self, places: Self, lead: Shape, shape: Shape) -> Self:
         """Return zeros of `lead` + `shape` with self at `places`, row-major in `shape`."""
         count = math.prod(self.shape[len(lead) :])
-        flat, order = places.reshape(*lead, count), self._with(numbered(count))
+        flat, order = places.reshape(*lead, count), self._with(iota(count))
         is_same = flat.unsqueeze(-1).eq(flat.unsqueeze(-2))
         is_later = order.gt(order.unsqueeze(-1))
         is_last = (is_same & is_later).any(-1).logical_not().unsqueeze(-1)
-        is_there = flat.unsqueeze(-1).eq(self._with(numbered(math.prod(shape))))
+        is_there = flat.unsqueeze(-1).eq(self._with(iota(math.prod(shape))))
         values = (is_there & is_last).where(self.reshape(*lead, count, 1), 0)
         return values.sum(-2, dtype=self.dtype).reshape(*lead, *shape)
 

@@ -15,7 +15,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, shape_error
-from workbench.tensor.operands.axes import Axes, many_axes, numbered, one_axis
+from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 
@@ -140,7 +140,7 @@ class Reduce(Base):
         if self.dtype.is_float:
             is_best = is_best | self.isnan()
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
-        positions = self._with(reshaped(numbered(size), column))
+        positions = self._with(reshaped(iota(size), column))
         return is_best.where(positions, size).min(axis, keepdim)
 
     def _nothing_to(self, what: str, axes: tuple[int, ...]) -> Exception:

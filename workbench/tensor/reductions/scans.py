@@ -27,7 +27,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.elementwise.functions import added_exponentials
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
-from workbench.tensor.operands.axes import numbered, one_axis
+from workbench.tensor.operands.axes import iota, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.reductions.reduce import combined, exponential_total, sum_dtype, total_dtype
@@ -45,7 +45,7 @@ _WIDTHS = (32, 40, 48, 24, 64, 56, 16, 50, 36, 25, 20, 30, 28, 18)
 """Elements of a block of a longer axis: the first width that divides it, or else the first one."""
 _LANES = 8
 """Best number of elements of the smallest blocks: lanes that any processor has."""
-_MOST = 16
+_MOST_BLOCKS = 16
 """Most blocks at a level."""
 _PRODUCTS = 16
 """Most elements of a block in the gradient of products: steps that run one after the other."""
@@ -78,7 +78,7 @@ def scan_of(op: Ops, dtype: DType, is_backward: bool = False) -> Scan:
 _EXPONENTIALS = Scan(added_exponentials, exponential_total, -math.inf)
 
 
-def running(scan: Scan, value: UOp, axis: int) -> UOp:
+def running_combination(scan: Scan, value: UOp, axis: int) -> UOp:
     """Return `value` combined along `axis` up to each element."""
     if _is_trivial(value, axis):
         return value
@@ -88,24 +88,24 @@ def running(scan: Scan, value: UOp, axis: int) -> UOp:
 
 def running_sum(value: UOp, axis: int, is_backward: bool = False) -> UOp:
     """Return the sums of `value` up to each element along `axis`, or from each on."""
-    result = running(scan_of(Ops.ADD, value.dtype, is_backward), value, axis)
+    result = running_combination(scan_of(Ops.ADD, value.dtype, is_backward), value, axis)
     gradient = _of_backward_sum if is_backward else _of_sum
     return _with_gradient(result, value, axis, "running-sum", gradient)
 
 
 def running_product(value: UOp, axis: int) -> UOp:
     """Return the products of `value` up to each element along `axis`."""
-    result = running(scan_of(Ops.MUL, value.dtype), value, axis)
+    result = running_combination(scan_of(Ops.MUL, value.dtype), value, axis)
     return _with_gradient(result, value, axis, "running-product", _of_product)
 
 
 def running_exponentials(value: UOp, axis: int) -> UOp:
     """Return log(sum(e ** value)) up to each element along `axis`."""
-    result = running(_EXPONENTIALS, value, axis)
+    result = running_combination(_EXPONENTIALS, value, axis)
     return _with_gradient(result, value, axis, "running-logsumexp", _of_exponentials)
 
 
-def around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:
+def split_shape(value: UOp, axis: int) -> tuple[Shape, int, Shape]:
     """Return the axes before `axis`, its size, and those after it."""
     return value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
 
@@ -149,7 +149,7 @@ def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
     if size > _NESTED:
         width = next((w for w in _WIDTHS if size % w == 0), _WIDTHS[0])
         return (-(-size // width), *_factors(width))
-    while max(sizes := _factors(size)) > _MOST:
+    while max(sizes := _factors(size)) > _MOST_BLOCKS:
         size += 1
     return sizes
 
@@ -157,7 +157,7 @@ def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
 def _factors(size: int) -> tuple[int, ...]:
     """Return factors of `size`, if possible of at most _MOST; the last ones are best for lanes."""
     factors: list[int] = []
-    while size > _MOST:
+    while size > _MOST_BLOCKS:
         small = next((d for d in range(_LANES, 1, -1) if size % d == 0), None)
         if small is None:
             break
@@ -171,7 +171,7 @@ def _in_blocks(
 ) -> UOp:
     """Return the running combination along `axis`, with axes of `sizes` in its place. `totals` are
     those of the smallest blocks; None: they are computed from the elements."""
-    lead, _, rest = around(value, axis)
+    lead, _, rest = split_shape(value, axis)
     if len(sizes) == 1:
         return _block_totals(scan, value, axis, sizes[0], is_with_own=True)
     count = sizes[0]
@@ -188,20 +188,20 @@ def _in_blocks(
 def _block_totals(scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False) -> UOp:
     """Return for each of `count` blocks along `axis` the total of those before it (backward: after
     it), with its own total or without."""
-    lead, size, rest = around(source, axis)
+    lead, size, rest = split_shape(source, axis)
     width = size // count
     if size > _NESTED:
         # A block begins with the total up to the block before, the first with the neutral value.
         up_to = _running(scan, _totals(scan, source, axis, width), axis, True)
         return _shifted(up_to, axis, -1 if scan.is_backward else 1, scan.neutral)
     inside = _columns(count, size, axis, source, is_with_own, scan.is_backward)
-    total = scan.total(_against(source, axis, count), axis + 1, inside)
+    total = scan.total(_as_rows(source, axis, count), axis + 1, inside)
     return reshaped(total, (*lead, count, *rest))
 
 
 def _totals(scan: Scan, value: UOp, axis: int, width: int) -> UOp:
     """Return the stored totals of blocks of `width` elements along `axis`."""
-    lead, size, rest = around(value, axis)
+    lead, size, rest = split_shape(value, axis)
     total = scan.total(_cut_up(value, axis, size // width), axis + 1, None)
     return _stored(reshaped(total, (*lead, size // width, *rest)))
 
@@ -226,8 +226,8 @@ def _of_exponentials(g: UOp, axis: int, x: UOp) -> list[UOp]:
 
 def extremes_gradient(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | None]:
     """Return the gradient of running extrema: of equal values, the one at the position gets it."""
-    lead, size, rest = around(x, axis)
-    numbers = cast_to(numbered(size), positions.dtype)
+    lead, size, rest = split_shape(x, axis)
+    numbers = cast_to(iota(size), positions.dtype)
     numbers = expanded(reshaped(numbers, (size, *(1,) * len(rest))), x.shape)
     return [_shares(_Shares(positions, g, _where_equal), numbers, axis), None]
 
@@ -249,7 +249,7 @@ class _Shares(NamedTuple):
         return combined(Ops.ADD, values, (axis,))
 
     def against(self, axis: int, count: int) -> _Shares:
-        y, g = (_against(v, axis, count) for v in (self.y, self.g))
+        y, g = (_as_rows(v, axis, count) for v in (self.y, self.g))
         return self._replace(y=y, g=g)
 
     def blocks(self, axis: int, count: int) -> _Shares:
@@ -259,7 +259,7 @@ class _Shares(NamedTuple):
 
     def totals(self, axis: int, width: int) -> _Shares:
         """Return the stored totals of blocks of `width`: the sums that the first elements get."""
-        lead, size, rest = around(self.y, axis)
+        lead, size, rest = split_shape(self.y, axis)
         blocks, shape = self.blocks(axis, size // width), (*lead, size // width, *rest)
         first = _at(blocks.y, axis + 1, 0)
         total = blocks.total(expanded(first, blocks.y.shape), axis + 1)
@@ -298,7 +298,7 @@ def _shares_in_blocks(
 ) -> UOp:
     """Return the sums with axes of `sizes` in the place of `axis`. Of the gradients after its
     block, an element gets its share of what the last y of the block gets: that y is between."""
-    lead, size, rest = around(x, axis)
+    lead, size, rest = split_shape(x, axis)
     if len(sizes) == 1:
         inside = _columns(size, size, axis, x, is_with_own=True, is_after=True)
         square = (*lead, size, size, *rest)
@@ -322,7 +322,7 @@ def _shares_in_blocks(
 
 def _shares_after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
     """Return for each of `count` blocks along `axis` what its `last` y gets of all after it."""
-    lead, size, rest = around(shares.y, axis)
+    lead, size, rest = split_shape(shares.y, axis)
     if size > _NESTED:
         # A block is followed by the sums from the next one on, the last block by 0.
         last = reshaped(last, (*lead, count, *rest))
@@ -348,7 +348,7 @@ def _horner(a: UOp, g: UOp, axis: int) -> UOp:
     In blocks: what follows a block is the s of the next one. These follow the same formula over
     blocks, with the s that each begins with on its own, and the product of each block.
     """
-    lead, size, rest = around(a, axis)
+    lead, size, rest = split_shape(a, axis)
     if size <= _PRODUCTS:
         return _horner_in_block(a, g, g.like(0), axis)
     width = next((w for w in _PRODUCT_WIDTHS if size % w == 0), _PRODUCTS)
@@ -374,8 +374,8 @@ def _horner(a: UOp, g: UOp, axis: int) -> UOp:
 def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
     """Return s of a short axis, step by step from its end: each step sets its element and all
     before it."""
-    _, size, rest = around(a, axis)
-    numbers = expanded(reshaped(numbered(size), (size, *(1,) * len(rest))), g.shape)
+    _, size, rest = split_shape(a, axis)
+    numbers = expanded(reshaped(iota(size), (size, *(1,) * len(rest))), g.shape)
     s = follows + expanded(_at(g, axis, -1), g.shape)
     for place in range(size - 2, -1, -1):
         own = expanded(_at(g, axis, place), g.shape)
@@ -393,10 +393,10 @@ def _columns(
     """Return a mask of `count` rows and `size` columns, in the place of `axis` of `value`: whether
     a column is before the block of columns that belongs to the row (`is_after`: after it), or with
     `is_with_own` in it."""
-    lead, _, rest = around(value, axis)
+    lead, _, rest = split_shape(value, axis)
     ones, width = (1,) * len(rest), size // count
-    first = expanded(reshaped(numbered(count) * width, (count, 1, *ones)), (count, size, *ones))
-    column = expanded(reshaped(numbered(size), (1, size, *ones)), (count, size, *ones))
+    first = expanded(reshaped(iota(count) * width, (count, 1, *ones)), (count, size, *ones))
+    column = expanded(reshaped(iota(size), (1, size, *ones)), (count, size, *ones))
     if is_after:
         is_inside = first.alu(Ops.CMPLT, column + 1 if is_with_own else column - (width - 1))
     else:
@@ -404,16 +404,16 @@ def _columns(
     return expanded(is_inside, (*lead, count, size, *rest))
 
 
-def _against(value: UOp, axis: int, count: int) -> UOp:
+def _as_rows(value: UOp, axis: int, count: int) -> UOp:
     """Return `value` repeated in `count` rows, a new axis at `axis`."""
-    lead, size, rest = around(value, axis)
+    lead, size, rest = split_shape(value, axis)
     row = reshaped(value, (*lead, 1, size, *rest))
     return expanded(row, (*lead, count, size, *rest))
 
 
 def _cut_up(value: UOp, axis: int, count: int) -> UOp:
     """Return `value` with `axis` as `count` blocks."""
-    lead, size, rest = around(value, axis)
+    lead, size, rest = split_shape(value, axis)
     return reshaped(value, (*lead, count, size // count, *rest))
 
 
@@ -430,7 +430,7 @@ def _stored(value: UOp) -> UOp:
 
 
 def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
-    lead, _, rest = around(value, axis)
+    lead, _, rest = split_shape(value, axis)
     none = (0, 0)
     return padded(value, (*(none,) * len(lead), sides, *(none,) * len(rest)), fill)
 
@@ -494,16 +494,16 @@ class Cumulative(Base):
         place = one_axis(axis, self.ndim, what)
         if self.dtype.is_bool:
             op = Ops.ADD if op is Ops.MAX else Ops.MUL
-        values = self._with(running(scan_of(op, self.dtype), self.uop, place))
+        values = self._with(running_combination(scan_of(op, self.dtype), self.uop, place))
         size = self.shape[place] if self.ndim else 1
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
-        numbers = self._with(reshaped(numbered(size), column))
+        numbers = self._with(reshaped(iota(size), column))
         is_last = self.eq(values)
         if self.dtype.is_float:
             is_last = is_last | self.isnan()
         positions = is_last.where(numbers, -1)
         last = scan_of(Ops.MAX, positions.dtype)
-        positions = self._with(running(last, positions.uop, place))
+        positions = self._with(running_combination(last, positions.uop, place))
         if self.dtype.is_float and size > 1:
             formula = Formula("running-extreme", place, extremes_gradient)
             sources = self.uop, positions.uop
