@@ -21,7 +21,7 @@ from functools import partial
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
-from workbench.bench.full import crew
+from workbench.bench.full import peer_processes
 from workbench.bench.peers import PEERS
 from workbench.bench.suite import ENTRIES, Entry
 from workbench.kernel.kernel import Compiled
@@ -107,7 +107,7 @@ def speeds_in_turns(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
     peak = run_peak(dtypes.float32, cores())
     samplers = {name: sampler(run) for name, run in runs.items()}
     samplers["peak"] = sampler(peak.run)
-    with crew(cores()) as workers:
+    with peer_processes(cores()) as workers:
         for name in ("numpy", "torch"):
             if PEERS[name].is_installed:
                 workers[PEERS[name]].prepare(entry.name, False)

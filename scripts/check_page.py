@@ -1,7 +1,7 @@
-"""Check the scripts of the page: their format, the linter's rules, their types. `make lint` does.
+"""Check the scripts of the page: format, the linter's rules, types. `make lint` runs it.
 
-Deno does it, which comes from pip (the `deno` package of the extra `dev`); it asks no network, and
-its caches go to a folder that lasts as long as the call. With `--format` the files are formatted.
+It runs deno, which comes from pip (the `deno` package of the extra `dev`), without the network, and
+with its caches in a temporary folder. With `--format` the files are formatted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "workbench/viz/page"
 ENTRIES = ("main.js", "layout/whole.js", "panels/plan/still.js")
-"""Modules that nobody imports, beside those of the panels."""
+"""Modules that no other module imports, besides those of the panels."""
 OFFLINE = ("--no-remote", "--no-npm")
 
 

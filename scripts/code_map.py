@@ -14,8 +14,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workbench"
 
-# One row per unit: modules of one unit may import each other, units of one layer are
-# strangers, and everything else points downward. The longest name that fits decides.
+# One row per unit. Modules of one unit may import each other, units of one layer may not, and all
+# other imports go to a lower layer. A module is in the row with the longest name that fits.
 # fmt: off
 LAYERS: dict[str, tuple[int, str]] = {
     "workbench.base":               (0, "values"),
@@ -78,7 +78,7 @@ def _order(package: Path, folder: Path) -> tuple[int, str, str]:
 
 
 def _room(package: Path, folder: Path) -> str:
-    """Return the lines of a folder: its own, and one for each module. Empty for one without."""
+    """Return the lines of a folder: its own, and one for each module; "" without modules."""
     modules = [*folder.glob("*.py"), *folder.glob("*.js")]
     files = sorted(path for path in modules if path.name != "__init__.py")
     if not files:

@@ -1,7 +1,7 @@
-"""Write the types of the page's data from the schema, as `record.d.ts`, and those of a panel's own
-rows from its `panel.py`, as `section.d.ts` in its folder: `python scripts/page_types.py`.
+"""Write the types of the page's data from the schema to `record.d.ts`, and those of a panel's own
+rows from its `panel.py` to `section.d.ts` in its folder: `python scripts/page_types.py`.
 
-The page's modules import them in comments; a test says when a file is not what the schema says.
+The page's modules import them in comments. A test compares the files with the schema.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _record() -> str:
 
 
 def _section(own: Sequence[type[msgspec.Struct]]) -> str:
-    """Return the types of a panel's own rows, which may hold rows of the record."""
+    """Return the types of a panel's own rows, which may contain rows of the record."""
     declared = "\n\n".join(_declared(struct) for struct in own)
     words = set(re.findall(r"\w+", declared))
     names = sorted(
@@ -83,7 +83,7 @@ def _union(name: str, doc: str, structs: Iterable[type[msgspec.Struct]]) -> str:
 
 
 def _results() -> str:
-    """Return the interface that says what each request gets in reply."""
+    """Return the interface of the results, by the names of the requests."""
     kinds = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
     lines = [f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in kinds]
     head = "/** The result of a request, by its name. */"

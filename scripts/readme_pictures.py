@@ -1,8 +1,8 @@
-"""Make the pictures of the README anew: the page in headless Chromium, after a cell was run.
+"""Make the pictures of the README: the page in headless Chromium, after a cell was run.
 
     python scripts/readme_pictures.py
 
-They show what was measured here and now, so run it on an idle machine.
+They show times of this machine, so it should be idle.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ def main() -> int:
 
 
 def made_page() -> str:
-    """Return the exported page of the cell's result, its kernels timed."""
+    """Return the exported page of the cell's exploration, with its kernels timed."""
     shell: Any = InteractiveShell.instance()
     shell.run_cell(CELL, store_history=True).raise_error()
     session = Session(shell.user_ns["ex"])
     for _ in session.recorder.rest():
         pass
     for kernel in range(len(session.record.kernels)):
-        here = [
+        variants = [
             place for place, row in enumerate(session.record.variants)
             if row.kernel == kernel
         ]  # fmt: skip
-        reply = session.handle({"id": kernel, "do": "measure", "variants": here, "cold": False})
+        reply = session.handle({"id": kernel, "do": "measure", "variants": variants, "cold": False})
         assert reply.ok, reply.error
     return export_html(session.record)
 

@@ -2,13 +2,13 @@
 
     python scripts/run_notebooks.py                  rewrite notebooks/*.ipynb in place
     python scripts/run_notebooks.py --out DIR [...]  write the results to DIR instead
-    python scripts/run_notebooks.py --measure        pictures of times are new, too
+    python scripts/run_notebooks.py --measure        replace the pictures of times, too
 
-What is kept: sources, and outputs that show without Python (text, HTML, SVG, PNG). What goes:
-widget state, widget views, timestamps, versions, random ids, and how long something took. Times
-are shown by cells tagged "measured", as pictures; what they showed before is kept, so that a
-second run changes nothing. A cell tagged "machine" shows what another processor shows otherwise:
-instructions, how many floats a register holds. A cell tagged "solution" is folded in JupyterLab.
+Sources are kept, and outputs that show without Python (text, HTML, SVG, PNG). Widget state, widget
+views, timestamps, versions, random ids and durations are removed. Cells tagged "measured" show
+times, as pictures; their earlier outputs are kept, so that a second run changes nothing. A cell
+tagged "machine" shows what differs on another processor: instructions, or how many floats a
+register holds. A cell tagged "solution" is folded in JupyterLab.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def stored_outputs(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
-    """Return `executed` with what its measured cells showed `before`, where their source is as
-    it was and they showed something."""
+    """Return `executed` with the outputs that its measured cells had `before`, if their source is
+    the same and they had any."""
     outputs = {c.source: c.outputs for c in before.cells if _is(c, MEASURED) and c.outputs}
     for cell in executed.cells:
         if _is(cell, MEASURED):
@@ -98,7 +98,7 @@ def stored_outputs(executed: NotebookNode, before: NotebookNode) -> NotebookNode
 
 
 def machine() -> str:
-    """Return what the cells tagged "machine" depend on."""
+    """Return the facts of this machine that cells tagged "machine" depend on."""
     binding = library("llvmlite.binding")
     target = Device["LLVM"].target
     version = ".".join(str(part) for part in binding.llvm_version_info)
@@ -110,12 +110,12 @@ def machine() -> str:
 
 
 def differences(executed: NotebookNode, committed: NotebookNode) -> Iterator[str]:
-    """Yield a sentence for every cell that shows other text than the committed one. Pictures of
-    times are left out; what depends on the processor too, where the committed one is another's."""
-    here = executed.metadata.get("machine") == committed.metadata.get("machine")
+    """Yield a sentence for every cell that shows other text than the committed one. Measured cells
+    are skipped, and cells tagged "machine" if the committed ones are of another machine."""
+    is_same_machine = executed.metadata.get("machine") == committed.metadata.get("machine")
     cells = zip(executed.cells, committed.cells, strict=True)
     for number, (now, before) in enumerate(cells):
-        if _is(now, MEASURED) or (_is(now, MACHINE) and not here):
+        if _is(now, MEASURED) or (_is(now, MACHINE) and not is_same_machine):
             continue
         changed = unified_diff(_visible_lines(before), _visible_lines(now), lineterm="", n=0)
         lines = [line for line in changed if line[:3] not in ("---", "+++")]
@@ -187,14 +187,14 @@ def _machine_path(text: str) -> str | None:
 
 @cache
 def _path_here() -> re.Pattern[str]:
-    """Finds folders of this very machine, wherever it keeps them."""
+    """Return the pattern of this machine's own folders: home, temporary, checkout, Python."""
     places = (Path.home(), Path(tempfile.gettempdir()), NOTEBOOKS.parent, Path(sys.prefix))
     names = [re.escape(str(place)) for place in places if len(place.parts) > 1]
     return re.compile(rf"{START}(?:{'|'.join(names)})\b")
 
 
 def _joined(text: Any) -> str:
-    """A field as one string; the notebook format also allows a list of lines or JSON."""
+    """Return a field as one string; the format also allows a list of lines, or JSON."""
     if isinstance(text, str):
         return text
     if isinstance(text, list):
@@ -203,7 +203,7 @@ def _joined(text: Any) -> str:
 
 
 def _visible_lines(cell: NotebookNode) -> list[str]:
-    """Return the lines of text that a cell shows, and an answer that is folded."""
+    """Return the lines of text that a cell shows, also those of a folded answer."""
     texts = []
     for output in cell.get("outputs", []):
         data = output.get("data", {})
@@ -247,7 +247,7 @@ def _stripped_output(output: NotebookNode, is_measured: bool) -> dict[str, Any]:
 
 
 def _in_one_piece(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join what was printed: how it was cut depends on when it arrived."""
+    """Join printed text: how it was cut depends on when it arrived."""
     joined: list[dict[str, Any]] = []
     for output in outputs:
         last = joined[-1] if joined else {}

@@ -1,1 +1,1 @@
-"""`workbench bench`: how long a person waits, and how fast kernels run beside other libraries."""
+"""`workbench bench`: latencies, and times of kernels and of training beside other libraries."""

@@ -1,4 +1,4 @@
-"""`workbench bench`: its options, and what it prints and writes."""
+"""`workbench bench`: its options, and the figures that it prints and writes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Measure and print; return 1 if an answer was wrong or one of ours is missing."""
     for path in filter(None, (options.json, options.plot)):
-        _writable(path)
+        _check_writable(path)
     if options.models:
         return models(options)
     return quick(options) if options.quick else full(options)
@@ -68,7 +68,7 @@ def quick(options: argparse.Namespace) -> int:
 
 
 def models(options: argparse.Namespace) -> int:
-    """Print what steps of training take beside other libraries; return 1 if one of ours fails."""
+    """Print the times of training steps beside other libraries; return 1 if one of ours fails."""
     from workbench.bench import training as text
     from workbench.bench.models import MODELS, WIDE_MODELS
     from workbench.bench.peers import OURS
@@ -95,7 +95,8 @@ def models(options: argparse.Namespace) -> int:
 
 
 def full(options: argparse.Namespace) -> int:
-    """Print the run times of the benchmark set beside those of other libraries."""
+    """Print the times of the benchmark set beside other libraries; return 1 if an answer is
+    wrong."""
     from workbench.bench import full
     from workbench.bench import report as text
     from workbench.bench.report import machine, svg
@@ -141,7 +142,8 @@ N = TypeVar("N", bound=_Named)
 
 
 def _named(rows: Sequence[N], only: Sequence[str]) -> list[N]:
-    """Return the rows whose name contains one of `only`, all if there is none."""
+    """Return the rows whose name contains one of `only`, or all without `only`. Errors:
+    WorkbenchError if there are none."""
     selection = [e for e in rows if not only or any(word in e.name for word in only)]
     if not selection:
         raise WorkbenchError(
@@ -162,8 +164,8 @@ def _peers(names: Sequence[str] | None) -> list[Peer]:
     return [peer for name, peer in PEERS.items() if names is None or name in names]
 
 
-def _writable(path: Path) -> None:
-    """Fail before anything is measured where a file cannot be written."""
+def _check_writable(path: Path) -> None:
+    """Raise WorkbenchError for a file that cannot be written, before anything is measured."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8"):

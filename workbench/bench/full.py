@@ -16,8 +16,8 @@ SAMPLE_S = 0.03
 PEAK = "peak"
 
 
-class Crew:
-    """A Worker per library; one that failed is started again for the next entry."""
+class PeerProcesses:
+    """A process per library; one that failed is started again for the next entry."""
 
     def __init__(self, threads: int, cache: str):
         self._threads, self._cache = threads, cache
@@ -28,7 +28,7 @@ class Crew:
             self._workers[peer.name] = PeerProcess(peer, self._threads, self._cache)
         return self._workers[peer.name]
 
-    def dismiss(self, peer: Peer) -> None:
+    def end(self, peer: Peer) -> None:
         """End the process of a library."""
         self._workers.pop(peer.name).close()
 
@@ -39,16 +39,16 @@ class Crew:
 
 
 @contextmanager
-def crew(threads: int) -> Iterator[Crew]:
-    """Yield a Crew whose caches are empty at first and gone in the end."""
+def peer_processes(threads: int) -> Iterator[PeerProcesses]:
+    """Yield PeerProcesses with an empty cache, which is deleted at the end."""
     with tempfile.TemporaryDirectory(
         prefix="workbench-bench-", ignore_cleanup_errors=True
     ) as cache:
-        workers = Crew(threads, cache)
+        processes = PeerProcesses(threads, cache)
         try:
-            yield workers
+            yield processes
         finally:
-            workers.close()
+            processes.close()
 
 
 def run(
@@ -62,43 +62,48 @@ def run(
     """Return the Report of `entries`; `on_row` is called with each row as soon as it is known.
 
     Units: `budget_s` seconds of sampling for a row; compiling comes on top. With `smoke` the
-    inputs are tiny, and only the answers mean something.
+    inputs are tiny, and only the answers are tested.
     """
-    where = machine()  # the load is that of others as long as nothing runs
-    with crew(threads) as workers:
-        present, absent = _present(list(peers), workers)
+    where = machine()  # as long as nothing runs here, the load is that of other processes
+    with peer_processes(threads) as processes:
+        present, absent = _present(list(peers), processes)
         rows = []
         for entry in entries:
-            rows.append(_row(entry, [OURS, *present], workers, threads, budget_s, smoke))
+            rows.append(_row(entry, [OURS, *present], processes, threads, budget_s, smoke))
             on_row(rows[-1])
     versions = {peer.name: peer.version for peer in (OURS, *present)}
     return Report(where, versions, tuple(absent), threads, tuple(rows))
 
 
-def _present(peers: list[Peer], workers: Crew) -> tuple[list[Peer], list[str]]:
+def _present(peers: list[Peer], processes: PeerProcesses) -> tuple[list[Peer], list[str]]:
     """Return the peers that can add numbers here, and a sentence for each that cannot."""
-    workers[OURS].prepare(ENTRIES[0].name, smoke=True)  # loaded, like the others below
+    processes[OURS].prepare(ENTRIES[0].name, smoke=True)  # loaded, like the others below
     present, absent = [], []
     for peer in peers:
         if not peer.is_installed:
             absent.append(peer.absence)
             continue
         try:
-            workers[peer].prepare(ENTRIES[0].name, smoke=True)
+            processes[peer].prepare(ENTRIES[0].name, smoke=True)
             present.append(peer)
         except WorkerError as error:
-            workers.dismiss(peer)
+            processes.end(peer)
             absent.append(f"{peer.name} cannot run here: {error.because} ({peer.how_to_get})")
     return present, absent
 
 
 def _row(
-    entry: Entry, peers: list[Peer], workers: Crew, threads: int, budget_s: float, smoke: bool
+    entry: Entry,
+    peers: list[Peer],
+    processes: PeerProcesses,
+    threads: int,
+    budget_s: float,
+    smoke: bool,
 ) -> ReportRow:
     arrays = entry.arrays(smoke)
     expected = entry.expected(arrays)
-    by_library = {peer.name: _prepared(entry, peer, workers, expected, smoke) for peer in peers}
-    samples_by_name = _sampled(by_library, peers, workers, threads, budget_s, smoke)
+    by_library = {peer.name: _prepared(entry, peer, processes, expected, smoke) for peer in peers}
+    samples_by_name = _sampled(by_library, peers, processes, threads, budget_s, smoke)
     peak = max(samples_by_name.pop(PEAK))
     for name, samples in samples_by_name.items():
         by_library[name] = Figure(RIGHT, "", by_library[name].first_s, samples)
@@ -110,35 +115,37 @@ def _row(
 def _sampled(
     by_library: dict[str, Figure],
     peers: list[Peer],
-    workers: Crew,
+    processes: PeerProcesses,
     threads: int,
     budget_s: float,
     smoke: bool,
 ) -> dict[str, tuple[float, ...]]:
     """Return samples of each library whose answer is right, and of the peak.
 
-    A library that fails while it is timed gets a Figure that says so; the others start again.
+    A library that fails while it is timed gets a Figure of that; the others are sampled again.
     """
     right = [peer for peer in peers if by_library[peer.name].state == RIGHT]
-    samplers = {p.name: partial(workers[p].sample, SAMPLE_S) for p in right}
-    samplers[PEAK] = partial(workers[OURS].peak, threads)
+    samplers = {p.name: partial(processes[p].sample, SAMPLE_S) for p in right}
+    samplers[PEAK] = partial(processes[OURS].peak, threads)
     try:
         return in_turn(samplers, budget_s, *((1, 1) if smoke else (3, 25)))
     except WorkerError as error:
         lost = next(peer for peer in peers if peer.name == error.name)
         if by_library[lost.name].state != RIGHT:  # it is the peak that cannot be measured
             raise
-        workers.dismiss(lost)
+        processes.end(lost)
         by_library[lost.name] = Figure(FAILED, error.because)
-        return _sampled(by_library, peers, workers, threads, budget_s, smoke)
+        return _sampled(by_library, peers, processes, threads, budget_s, smoke)
 
 
-def _prepared(entry: Entry, peer: Peer, workers: Crew, expected: Array, smoke: bool) -> Figure:
+def _prepared(
+    entry: Entry, peer: Peer, processes: PeerProcesses, expected: Array, smoke: bool
+) -> Figure:
     """Return a Figure without samples: whether the library's answer is numpy's."""
     try:
-        answer, first_s = workers[peer].prepare(entry.name, smoke)
+        answer, first_s = processes[peer].prepare(entry.name, smoke)
     except WorkerError as error:
-        workers.dismiss(peer)
+        processes.end(peer)
         return Figure(FAILED, error.because)
     problem = fault(answer, expected)
     return Figure(RIGHT if problem is None else WRONG, problem or "", first_s)

@@ -1,4 +1,4 @@
-"""The subjects of the latencies: a matmul's kernel, the tour, and graphs of any size."""
+"""Expressions to measure: a matmul, those of the tour, and graphs of any size."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _random(*shape: int) -> Tensor:
 def chain(tensor: Any, count: int) -> Any:
     """Return an expression of at least `count` UOps, made with the class `tensor`.
 
-    It is a chain in which each link uses its input and x again, with a diamond (a value that
-    meets its own sum) at each twentieth.
+    It is a chain. Each link uses its input and x; each twentieth adds a diamond: a value and its
+    own sum, which meet again.
     """
     x = tensor(np.ones((16, 16), np.float32)).realize()
     y = x

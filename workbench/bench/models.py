@@ -1,7 +1,7 @@
 """The models that are trained: written once for all libraries, whose layers have the same names.
 
 A model is a function of a `Library` that returns its forward function and its layers. Three of them
-have goals; the others are what goes wrong more easily: odd sizes, strides, groups, one image.
+have goals; the others have what is more often slow: odd sizes, strides, groups, a single image.
 
 Sections: The models that are trained; A step of training in each library.
 """
@@ -27,7 +27,7 @@ WIDTH = 384
 
 
 class Library(Protocol):
-    """What models need of a library beside methods of its tensors."""
+    """What models need of a library, besides methods of its tensors."""
 
     nn: Any
 
@@ -45,8 +45,8 @@ class Library(Protocol):
 class Model:
     """A model and the shape of its data. With `words` the data are indexes below that number.
 
-    The loss is the cross entropy of 10 classes, or without `has_classes` the mean square of what
-    the model returns.
+    The loss is the cross entropy of 10 classes, or without `has_classes` the mean square of the
+    model's result.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Model:
     words: int = 0
 
     def data(self) -> tuple[Array, Array]:
-        """Return the inputs, float32 (int32 where they are words), and a class for each, int32."""
+        """Return the inputs, float32 (int32 with `words`), and a class for each, int32."""
         random = np.random.default_rng(0)
         inputs: Array
         if self.words:
@@ -67,7 +67,7 @@ class Model:
 
 
 def mlp(*sizes: int) -> Callable[[Library], tuple[Forward, list[Any]]]:
-    """Return linear layers of these sizes with ReLUs between them."""
+    """Return a model of linear layers of these sizes with ReLUs between them."""
 
     def make(library: Library) -> tuple[Forward, list[Any]]:
         pairs = zip(sizes, sizes[1:], strict=False)
@@ -97,7 +97,7 @@ def digits(library: Library) -> tuple[Forward, list[Any]]:
 
 
 def block(library: Library) -> tuple[Forward, list[Any]]:
-    """A transformer block: causal attention and an MLP, each behind a layer norm."""
+    """A transformer block: causal attention and an MLP, a layer norm before each."""
     nn = library.nn
     norms = [nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)]
     inputs, output = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
@@ -127,7 +127,7 @@ def strided(library: Library) -> tuple[Forward, list[Any]]:
 
 
 def grouped(library: Library) -> tuple[Forward, list[Any]]:
-    """A convolution of 4 groups, one of a channel each, and one of single elements."""
+    """A convolution of 4 groups, a depthwise one, and one of 1 x 1."""
     nn = library.nn
     first = nn.Conv2d(16, 32, 3, padding=1, groups=4)
     second = nn.Conv2d(32, 32, 3, padding=1, groups=32)
@@ -214,7 +214,7 @@ MODELS: dict[str, Model] = {
         Model("block", (4, 256, WIDTH), block, has_classes=False),
     )
 }
-"""Those with goals."""
+"""The models with goals."""
 WIDE_MODELS: dict[str, Model] = {
     model.name: model
     for model in (
@@ -230,7 +230,7 @@ WIDE_MODELS: dict[str, Model] = {
         Model("batch norm", (64, 1, 14, 14), batch_norms),
     )
 }
-"""Those where a cliff is sooner found."""
+"""Models of more shapes, which find slow cases sooner."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -243,14 +243,14 @@ RATE = 1e-3
 
 def step_of(library: str, model: Model) -> tuple[Step, Callable[[], int | None]]:
     """Return the step of `model` in a library by its name (a row of `PEERS`), and a function that
-    counts the kernels of a step once there were some; None where that is unknown."""
+    returns the number of kernels of the last step (None: unknown)."""
     if library.startswith("torch"):
         return _torch_step(model, library == "torch.compile"), lambda: None
     return _tensor_step(library, model)
 
 
 class TensorLibrary:
-    """Workbench or tinygrad, as `models.py` uses them."""
+    """Workbench or tinygrad as a `Library`."""
 
     def __init__(self, name: str):
         self.nn = import_module(f"{name}.nn")
@@ -266,7 +266,7 @@ class TensorLibrary:
 
 
 class TorchLibrary:
-    """torch, as `models.py` uses it."""
+    """torch as a `Library`."""
 
     def __init__(self) -> None:
         self.nn = import_module("torch.nn")

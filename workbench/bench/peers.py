@@ -1,13 +1,12 @@
 """The libraries that are timed: how each is set up, called and waited for.
 
-Every library runs in a process of its own. They bring thread pools that keep spinning for a
-while, LLVMs of different versions and settings of the same name (DEV), so in one process they
-would disturb each other. All of them may use the same number of threads, which their
-environment says before they load.
+Every library runs in a process of its own. In one process they would disturb each other: by thread
+pools that keep spinning for a while, LLVMs of different versions, settings of the same name (DEV).
+All may use the same number of threads, which the environment of their processes says.
 
 What is timed is a call from inputs to a new result in memory: of a TinyJit for workbench and
-tinygrad, of the compiled function for jax and torch.compile. A column of its own tells what
-workbench's kernels take without the call.
+tinygrad, of the compiled function for jax and torch.compile. A column of its own has the time of
+workbench's kernels without the call.
 
 Sections: The libraries that are timed; Programs in fresh processes with an empty cache; A
 process for each library, and the questions it answers.
@@ -42,7 +41,7 @@ from workbench.measure.timing import measure
 
 Run = Callable[[], object]
 Prepared = tuple[Run, Callable[[], Array]]
-"""A call that does the work once and returns when it is done; one that returns the result."""
+"""A call that does the work once and returns when it is done; and one that returns the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Peer:
 
     @property
     def absence(self) -> str:
-        """Say that it is missing, and how to get it."""
+        """A sentence that says that it is missing, and how to get it."""
         return f"{self.name} is not installed, so it is left out: {self.how_to_get}"
 
     def environment(self, threads: int, cache: str) -> dict[str, str]:
@@ -79,7 +78,7 @@ class Peer:
 
 
 def captured(entry: Entry, arrays: Arrays) -> tuple[Any, tuple[Any, ...]]:
-    """Return a TinyJit of an entry that has captured its kernels, and its inputs."""
+    """Return a TinyJit that has captured the kernels of an entry, and the inputs of its calls."""
     from workbench import Tensor, TinyJit
 
     call = TinyJit(entry.tensor)
@@ -97,7 +96,7 @@ def _workbench(entry: Entry, arrays: Arrays) -> Prepared:
 
     def run() -> None:
         call(*inputs)
-        device.synchronize()  # where it queues
+        device.synchronize()  # a device may queue kernels
 
     return run, lambda: call(*inputs).numpy()
 
@@ -179,7 +178,7 @@ PEERS: dict[str, Peer] = {
 # --------------------------------------------------------------------------------------------------
 # Programs in fresh processes with an empty cache: the time to a first result.
 #
-# As after an install, their bytecode is kept.
+# Their bytecode is kept, as after an install.
 
 TIMEOUT_S = 120
 _PROGRAM = """
@@ -218,7 +217,7 @@ class Processes:
     def run(self, program: FreshProcess) -> list[float]:
         """Return the seconds that the imports and each of the works took.
 
-        Errors: WorkbenchError with the last line that the program said.
+        Errors: WorkbenchError with the last line that the program printed, or after TIMEOUT_S.
         """
         text = _PROGRAM.format(imports=program.imports, setup=program.setup, works=program.works)
         with tempfile.TemporaryDirectory(prefix="workbench-bench-") as cache:
@@ -279,7 +278,7 @@ class PeerProcess:
     def prepare(self, entry: str, smoke: bool) -> tuple[Array, float]:
         """Return the result of an entry, and the seconds until it was there the first time.
 
-        Errors: WorkerError, with what the library said; so for all other questions.
+        Errors: WorkerError, with the reason; also for the other calls.
         """
         self._entry = entry, smoke
         return self.ask(ANSWER_WITHIN_S, _prepare, self.peer.name, *self._entry)
@@ -298,7 +297,7 @@ class PeerProcess:
         return self.ask(ANSWER_WITHIN_S, _peak, threads)
 
     def ask(self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return what a function of a module returns in the library's process."""
+        """Return the result of a function, called in the library's process. Errors: WorkerError."""
         try:
             return self._process.call(limit_s, function, *args, **kwargs)
         except TimeoutError:
@@ -333,7 +332,8 @@ def _sample(peer: str, entry: str, smoke: bool, budget_s: float) -> float:
 def _prepared(
     name: str, entry_name: str, smoke: bool
 ) -> tuple[Callable[[], object], Callable[[], Array], float]:
-    """Return what runs an entry, what fetches its result, and the seconds of the first run."""
+    """Return a run of an entry, the function that fetches its result, and the seconds of the first
+    run with its preparation."""
     peer = OURS if name == OURS.name else PEERS[name]
     entry = next(e for e in ENTRIES if e.name == entry_name)
     arrays = entry.arrays(smoke)

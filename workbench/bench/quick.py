@@ -1,6 +1,7 @@
 """Latencies of the workbench, compared with the budgets of the project.
 
-What must be fresh is measured in fresh processes, in turn with tinygrad's where it is there.
+First results, imports and schedules are measured in fresh processes, in turn with tinygrad's if it
+is installed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ generator = np.random.default_rng(0)
 a, b = (generator.standard_normal((512, 512), dtype=np.float32) for _ in range(2))
 """
 FIRST_RESULTS = {
-    # expression, budget after import, budget with the device open
+    # expression; budgets in seconds: after import, with the device open
     "elementwise": ("(Tensor(a) * 2 + Tensor(b)).relu().numpy()", 0.110, 0.060),
     "matmul 512": ("(Tensor(a) @ Tensor(b)).numpy()", 0.160, 0.100),
 }
@@ -45,9 +46,9 @@ GRAPHS = (5_000, 10_000, 20_000)
 OPT_BUDGET_S = 0.03
 """Seconds that an opt may take."""
 RECORDING_BUDGET = 1.15
-"""Times as long that a schedule may take while it is recorded."""
+"""Greatest time of a recorded build, as a multiple of one that is not recorded."""
 IMPORT_BUDGET = 1.7
-"""Times as long as importing numpy that importing this package may take."""
+"""Greatest time of importing this package, as a multiple of importing numpy."""
 SCHEDULE_BUDGET_S = 2.0
 """Seconds that scheduling a large graph may take."""
 # Twice the nodes should take twice the time; a tenth more is noise, or a cache that is full.
@@ -56,7 +57,7 @@ REPLAY_BUDGET_S = 30e-6
 
 
 Times = dict[str, tuple[list[float], ...]]
-"""By name, a list for each process: the seconds of its imports, then of each work."""
+"""By name, the seconds of each process: of its imports, then of each work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class LatencyPlan:
-    """How to measure: where, with tinygrad or without, how often, on graphs of which sizes."""
+    """The settings of a run: its processes, whether tinygrad is measured, repeats, sizes of graphs
+    in UOps."""
 
     processes: Processes
     with_peer: bool
@@ -94,7 +96,7 @@ class LatencyPlan:
         return self.alternate(programs, repeats or self.repeats)
 
     def alternate(self, programs: dict[str, FreshProcess], repeats: int) -> Times:
-        """Run programs in turn; return for each what its processes took."""
+        """Run programs in turn; return the times of each one's processes."""
         runs = {name: partial(self.processes.run, each) for name, each in programs.items()}
         return in_turn(runs, budget_s=0.0, least=repeats, most=repeats)
 
@@ -102,9 +104,9 @@ class LatencyPlan:
 def run(
     repeats: int = 5, threads: int = 2, graphs: Sequence[int] = GRAPHS, with_peer: bool = True
 ) -> Iterator[Latency | str]:
-    """Yield a Line for each latency as soon as it is there, and a sentence for what is missing.
+    """Yield each Latency as soon as it is measured, and a sentence if tinygrad cannot be measured.
 
-    `graphs` are the UOps of three graphs, each about twice the one before it.
+    `graphs` are the sizes of three graphs in UOps, each about twice the one before it.
     """
     with tempfile.TemporaryDirectory(prefix="workbench-bytecode-") as bytecode:
         processes = Processes(threads, bytecode)
@@ -125,7 +127,7 @@ def run(
 
 
 def first_results(plan: LatencyPlan) -> Iterator[Latency]:
-    """Measure from the expression to its numbers, after import and with the device open."""
+    """Measure the time from an expression to its numbers, after import and with the device open."""
     for name, (work, import_s, open_s) in FIRST_RESULTS.items():
         cold = plan.run(partial(_program, (work,), False))
         opened = plan.run(partial(_program, (work, work), True))
@@ -135,9 +137,9 @@ def first_results(plan: LatencyPlan) -> Iterator[Latency]:
 
 
 def opt_to_source(repeats: int) -> Iterator[Latency]:
-    """Measure from an opt to the source of the new kernel, as the workbench shows it.
+    """Measure the time from an opt to the source of the new kernel, as the workbench shows it.
 
-    Each time it is a matmul of another size, so that nothing is memoised.
+    Each matmul has another size, so that nothing is memoised.
     """
     first: list[float] = []
     second: list[float] = []
@@ -155,7 +157,7 @@ def opt_to_source(repeats: int) -> Iterator[Latency]:
 
 
 def recording(pairs: int) -> Latency:
-    """Measure a build that is recorded against one that is not, in turn."""
+    """Measure a build that is recorded in turn with one that is not."""
 
     def watched() -> None:
         with observe():
@@ -169,7 +171,7 @@ def recording(pairs: int) -> Latency:
 
 
 def replay(pairs: int) -> Latency:
-    """Measure a replayed call of a TinyJit without its kernel's own time, on little data."""
+    """Measure a replayed call of a TinyJit on little data, without the time of its kernel."""
     entry = next(e for e in ENTRIES if e.name.startswith("add, "))
     call, inputs = captured(entry, entry.arrays(smoke=False))
     measurements = interleave({"call": lambda: call(*inputs), "kernel": call.launch}, 60.0, pairs)
@@ -182,7 +184,7 @@ def replay(pairs: int) -> Latency:
 
 
 def build_all(n: int = 64) -> None:
-    """Schedule an expression, apply opts, lower and render: all of Python's part."""
+    """Schedule an expression, apply opts, lower and render: the whole part of Python."""
     schedule, _ = planned([matmul(n).uop])
     kernel = next(i.kernel for i in schedule.items if i.kernel is not None)
     opts = (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4))
@@ -190,7 +192,7 @@ def build_all(n: int = 64) -> None:
 
 
 def imports(plan: LatencyPlan) -> Iterator[Latency]:
-    """Measure imports: of the package as ratios of numpy's, of Tensor beside tinygrad's."""
+    """Measure imports: of the package over numpy's, of Tensor and Device beside tinygrad's."""
     programs = {
         statement: FreshProcess(OURS, statement)
         for statement in ("import numpy", "import workbench")
@@ -204,10 +206,10 @@ def imports(plan: LatencyPlan) -> Iterator[Latency]:
 
 
 def large_graphs(plan: LatencyPlan) -> Iterator[Latency]:
-    """Measure the schedule of a chain of links and diamonds, and how it grows."""
+    """Measure how long a chain takes to schedule, and how that grows with its size."""
 
     def program(library: str) -> FreshProcess:
-        sizes = plan.graphs if library == OURS.name else plan.graphs[:-1]  # it is slow
+        sizes = plan.graphs if library == OURS.name else plan.graphs[:-1]  # tinygrad is slow
         graphs = "".join(f"y{n} = chain(Tensor, {n})\n" for n in sizes)
         setup = f"from workbench.bench.graphs import chain\n{graphs}"
         works = tuple(f"y{n}.{SCHEDULE[library]}" for n in sizes)
@@ -236,7 +238,7 @@ def _peer(library: str) -> Peer:
 
 
 def _why_not_peer(processes: Processes) -> str | None:
-    """Return why tinygrad cannot be measured here, None if it can; writes its bytecode."""
+    """Return why tinygrad cannot be measured here, None if it can; this writes its bytecode."""
     if not PEER.is_installed:
         return PEER.absence
     try:
@@ -247,7 +249,7 @@ def _why_not_peer(processes: Processes) -> str | None:
 
 
 def _line(what: str, measurements: Times, place: int, budget: float | None = None) -> Latency:
-    """Return the Line of the times at `place` of each process, ours beside the peer's."""
+    """Return the Latency of the times at `place` of each process, ours beside the peer's."""
     ours = [times[place] for times in measurements[OURS.name]]
     theirs = [times[place] for times in measurements.get(PEER.name, ()) if place < len(times)]
     peer = statistics.median(theirs) if theirs else None

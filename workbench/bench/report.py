@@ -1,4 +1,4 @@
-"""The report of the full benchmark, as values that go to JSON and back.
+"""The report of the full benchmark: as values that go to JSON and back, as text, and as an SVG.
 
     {"schema": 2, "machine": {...}, "versions": {...}, "absent": [...], "threads": 2,
      "rows": [{"name": ..., "operations": ..., "bytes": ..., "peak_gflops": ...,
@@ -8,7 +8,7 @@
 Units: seconds, GFLOP/s, bytes. The n-th samples of a row's libraries were taken in one round.
 
 Sections: The report of the full benchmark, as values that go to JSON and back; The full
-benchmark as text; The ratios of a Report as an SVG of our own.
+benchmark as text; The ratios of a Report as an SVG.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One library on one row. Only a right answer is timed; else `remark` tells what happened."""
+    """One library on one row. Only a right answer is timed; for another state `remark` says why."""
 
     state: str
     remark: str = ""
@@ -64,7 +64,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One piece of work. `operations` is None where they do not count."""
+    """One piece of work. `operations` is None where moving data takes the time."""
 
     name: str
     operations: int | None
@@ -73,12 +73,13 @@ class ReportRow:
     figures: dict[str, Figure]
 
     def ratio(self, peer: str) -> float | None:
-        """Return our time over the peer's, the median over the rounds; None if either lacks."""
+        """Return our time over the peer's, the median over the rounds; None if one is not timed."""
         rounds = self._rounds(peer)
         return statistics.median(a / b for a, b in rounds) if rounds else None
 
     def ratio_of_least(self, peer: str) -> float | None:
-        """Return our least time over the peer's: what a busy machine disturbs less."""
+        """Return our least time over the peer's, which a busy machine disturbs less; None as in
+        `ratio`."""
         rounds = self._rounds(peer)
         if not rounds:
             return None
@@ -86,14 +87,15 @@ class ReportRow:
         return float(min(ours) / min(theirs))
 
     def share_of_peak(self, name: str = OURS) -> float | None:
-        """Return the share of the multiply-adds that the machine could do in the same time."""
+        """Return the speed of a library as a share of the machine's peak of multiply-adds; None
+        without a time or without `operations`."""
         figure = self._timed(name)
         if figure is None or self.operations is None:
             return None
         return self.operations / figure.median_s / 1e9 / self.peak_gflops
 
     def _rounds(self, peer: str) -> list[tuple[float, float]]:
-        """Return our time and the peer's for each round, nothing if either lacks."""
+        """Return our time and the peer's for each round; [] if one is not timed."""
         ours, theirs = self._timed(OURS), self._timed(peer)
         if ours is None or theirs is None:
             return []
@@ -106,7 +108,8 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run of the benchmark: where, with what, and what was found."""
+    """A run of the benchmark: its machine, the versions of libraries, a sentence for each absent
+    one, threads, and rows."""
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -116,12 +119,12 @@ class Report:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """The libraries beside ours."""
+        """The libraries other than ours."""
         return tuple(name for name in self.versions if name != OURS)
 
     @property
     def is_right(self) -> bool:
-        """Whether no answer was wrong, and all of ours were there."""
+        """Whether no library's answer was wrong, and all of ours were right."""
         results = [(n, f) for row in self.rows for n, f in row.figures.items()]
         wrong = any(f.state == WRONG for _, f in results)
         return not wrong and all(f.state == RIGHT for n, f in results if n == OURS)
@@ -132,7 +135,7 @@ class Report:
         return {name: ratio for name, ratio in pairs if ratio is not None}
 
     def why_no_verdict(self) -> str | None:
-        """Return why these figures say nothing about the budgets, None if they do."""
+        """Return why these figures are not compared with the budgets; None if they are."""
         if is_busy(self.machine):
             return "the machine was busy"
         if self.threads != BUDGET_THREADS:
@@ -174,12 +177,12 @@ def _row(data: dict[str, Any]) -> ReportRow:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Return the mean of ratios: 2 and 1/2 make 1."""
+    """Return the geometric mean: of 2 and 1/2 it is 1."""
     return math.exp(statistics.fmean(math.log(v) for v in values))
 
 
 def machine() -> dict[str, str]:
-    """Return what this machine is, as far as figures depend on it."""
+    """Return a description of this machine: processor, cores, system, Python, and load."""
     description = {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -192,7 +195,7 @@ def machine() -> dict[str, str]:
 
 
 def is_busy(machine: dict[str, str]) -> bool:
-    """Whether others were at work when the run began."""
+    """Whether other processes were running when the run began, by the load of the machine."""
     return float(machine.get("load", 0)) > IDLE_LOAD
 
 
@@ -232,14 +235,14 @@ def line(row: ReportRow) -> str:
 
 
 def faults(row: ReportRow) -> Iterator[str]:
-    """Say what went wrong, library by library."""
+    """Yield a line for each library whose answer is not right."""
     for name, figure in row.figures.items():
         if figure.state != RIGHT:
             yield f"  {figure.state}: {name} on {row.name}: {figure.remark}"
 
 
 def summary(report: Report) -> Iterator[str]:
-    """Yield the geometric means and the budgets."""
+    """Yield the geometric means and the verdicts on the budgets."""
     ratios = {peer: list(report.ratios(peer).values()) for peer in report.peers}
     least = {
         peer: [r for row in report.rows if (r := row.ratio_of_least(peer)) is not None]
@@ -274,7 +277,7 @@ def _means(what: str, ratios: dict[str, list[float]]) -> str:
 
 
 def _budgets(report: Report) -> Iterator[str]:
-    """Hold the ratios to torch against the budgets of the project."""
+    """Yield the ratios to torch beside the budgets of the project."""
     extra = {entry.name for entry in ENTRIES if entry.is_extra}
     ratios = {n: r for n, r in report.ratios("torch").items() if n not in extra}
     if not ratios:
@@ -298,14 +301,14 @@ def _budgets(report: Report) -> Iterator[str]:
             verdicts.append((sentence, speed >= MATMUL))
     no_verdict = report.why_no_verdict()
     for sentence, is_kept in verdicts:
-        yield f"{sentence}: {_word(is_kept) if no_verdict is None else f'({no_verdict})'}"
+        yield f"{sentence}: {_verdict(is_kept) if no_verdict is None else f'({no_verdict})'}"
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:.3f}x" if ratio < 0.1 else f"{ratio:.2f}x"
 
 
-def _word(is_kept: bool) -> str:
+def _verdict(is_kept: bool) -> str:
     return "within" if is_kept else OVER
 
 
@@ -314,15 +317,15 @@ def _second(pair: tuple[str, float]) -> float:
 
 
 def latency(line: Latency, is_busy: bool) -> str:
-    """Return a latency: figure, spread, budget and whether it keeps to it, the peer's.
+    """Return a latency as text: its figure, spread and budget with the verdict, the peer's figure.
 
-    A busy machine makes times longer: there one that is over its budget says little.
+    On a busy machine a time above its budget has no verdict.
     """
     figure = f"{_figure(line.figure, line.unit):>9} +-{line.spread:4.0%}"
     budget = beside = ""
     if line.budget is not None:
         limit = _figure(line.budget, line.unit)
-        word = _word(line.figure <= line.budget)
+        word = _verdict(line.figure <= line.budget)
         if word == OVER and is_busy and line.unit == "s":
             word = "(busy)"
         budget = f"<= {limit:7} {word}"
@@ -338,7 +341,7 @@ def _figure(value: float, unit: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The ratios of a Report as an SVG of our own: a dot per library and row, on a log scale.
+# The ratios of a Report as an SVG: a dot per library and row, on a log scale.
 
 # margins, and the height of a row, in pixels
 LEFT_MARGIN = 190

@@ -44,11 +44,11 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One piece of work on inputs of `sizes`; `smoke` are sizes for a test of the answer.
+    """One piece of work on inputs of `sizes`; `smoke` are the sizes for a test of the answer.
 
     Shapes:  `inputs(data, *sizes)` returns the arrays that the forms take, in their order.
     Units:   `flops(*sizes)` are the multiplications and additions of a matrix product or a
-             convolution; None where moving data is what takes the time.
+             convolution; None where moving data takes the time.
     """
 
     name: str
@@ -63,10 +63,10 @@ class Entry:
     """The form for torch: `torch(torch, *inputs)`."""
     flops: Callable[..., int] | None = None
     read: Callable[..., int] | None = None
-    """Bytes that it reads of its inputs, as in `read(*inputs)`; None where it reads them whole."""
+    """Bytes of its inputs that it reads: `read(*inputs)`; None where it reads all of them."""
     is_extra: bool = False
-    """Shown beside the set that the budgets are for, which has the common large operations:
-    more operations, an odd size, and work so small that what a call costs shows."""
+    """Whether it is beyond the set that the budgets are for, of common large operations: another
+    operation, an odd size, or work so small that the cost of a call shows."""
 
     def arrays(self, smoke: bool) -> Arrays:
         """Return the inputs."""
@@ -79,12 +79,12 @@ class Entry:
         return np.asarray(self.array(np, *wide))
 
     def bytes(self, arrays: Arrays, expected: Array) -> int:
-        """Return the bytes that it reads, and those of its result, whose elements have 4."""
+        """Return the bytes that it reads and writes; an element of the result has 4."""
         whole = sum(a.nbytes for a in arrays)
         return (whole if self.read is None else self.read(*arrays)) + 4 * expected.size
 
     def operations(self) -> int | None:
-        """Return the floating-point operations at full size, None where they do not count."""
+        """Return the floating-point operations at full size; None as in `flops`."""
         return None if self.flops is None else self.flops(*self.sizes)
 
 
@@ -312,7 +312,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 
 def fault(answer: Array, expected: Array, steps: int = STEPS) -> str | None:
-    """Return what is wrong with an answer, None if it is right but for rounding."""
+    """Return what is wrong with an answer; None if it is right, up to rounding."""
     if answer.shape != expected.shape:
         return f"shape {answer.shape}, not {expected.shape}"
     wrong = errors(answer, expected) > limit_of(answer, expected, steps)

@@ -36,13 +36,13 @@ from workbench.measure.timing import in_turn
 # the sum of all that its profiler saw allocated and freed.
 
 STEPS = 5
-"""Two that are planned anew, and replays."""
+"""Steps of a measurement: two that are planned anew, then replays."""
 
 
 def memory_of(library: str, model: Model) -> dict[str, int]:
-    """Return, in bytes, what is held after steps, as "held", and at most in a step, as "peak". For
-    ours also the peak of the "first" step, and what is "planned" for a replay: its inputs and
-    state, and what its plan adds at most."""
+    """Return bytes by name: "held" after the steps, and the "peak" of the last one (torch: of all).
+    Ours has also the peak of the "first" step, and the peak that is "planned" for a replay: of its
+    inputs, its state, and its plan. {} for other libraries."""
     if library == "torch":
         return _of_torch(model)
     return _of_workbench(model) if library == "workbench" else {}
@@ -105,7 +105,7 @@ def _of_workbench(model: Model) -> dict[str, int]:
 
 
 def _peak(pool: BufferPool, step: Step) -> int:
-    """Return the most bytes that `pool` has given out during a step."""
+    """Return the most bytes of `pool` that are in use during a step."""
     acquire: Callable[[BufferPool, int], Block] = BufferPool.acquire
     most = pool.used_bytes
 
@@ -125,18 +125,18 @@ def _peak(pool: BufferPool, step: Step) -> int:
 # Steps of training in all libraries, in turn, in one run.
 
 TRAINERS = ("torch", "torch.compile", "tinygrad")
-"""The libraries beside ours, by their names in `PEERS`."""
+"""The libraries other than ours, by their names in `PEERS`."""
 DEVICES = {"tinygrad": ("CPU:LLVM", "CPU")}
-"""The values of DEV to try, the first that works: that by libLLVM compiles faster than by clang."""
+"""The values of DEV to try, in order: tinygrad compiles faster by libLLVM than by clang."""
 SAMPLES = (7, 60)
 """Least and most samples."""
 WARM = 3
-"""Steps before any is timed, beside the first: a TinyJit captures its function in the second."""
+"""Steps between the first and the timed ones: a TinyJit captures its function in the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingMeasurement:
-    """A library on a model. The loss is that of the third step; memory in bytes."""
+    """A library on a model. The loss is that of the third step. Units: memory in bytes."""
 
     first_s: float
     loss: float
@@ -157,15 +157,15 @@ class TrainingMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """A model: measurements by library, ours first; a sentence for each library without any."""
+    """A model: measurements by library, ours first; a sentence for each library without one."""
 
     model: str
     measurements: Mapping[str, TrainingMeasurement]
     absent: Sequence[str] = field(default_factory=tuple)
 
     def ratio(self, peer: str, other: str = OURS.name) -> float | None:
-        """Return a step of `other` over that of a peer, the median over the rounds: samples of one
-        round were taken one after the other. None where a library has no measurement."""
+        """Return the time of a step of `other` over the peer's: the median over rounds, whose
+        samples were taken one after the other. None where a library has no measurement."""
         if peer not in self.measurements or other not in self.measurements:
             return None
         pairs = zip(
@@ -174,14 +174,14 @@ class TrainingRow:
         return statistics.median(a / b for a, b in pairs)
 
     def ratio_of_least(self, peer: str) -> float | None:
-        """Return our least time over a peer's."""
+        """Return our least time over a peer's; None as in `ratio`."""
         if peer not in self.measurements or OURS.name not in self.measurements:
             return None
         return self.measurements[OURS.name].least_s / self.measurements[peer].least_s
 
 
 def peers_named(names: Iterable[str] | None) -> list[Peer]:
-    """Return the libraries to compare with: those of TRAINERS among `names`, or all.
+    """Return the libraries to compare with: those of TRAINERS among `names`, or all without names.
 
     Errors: WorkbenchError for another name.
     """
@@ -197,7 +197,7 @@ def peers_named(names: Iterable[str] | None) -> list[Peer]:
 def compare(
     models: Iterable[Model], peers: Sequence[Peer], threads: int, budget_s: float
 ) -> Iterator[TrainingRow]:
-    """Yield a row for each model.
+    """Yield a row for each model as soon as it is measured.
 
     Units: `budget_s` seconds of sampling for each library; compiling comes on top.
     """
@@ -240,9 +240,9 @@ def _row(
 def _started(
     peer: Peer, model: Model, threads: int, cache: str
 ) -> tuple[PeerProcess, dict[str, Any]]:
-    """Return a process that has taken its first steps, and what it says of them.
+    """Return a process that has taken its first steps, and their part of the measurement.
 
-    Errors: WorkbenchError where it cannot on any device.
+    Errors: WorkbenchError where it fails on every device.
     """
     if not peer.is_installed:
         raise WorkbenchError(f"{peer.name} is not installed")
@@ -265,7 +265,7 @@ def _absence(peer: Peer, error: WorkbenchError) -> str:
 
 
 def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int]:
-    """Return what `memory_of` says, asked of a process of its own; nothing where it fails."""
+    """Return the `memory_of` a model in a process of its own; {} where that fails."""
     with PeerProcess(peer, threads, cache) as worker:
         try:
             return worker.ask(LONGEST_S, _training_memory, peer.name, model.name)
@@ -277,12 +277,12 @@ def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int
 
 
 def _first_steps(library: str, model: str) -> dict[str, Any]:
-    """Return the seconds of the first step, the loss of a later one, and the number of kernels."""
+    """Return the seconds of the first step, the loss of the third, and the number of kernels."""
     return _trained(library, model)[1]
 
 
 def _step_seconds(library: str, model: str) -> float:
-    """Return how long a step takes, after the first ones."""
+    """Return the seconds of a step, after the first ones."""
     step, _ = _trained(library, model)
     start = time.perf_counter()
     step()
@@ -290,7 +290,7 @@ def _step_seconds(library: str, model: str) -> float:
 
 
 def _training_memory(library: str, model: str) -> dict[str, int]:
-    """Return what `memory_of` says of a model."""
+    """Return the `memory_of` a model, by its name."""
     return memory_of(library, (MODELS | WIDE_MODELS)[model])
 
 
@@ -342,8 +342,8 @@ def lines(row: TrainingRow) -> Iterator[str]:
 
 
 def summary(rows: Sequence[TrainingRow]) -> Iterator[str]:
-    """Yield the geometric means, the goals where the rows are those with goals, and who is
-    missing."""
+    """Yield the geometric means, the goals if all rows have goals, and a sentence for each library
+    that is absent."""
     peers = dict.fromkeys(n for row in rows for n in row.measurements if n != OURS.name)
     for peer in peers:
         pairs = [(row.ratio(peer), row.ratio_of_least(peer)) for row in rows]
