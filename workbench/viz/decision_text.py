@@ -17,7 +17,7 @@ from workbench.viz.schema.record import PassOutcome
 
 
 def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
-    """Return a line per decision, and how many more there are of `count`."""
+    """Return a line for each decision, and the number of the others of `count`."""
     cells = [decision_cells(decision) for decision in decisions]
     widths = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
     lines = []
@@ -30,9 +30,9 @@ def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
 
 
 def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
-    """Return why there are not more kernels, the most interesting decision first: a line per value
-    that is fused although that costs something; of a single kernel without one, the value at
-    which it could have ended. "" where there is nothing to say."""
+    """Return why there are not more kernels, the most interesting decision first: a line for each
+    value that is fused although that costs something. For a single kernel without one it is the
+    value at which the kernel could have ended. "" without such a value."""
     ranks = {d.rank: d for d in decisions if d.rank is not None}
     rows = [ranks[rank] for rank in sorted(ranks) if kernels == 1 or ranks[rank].tradeoff]
     if not rows:
@@ -46,7 +46,7 @@ def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
 
 
 def decision_cells(decision: DecisionRow) -> tuple[str, str, str, str]:
-    """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
+    """Return (value, "stored" or "fused", reason, estimates) of a decision as text."""
     estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.estimates]
     outcome = "stored" if decision.stored else "fused"
     return decision.value, outcome, decision.reason, ", ".join(estimates)
@@ -68,7 +68,7 @@ def passes_text(rows: Sequence[PassOutcome], times: bool = True) -> str:
 
 
 def outcome(row: PassOutcome) -> str:
-    """Return what came of a pass: "12 rewrites", "changed nothing", or its error."""
+    """Return the outcome of a pass: "12 rewrites", "done", "changed nothing", or its error."""
     if row.error:
         return f"failed: {row.error}"
     if row.matches:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def to_networkx(
     outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
 ) -> networkx.DiGraph[int]:
-    """Return every node and edge under `outputs`, with their data as attributes; `titles` are those
-    of the items that are kernels."""
+    """Return every node and edge under `outputs`, with their data as attributes; `titles` are the
+    titles of the kernels among `items`."""
     import networkx
 
     inside, stored = computing_kernels(items), storing_kernels(items)
@@ -45,7 +45,7 @@ def to_networkx(
         )  # fmt: skip
     for node, number in numbers.items():
         for position, source in enumerate(node.src):
-            # x * x reads x twice: one edge, with both its places
+            # x * x reads x twice: one edge, with both positions
             places = digraph.edges.get((numbers[source], number), {}).get("positions", ())
             digraph.add_edge(
                 numbers[source], number,
@@ -57,7 +57,7 @@ def to_networkx(
 def to_graphviz(
     outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str], lines: UserLines
 ) -> graphviz.Digraph:
-    """Return the folded graph as DOT: a cluster per kernel, in its colour and with its title."""
+    """Return the folded graph as DOT: a cluster for each kernel, in its colour, with its title."""
     import graphviz
 
     inside, stored = computing_kernels(items), storing_kernels(items)

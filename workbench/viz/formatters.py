@@ -1,8 +1,8 @@
-"""Mimebundles: what Jupyter shows for an Exploration, a Kernel, a Compiled, a PassRecord and the
+"""Mimebundles for Jupyter: of an Exploration, a Pane, a Kernel, a Compiled, a PassRecord and the
 lanes of a tensor core's tile.
 
-Everything is one HTML fragment without scripts or anything from outside, and a text form. Both
-print the rows that a record has of it: only those that are printed are built.
+Each has an HTML fragment, without scripts and without anything from outside, and a text. Both print
+rows as a record has them; only rows that are printed are built.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from workbench.viz.still.lane_picture import TileLanes, lane_map_html
 from workbench.viz.text import nest_text
 
 DETAIL_S = 0.25
-"""Compiling and listing opts for a picture stops after this long; what is left says so."""
+"""Seconds after which a picture compiles no further kernel: it says how to ask for the rest."""
 MOST_STEPS = 40
-"""Rewrites of one pass shown with their text."""
+"""Most rewrites of one pass that are shown with their text."""
 
 
 def register_all() -> None:
-    """Fill the table of pictures."""
+    """Register the picture, and the text, of each of these types."""
     register(Exploration, exploration_bundle)
     register(Kernel, kernel_bundle, kernel_text)
     register(Compiled, compiled_bundle, compiled_text)
@@ -55,7 +55,7 @@ def register_all() -> None:
 def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
     """Return the picture of an Exploration: headline, graph, kernels, passes.
 
-    Units: detail_s, seconds that compiling and listing opts for it may take.
+    Units: detail_s, seconds that compiling and listing opts for it may take (None: DETAIL_S).
     """
     if ex.waits:
         return {"text/html": page(source(ex.waits)), "text/plain": ex.waits}
@@ -85,7 +85,7 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
 
 
 def pane_bundle(pane: Pane) -> Bundle:
-    """Return the picture of one pane of an Exploration: its text, the plan with its graph."""
+    """Return the picture of one pane of an Exploration: its text, and for the plan the graph."""
     text = str(pane)
     is_drawn = pane.name == "plan" and not pane.exploration.waits
     graph = _graph_part(pane.exploration) if is_drawn else ""
@@ -124,7 +124,7 @@ def compiled_text(compiled: Compiled) -> str:
 
 
 def pass_bundle(record: PassRecord) -> Bundle:
-    """Return the picture of a PassRecord: its rewrites, and what it changed as a whole."""
+    """Return the picture of a PassRecord: its rewrites, and the difference that they made."""
     count = min(len(record.matches), MOST_STEPS)
     steps = [rewrites.step(record, number) for number in range(1, count + 1)]
     whole = rewrites.pass_difference(record)
@@ -134,7 +134,7 @@ def pass_bundle(record: PassRecord) -> Bundle:
 
 
 def pass_text(record: PassRecord) -> str:
-    """Return a PassRecord as text: what came of it, and what it changed as a whole."""
+    """Return a PassRecord as text: its outcome, its description, and the difference it made."""
     lines = [passes_text(pass_rows([record])), record.doc]
     return "\n".join([*lines, rewrites.pass_difference(record)])
 
@@ -160,9 +160,9 @@ def _graph_part(ex: ScheduledTensors) -> str:
 def _kernel_card(
     kernel: Kernel, number: int | None, colour: str, decisions: Sequence[Decision], deadline: float
 ) -> str:
-    """Return a kernel as a card: its loops, text, decisions, opts and code; `number` is its place
-    in an exploration, which has a `colour` for it. What is not begun by the `deadline` says how to
-    ask for it."""
+    """Return a kernel as a card: its loops, text, decisions, opts and code. `number` is its
+    position in an exploration, which has a `colour` for it. A part that has not begun by the
+    `deadline` is replaced by the call that returns it."""
     applied = [str(opt) for opt in kernel.applied_opts]
     parts = [
         cards.kernel_title(kernel_row(kernel), where(kernel), applied, number),
@@ -176,13 +176,13 @@ def _kernel_card(
         (lambda: _compiled_part(kernel), "Source: .compile().source"),
     ):
         is_in_time = LIVE.value < 1 or time.perf_counter() < deadline
-        # a page that is written to be read later has the time, and is the same everywhere
+        # with LIVE=0 a page is read later: it is complete, and the same on every machine
         parts.append(_part(make) if is_in_time else tag("div", code(otherwise)))
     return cards.card(parts, colour)
 
 
 def _part(make: Callable[[], str]) -> str:
-    """Return a part, or why there is none: a rule that raises must not hide the rest."""
+    """Return a part, or its error: a rule that raises must not hide the other parts."""
     try:
         return make()
     except Exception as error:
@@ -202,7 +202,7 @@ def _compiled_part(kernel: Kernel) -> str:
 
 
 def _decisions_of(ex: Exploration, number: int) -> tuple[Decision, ...]:
-    """Return the decisions about what kernel `number` stores and fuses, the stored one first."""
+    """Return the decisions about what kernel `number` stores, then those about what it fuses."""
     kernels = [item for item in ex.items if item.kernel is not None]
     own = kernels[number]
     below = set(own.computed({node for item in ex.items for node in item.nodes}))

@@ -21,8 +21,8 @@ from workbench.viz.schema.record import TermGroup, TermRow
 # The terms of the glossary, one row each: a word of the page, and its meaning.
 #
 # The page shows a meaning where its word stands (an element says so with `data-term`) and all of
-# them below `?`; the course prints them. What has a table of its own is not repeated here: kinds of
-# axes, kinds of opts, ops and passes; `glossary.py` puts them beside these.
+# them below `?`; the course prints them. Words of other tables are not repeated here: kinds of
+# axes, kinds of opts, ops and passes; the functions below add them.
 
 # fmt: off
 TERMS: Mapping[str, Mapping[str, str]] = {
@@ -341,18 +341,18 @@ TERMS: Mapping[str, Mapping[str, str]] = {
 # The glossary.
 
 OP_GROUP = "ops"
-"""The group of the words of graphs' nodes."""
+"""The group of the names of ops."""
 
 
 @cache
 def glossary_rows() -> tuple[TermGroup, ...]:
-    """Return the words that no other table of the page's record has: those of the page, and ops."""
+    """Return the words that the other tables of a page's record lack: the terms, and ops."""
     groups = {**TERMS, OP_GROUP: {op.name: info.doc for op, info in OPS.items()}}
     return tuple(_group(name, words) for name, words in groups.items())
 
 
 class Glossary(dict[str, dict[str, str]]):
-    """Meanings by word, in groups; it prints as a text, and in a notebook as groups to unfold."""
+    """Meanings by word, in groups; it prints as text, and in a notebook as groups to unfold."""
 
     def __str__(self) -> str:
         return "\n\n".join(f"{name}\n{_lines(self[name])}" for name in self)
@@ -364,12 +364,12 @@ class Glossary(dict[str, dict[str, str]]):
 
 
 def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
-    """Return the meaning of every word, in groups, as the page has them below `?`: with kinds of
-    axes, kinds of opts, and the passes that it is given. `glossary("warp")` has the words that are
-    or contain that one, or else those whose meanings do.
+    """Return the meaning of every word, in groups, as the page shows them below `?`, with kinds of
+    axes, kinds of opts, and the given passes. `glossary("warp")` returns the words that contain
+    "warp", or if there are none, the words whose meanings do.
 
-    Errors: WorkbenchError for a word that stands nowhere, and for what is neither a word nor
-    passes.
+    Errors: WorkbenchError for a word that is found nowhere, and for a value that is neither a word
+    nor passes.
     """
     if isinstance(about, str):
         return _about(about)
@@ -394,7 +394,7 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
 
 
 def _about(word: str) -> Glossary:
-    """Return what the glossary says of a word."""
+    """Return the glossary's words that contain a word, or else those whose meanings do."""
     every, part = glossary(), word.strip().lower()
     by_word = _where(every, lambda name, _: part in name.lower())
     parts = by_word or _where(every, lambda _, meaning: part in meaning.lower())
@@ -408,7 +408,7 @@ def _about(word: str) -> Glossary:
 
 
 def _where(every: Glossary, fits: Callable[[str, str], bool]) -> Glossary:
-    """Return the words that fit, in those of the groups that have any."""
+    """Return the words that fit, without empty groups."""
     groups = {
         name: {word: text for word, text in words.items() if fits(word, text)}
         for name, words in every.items()

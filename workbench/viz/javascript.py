@@ -1,5 +1,4 @@
-"""The page's JavaScript run from Python by V8 in a process of its own, and the layout of graphs by
-it.
+"""The page's JavaScript, run from Python by V8 in a process of its own: graph layout and drawing.
 
 Sections: Calls of the page's JavaScript from Python, run by V8 in a process of its own; The
 layout of a whole graph, and its drawing.
@@ -28,8 +27,8 @@ PROCESS = Path(__file__).with_name("javascript_process.py")
 
 
 class JavaScript:
-    """A script whose functions can be called. Its process starts at the first call, and again after
-    it ended (see `layout.py`)."""
+    """A script whose functions can be called. Its process starts at the first call, and again at a
+    call after it has ended."""
 
     def __init__(self, script: str):
         self.script = script
@@ -37,7 +36,7 @@ class JavaScript:
 
     def call(self, function: str, argument: object) -> Any:
         """Return the result of a function (an expression) for an argument; both are JSON.
-        Errors: WorkbenchError where V8 is not installed, and for an error of the function.
+        Errors: WorkbenchError if V8 is not installed, and for an error of the function.
         """
         request = {"function": function, "argument": argument}
         try:
@@ -82,12 +81,12 @@ def _cannot_load(problem: str) -> WorkbenchError:
 
 
 # --------------------------------------------------------------------------------------------------
-# The layout of a whole graph, positions of the nodes of a still picture and of a plan, and the
-# drawing of a still plan.
+# The layout of a whole graph, and its drawing: the positions of the nodes of a still picture and of
+# a plan, and a still plan as SVG.
 #
 # Both are the page's own: `workbench/viz/page/layout/whole.js` and `panels/plan/still.js`. One
-# engine lays all graphs out, and one painter draws them; the page does so without Python, and
-# Python without a browser.
+# script lays all graphs out, and one draws them: in the page without Python, in Python without a
+# browser.
 
 _PAGE = Path(__file__).resolve().parent / "page"
 LAYOUT, STILL = _PAGE / "layout/whole.js", _PAGE / "panels/plan/still.js"
@@ -95,8 +94,8 @@ LAYOUT, STILL = _PAGE / "layout/whole.js", _PAGE / "panels/plan/still.js"
 
 class Layered(NamedTuple):
     """`x` is the middle of each node, `layer` its layer from the top; `routes` are the points
-    (x, layer) of each edge, in the order of `edges`, the last at its port (an edge without a line
-    of its own has two points); `width` is that of the whole drawing."""
+    (x, layer) of each edge, in the order of `edges`, the last one at its port (an edge without a
+    line of its own has two points); `width` is the width of the whole drawing."""
 
     x: tuple[float, ...]
     layer: tuple[int, ...]
@@ -110,7 +109,7 @@ def layered(
     """Return the layout of nodes with these widths and acyclic edges (source, target).
 
     The edges into one target are in the order of its operands.
-    Errors: WorkbenchError where the engine is not installed.
+    Errors: WorkbenchError if V8 is not installed.
     """
     graph = {"widths": list(widths), "edges": list(edges), "gap": gap}
     whole = _engine().call("layoutWhole", graph)
@@ -130,9 +129,9 @@ def layered(
 
 
 def still_plan(record: Mapping[str, Any]) -> str:
-    """Return the drawing of a plan as SVG, without style, of those parts of a record that
-    `stillPlan` needs.
-    Errors: WorkbenchError where the engine is not installed.
+    """Return the drawing of a plan as SVG, without style; `record` has the parts that `stillPlan`
+    needs.
+    Errors: WorkbenchError if V8 is not installed.
     """
     return str(_engine().call("stillPlan", record))
 

@@ -10,7 +10,7 @@ import os
 import sys
 
 MOST_BYTES = 1 << 30
-"""Memory limit of V8, above which it raises an error; without one it would end the process."""
+"""Memory limit of V8, above which it raises an error; without a limit it would end the process."""
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
             reply = json.dumps({"error": text}).encode()
         replies.write(len(reply).to_bytes(8, "little") + reply)
         replies.flush()
-    os._exit(0)  # V8's threads need no farewell
+    os._exit(0)  # without waiting for V8's threads
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from workbench.viz.session.show import session_of
 
 
 def load(shell: Any) -> None:
-    """Give an IPython shell the magics."""
+    """Register the magics in an IPython shell."""
     shell.register_magic_function(kernel_magic(shell), "cell", "kernel")
     shell.register_magic_function(timekernel_magic(shell), "line", "timekernel")
 
@@ -95,7 +95,7 @@ def _options(line: str) -> argparse.Namespace:
 
 
 def _device(options: argparse.Namespace) -> str:
-    """Return the device that kernels are for, "" for that of their tensors."""
+    """Return the device that kernels are for; "": the device of their tensors."""
     device, target = " ".join(options.device), " ".join(options.target)
     return Device.on_machine(device, target) if device or target else ""
 
@@ -114,8 +114,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
-    """Run a cell in the user's namespace; return the value of its last expression. `skipped`
-    lines stand above it in the notebook."""
+    """Run a cell in the user's namespace; return the value of its last line. `skipped` lines stand
+    above it in the notebook. Errors: WorkbenchError if the last line is not an expression."""
     above = "\n" * skipped
     name = shell.compile.cache(above + cell, _cell_number(shell))
     tree = ast.parse(above + shell.transform_cell(cell), name)
@@ -130,8 +130,8 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
 
 
 def _cell_number(shell: Any) -> int:
-    """Return the number of the cell that runs: versions of IPython count on before it runs, or
-    after it."""
+    """Return the number of the cell that runs. IPython's count is used last: some versions raise it
+    before the cell runs, some after."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         label = shell.compile.format_code_name(frame.f_code.co_filename)

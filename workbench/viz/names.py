@@ -1,9 +1,9 @@
 """The user's names of values: `a` for the array that the variable `a` holds where `explore` is
 called.
 
-A variable names the node of its tensor. An array in memory also has the name of a tensor that is
-all of it in another shape or on another device. A name of two steps (`net.weight`) counts where
-there is none of one. A node may have several names: the first is shown.
+A variable names the node of its tensor. An array in memory also has the names of tensors with the
+same elements in another shape or on another device. A node may have several names: the first is
+shown, and a name of one step (`weight`) comes before one of two (`net.weight`).
 
 Sections: The user's variables; The paths of the user's objects; The user's names of values.
 """
@@ -28,31 +28,30 @@ from workbench.ir.node.uop import UOp
 # --------------------------------------------------------------------------------------------------
 # The user's variables: the names in the code that calls this package.
 #
-# A name means what it means where the package is called: the nearest function's variables come
-# first, then those of what called it, then those of cell, script or module, and a name that a
-# nearer scope has hides the same name further out. Lists, tuples, dicts, and objects and modules of
-# the user's are looked into: `layers[0].weight`. Nothing of the user's runs: no property, no
-# method.
+# A name has the meaning that it has where the package is called: the variables of the nearest
+# function come first, then those of its callers, then those of the cell, script or module. A name
+# hides the same name further out. Lists, tuples, dicts, and the user's objects and modules are
+# searched: `layers[0].weight`. No code of the user runs: no property, no method.
 
 T = TypeVar("T")
 MOST_LOOKED_INTO = 3000
-"""Most lists, dicts, objects and modules that are looked into."""
+"""Most lists, dicts, objects and modules that are searched."""
 MOST_INSIDE = 200
-"""The greatest number of values of each container that are searched."""
+"""Most values of each of them that are searched."""
 DEEPEST = 8
 """Most steps from a variable to a value in it."""
 _HISTORY = frozenset({"In", "Out"})
-"""The names of IPython's tables of past cells. Its others begin with an underscore."""
+"""IPython's tables of past cells; the names of its other variables begin with an underscore."""
 
 
 def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
-    """Yield (name, value) of the values of a `kind` that the calling code has names for: variables
-    first, the nearest scope's before those of others, then what is inside of others."""
+    """Yield (name, value) of the values of a `kind` that the calling code has names for: first
+    variables, from the nearest scope outwards, then values inside of other variables."""
     waiting = deque((name, value, 0) for name, value in named_variables())
     visited: set[int] = set()
     while waiting:
         name, value, depth = waiting.popleft()
-        if issubclass(type(value), kind):  # `isinstance` may ask a property of the value's
+        if issubclass(type(value), kind):  # `isinstance` may run a property of the value
             yield name, cast(T, value)
         elif depth < DEEPEST and id(value) not in visited:
             parts = list(islice(parts_of(value), MOST_INSIDE))
@@ -99,8 +98,8 @@ def _is_private(name: object) -> bool:
 
 
 def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object]]:
-    """Yield (step, part) of what is in a value: ("[0]", ..) or (".weight", ..); `private` ones,
-    whose names begin with an underscore, where asked for."""
+    """Yield (step, part) of the parts of a value: ("[0]", ..) or (".weight", ..); with `private`
+    also attributes whose names begin with an underscore."""
     if type(value) in (list, tuple):
         sequence: Any = value
         for place, part in enumerate(sequence):
@@ -118,7 +117,7 @@ def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object
 
 
 def _fields(value: object) -> Iterator[tuple[object, object]]:
-    """Yield (name, part) of what an object has, in its dict and in slots."""
+    """Yield (name, part) of the attributes of an object, in its dict and in slots."""
     with suppress(AttributeError):
         yield from list(object.__getattribute__(value, "__dict__").items())
     if isinstance(value, ModuleType):
@@ -131,8 +130,8 @@ def _fields(value: object) -> Iterator[tuple[object, object]]:
 
 
 def is_open(value: object) -> bool:
-    """Whether a value's attributes are the user's: an object of a class, or a module, of theirs, or
-    a layer of this package."""
+    """Whether the attributes of a value are searched: of a module of the user, an object whose
+    class is in one, a SimpleNamespace, or a layer of this package."""
     if isinstance(value, ModuleType):
         return _is_users_module(value)
     if type(value) is SimpleNamespace:
@@ -153,20 +152,20 @@ def _is_users_module(module: ModuleType | None) -> bool:
 # --------------------------------------------------------------------------------------------------
 # The paths of the user's objects: `net.layers.2.conv` of the layer that made a value.
 #
-# The variables of the code that calls `explore` are walked, by attributes and places in lists, as
-# for names of arrays. What is in a list of another object is called by that list, though a variable
-# (that of a loop) is left over which is it, too.
+# The variables of the code that calls `explore` are searched, by attributes and positions in lists,
+# as for names of arrays. An object in a list of another object has its path through that list, even
+# if the variable of a finished loop still refers to it.
 
 
 class ModulePath(NamedTuple):
-    """An object, referred to weakly, and its path: the shortest, with dots for brackets."""
+    """A weak reference to an object, and its shortest path, with dots instead of brackets."""
 
     object: ref[Any]
     path: str
 
 
 ModulePaths = Mapping[int, ModulePath]
-"""The paths of objects by their identity, which counts while an object lives."""
+"""The paths of objects by their identity, which is valid as long as the object lives."""
 
 
 def module_paths() -> ModulePaths:
@@ -181,15 +180,15 @@ def module_paths() -> ModulePaths:
             if id(value) not in paths and _is_object(value):
                 try:
                     paths[id(value)] = ModulePath(ref(value), _dotted(path))
-                except TypeError:  # its class has slots
+                except TypeError:  # its class has slots, without one for weak references
                     continue
     return paths
 
 
 def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> ModuleCall | None:
-    """Return the module whose method made a value, and what it called; of an object without a path
-    the class, else the function, and "" for code of the `viewer` itself; None where that called
-    nothing."""
+    """Return the module whose method made a value, as its path, or the class of an object without
+    one, and the method. Without an object the path is the function that made the value, "" in code
+    of the `viewer` itself; None if that called no method either."""
     value = None if derivation.owner is None else derivation.owner()
     entry = None if value is None else paths.get(id(value))
     if entry is not None and entry.object() is value:
@@ -203,8 +202,8 @@ def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> Mo
 
 
 def _function(calls: Calls, viewer: Calls) -> str:
-    """Return the name of the nearest function that the user's code called, or of its class; "" for
-    the viewer's own."""
+    """Return the name of the user's innermost function, or of the class of a method; "" for a
+    function of the viewer."""
     own = {call[0] for call in viewer}
     of_files = [call for call in calls if call[0].co_filename != "<string>"]
     for code, _, _ in of_files[:-1]:  # the outermost is a script, or what a tool calls
@@ -217,7 +216,7 @@ def _function(calls: Calls, viewer: Calls) -> str:
 
 
 def _listed(roots: list[tuple[str, object, int]]) -> Iterator[object]:
-    """Yield what is in a list, tuple or dict that an object has."""
+    """Yield the values in the lists, tuples and dicts that objects have."""
     for _, value, _ in _walk(roots):
         if _is_object(value):
             for _, part in islice(parts_of(value, True), MOST_INSIDE):
@@ -226,7 +225,7 @@ def _listed(roots: list[tuple[str, object, int]]) -> Iterator[object]:
 
 
 def _walk(roots: list[tuple[str, object, int]]) -> Iterator[tuple[str, object, int]]:
-    """Yield (path, value, depth) of the variables and of what is in them, each once."""
+    """Yield (path, value, depth) of the variables and of their parts, each once."""
     waiting = deque(roots)
     visited: set[int] = set()
     while waiting:
@@ -254,14 +253,14 @@ def _dotted(path: str) -> str:
 # The user's names of values.
 
 Names = Mapping[UOp, tuple[str, ...]]
-"""The user's names of nodes, the one to show first."""
+"""The user's names of nodes; the name to show comes first."""
 _SAME_MEMORY = frozenset({Ops.RESHAPE, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH})
 """Ops whose first source has all elements of the node, and no others."""
 
 
 def names_of(roots: Sequence[UOp], variables: Iterable[tuple[str, UOp]]) -> Names:
-    """Return the names of the nodes under `roots`, by the user's variables; also of the same nodes
-    where values that were computed before are arrays."""
+    """Return the names of the nodes under `roots`, from the user's variables; also of the nodes
+    that take their place when computed values are arrays in memory."""
     root = UOp.sink(*roots)
     nodes = {*root.toposort(), *with_computed(root).toposort()}
     named: dict[UOp, dict[str, None]] = {}
@@ -283,7 +282,7 @@ def names_of(roots: Sequence[UOp], variables: Iterable[tuple[str, UOp]]) -> Name
 
 
 def _array_of(node: UOp) -> UOp:
-    """Return the node that has the same elements as `node`, and moves none."""
+    """Return the node that `node` only reshapes or copies."""
     while node.op in _SAME_MEMORY:
         node = node.src[0]
     return node

@@ -1,6 +1,6 @@
 """One pane of an exploration: a value that prints as text, and is shown alone in a notebook.
 
-How it prints, its panel says (`workbench/viz/page/panel.py`).
+Its panel makes the text (`workbench/viz/page/panel.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from workbench.viz.schema.messages import ViewState
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pane(Printed):
-    """One pane of an exploration, by its name; `variant` is the kernel that it is of, with its
-    place (None: all of them)."""
+    """One pane of an exploration, by its name; `variant` is its kernel, with the kernel's position
+    (None: all kernels)."""
 
     exploration: ScheduledTensors
     name: str
@@ -27,7 +27,7 @@ class Pane(Printed):
 
     @property
     def view(self) -> ViewState:
-        """The selection of a page."""
+        """The selection with which a page shows this pane alone."""
         kernel = UNSET if self.variant is None else self.variant[0]
         return ViewState(mode=panes()[self.name].mode, kernel=kernel, only=self.name)
 

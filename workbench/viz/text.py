@@ -25,8 +25,8 @@ MOST_LISTED = 40
 
 
 def activations_text(rows: Sequence[ActivationRow], lines: Sequence[LineRow]) -> str:
-    """Return a line for each value, below their number and total; "" without any. `lines` are
-    the user's, to which the rows refer."""
+    """Return a line for each value, below their number and total bytes; "" without any. The rows
+    refer to the user's `lines`."""
     return "\n".join(_lines(rows, lines)) if rows else ""
 
 
@@ -44,8 +44,8 @@ def _lines(rows: Sequence[ActivationRow], lines: Sequence[LineRow]) -> Iterator[
 
 
 # --------------------------------------------------------------------------------------------------
-# The table of all kernels of a plan: expression, time, share, bytes, and the total; repeated
-# sequences are printed once.
+# The table of all kernels of a plan: title, time, share, bytes and line of each, and the total;
+# repeated sequences are printed once.
 
 Cells = tuple[str, str, str, str, str, str]
 """The texts of a line: number, title, time, share, bytes, and the line of the user's code."""
@@ -53,7 +53,7 @@ Cells = tuple[str, str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class KernelTable:
-    """The kernels of a plan; `where` are the lines of the user's code that asked for them."""
+    """The kernels of a plan as a table; `where` has the user's line of each."""
 
     kernels: Sequence[KernelRow]
     repeats: Sequence[PlanRepeat]
@@ -73,7 +73,7 @@ class KernelTable:
         return "\n".join(lines)
 
     def _lines(self, places: range, repeats: Sequence[PlanRepeat], indent: str) -> Iterator[Cells]:
-        """Yield a line per kernel at some places; of a repeat its own, and those of one time."""
+        """Yield a line per kernel at some positions; for a repeat a line, then its first time."""
         at = places.start
         while at < places.stop:
             if not repeats or repeats[0].first > at:
@@ -102,12 +102,12 @@ class KernelTable:
         return number, title, time, share, bytes_text(int(size_bytes)), where
 
     def _seconds(self, places: range) -> float:
-        """Return the time of some kernels: measured, or else predicted."""
+        """Return the seconds of some kernels together: measured, or else predicted, or else 0."""
         runs = map(self._run, places)
         return sum(run.measured_s or run.predicted_s or 0.0 for run in runs)
 
     def _run(self, place: int) -> PlanRun:
-        """Return the run of a kernel: its own where it was measured, else that of its equals."""
+        """Return the run of a kernel: its own if it was measured, else that of an equal kernel."""
         own = self.runs[place]
         return own if own.measured_s is not None else self.runs[own.like]
 
@@ -121,7 +121,7 @@ def _of_module(fold: PlanRepeat) -> str:
 
 
 def _share_text(share: float) -> str:
-    """Return the share of a kernel, as on the page: a small one is not none."""
+    """Return the share of a kernel as the page does: a small one is "<1%", not "0%"."""
     return "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
@@ -130,12 +130,12 @@ def _share_text(share: float) -> str:
 
 
 def kernel_heading(place: int, kernel: KernelRow, where: str) -> str:
-    """Return which kernel it is, what it computes, and `where` the user's line is."""
+    """Return the number and title of a kernel, and `where` the user's line is."""
     return f"kernel {kernel_number(place)}: {kernel.title}{where and f'  {where}'}"
 
 
 def work_text(kernel: KernelRow) -> str:
-    """Return how much it computes, and how much memory it needs."""
+    """Return the operations and the bytes of memory of a kernel as text."""
     flops, size_bytes = figure_text(kernel.flops), bytes_text(int(kernel.bytes))
     return f"{flops} operations, {size_bytes}"
 
@@ -144,13 +144,14 @@ def work_text(kernel: KernelRow) -> str:
 # The memory of a schedule as text: a bar for each kernel, the peak marked.
 
 MOST_STEPS = 60
-"""Steps that are printed; the peak is among them."""
+"""Most steps that are printed; the peak is among them."""
 WIDTH = 32
-"""Characters of the bar of the peak."""
+"""Characters of the longest bar, that of the peak."""
 
 
 def memory_text(chart: MemoryChart, titles: Sequence[str]) -> str:
-    """Return a line for each step: the kernel, the bytes, a bar, and what the kernel is called."""
+    """Return a line for each step: the kernel, the bytes, a bar, the number of values, the title of
+    the kernel. A chart without steps has words instead."""
     if chart.peak is None:
         return chart.words
     most = max(1, chart.steps[chart.peak].bytes)
@@ -180,7 +181,7 @@ def _line(
 
 
 def nest_text(nest: Nest) -> str:
-    """Return the rows as aligned text: per buffer `stride | bytes`."""
+    """Return the rows as aligned text, with `stride | bytes` for each buffer."""
     names = [b.name for b in nest.buffers]
     heads = [" ".join(filter(None, (b.user, b.name, b.role))) for b in nest.buffers]
     cells = [(_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows]

@@ -13,10 +13,10 @@ from workbench.viz.schema.messages import ViewState
 @dataclass(slots=True)
 class Display:
     """The state of displayed tensors, which lives as long as they do. `session` (of viz/session) is
-    set once they are shown; `view` is the selection in the page; `baselines` are rows to compare
-    with, by name; `ask` names the question whose answer, with its hints, is hidden until there is a
-    `guess` ("": none); `on` is the device that kernels are
-    for, where that is another than the tensors' ("": it is not)."""
+    set once they are shown; `view` is the selection in the page; `baselines` are functions to
+    compare with, by name; `ask` names a question ("": none), whose answer is hidden, with its
+    hints, until there is a `guess` (None: none yet); `on` is the device that the kernels are for
+    ("": the tensors')."""
 
     session: Any = None
     view: ViewState = field(default_factory=ViewState)
@@ -27,7 +27,7 @@ class Display:
 
     @property
     def waits(self) -> str:
-        """What is printed, and shown, while a question waits for a guess; "" where none does."""
+        """The text that is shown while a question waits for a guess; "" if none waits."""
         if not self.ask or self.guess is not None:
             return ""
         return f"{question_of(self.ask).text} Guess in the workbench, or by ex.guess(..)."

@@ -41,13 +41,13 @@ from workbench.viz.text import kernel_heading, work_text
 # Selections in a notebook's workbench, checked before the page gets them.
 
 FIELDS = {field.name: field for field in fields(ViewState) if field.name != "only"}
-"""The fields that can be set; the one pane that is shown has a property of the exploration."""
+"""The fields that `select` can set; the one pane that is shown is a field of the exploration."""
 
 
 def checked_view(
     ex: ScheduledTensors, view: Mapping[str, object], unnamed: Sequence[object] = ()
 ) -> ViewState:
-    """Return the selection for a page; a Kernel becomes its number.
+    """Return the selection for a page; a Kernel becomes its position.
 
     Errors: WorkbenchError for a name or a value that a page does not know; PlaceError for a value
     without a name.
@@ -60,7 +60,7 @@ def checked_view(
         if name not in FIELDS:
             raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
         if name == "kernel":
-            plain[name] = ex.kernel_at(value)[0]  # type: ignore[arg-type]  # it says what is wrong
+            plain[name] = ex.kernel_at(value)[0]  # type: ignore[arg-type]  # it refuses other types
         if name in choices and not _is_one_of(choices[name], value):
             because = f"there are {', '.join(choices[name])}"
             raise _refused(name, value, because, f'{name}="{choices[name][0]}"')
@@ -72,7 +72,7 @@ def checked_view(
 
 
 def _without_name(value: object, choices: Mapping[str, tuple[str, ...]]) -> WorkbenchError:
-    """Return the error for a value that does not say what it is of."""
+    """Return the error for a value without a name; its hint has the name of a field that fits."""
     hints = {name: f'"{values[0]}"' for name, values in choices.items()}
     fits = [name for name in choices if _is_one_of(choices[name], value)]
     name = (*fits, "mode")[0]
@@ -87,7 +87,7 @@ def _is_one_of(choices: tuple[str, ...], value: object) -> bool:
 
 
 def _words(name: str) -> tuple[str, str]:
-    """Return what the value of a field must be, in words, and an example of one."""
+    """Return what the value of a field must be, as text, and an example of one."""
     info = types.type_info(FIELDS[name].type)
     assert isinstance(info, types.Metadata)
     schema = info.extra_json_schema or {}
@@ -104,49 +104,49 @@ def _refused(name: str, value: object, because: str, hint: str) -> WorkbenchErro
 
 
 class Verdict(str):
-    """A guess beside the answer, which a cell shows without quotes."""
+    """A text with a guess and the answer, which a cell shows without quotes."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 MOST_KERNELS = 12
-"""Kernels shown in full; further ones are counted or listed by title."""
+"""Most kernels that are shown in full; further ones are counted, or listed by title."""
 
 
 class Page(Protocol):
-    """Shows explorations in a notebook or a file. `explore` passes one in, so that this file
-    imports none."""
+    """The display of explorations in a notebook or a file. `explore` passes one in, so that this
+    module imports none."""
 
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
-        """Add a row to compare with."""
+        """Add a baseline to an exploration."""
 
     def select(self, ex: Exploration, view: ViewState) -> None:
-        """Show something in the widgets of an exploration."""
+        """Set the selection in the widgets of an exploration."""
 
     def to_html(self, ex: Exploration) -> str:
-        """Return it as one file."""
+        """Return the page of an exploration as one file."""
 
     def record(self, ex: Exploration) -> PageRecord:
-        """Return the record of it, complete."""
+        """Return the complete record of an exploration."""
 
     def variants(self, ex: Exploration) -> Variants:
-        """Return the variants that were tried of it."""
+        """Return the variants of an exploration that were tried."""
 
     def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
-        """Return the reply to a request of its page."""
+        """Return the result of a request of the page of an exploration."""
 
     def to_file(self, ex: Exploration) -> str:
         """Return the text of a file that `load` reads."""
 
     def to_widget(self, ex: Exploration) -> Any:
-        """Return it as a widget."""
+        """Return an exploration as a widget."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exploration(ScheduledTensors, Unpicklable, Displayed):
-    """ScheduledTensors to show: printed, in panes, in a notebook, as a file. `page` shows it;
-    `show` names the one pane that is shown and printed ("": all)."""
+    """ScheduledTensors that can be shown: as text, in panes, in a notebook, as a file. `page` shows
+    them; `show` names the one pane that is shown and printed ("": all)."""
 
     page: Page = field(kw_only=True)
     show: str = ""
@@ -168,15 +168,16 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
     @property
     def variants(self) -> Variants:
-        """The variants of the kernels that were tried in the workbench, the plain ones first; they
-        print as a table. `ex.variants.named("auto").kernel` is a Kernel."""
+        """The variants that were tried in the workbench, after the kernels without opts; they print
+        as a table. `ex.variants.named("auto").kernel` is a Kernel."""
         return self.page.variants(self)
 
     def add(self, kernel: Kernel, name: str = "") -> Variant:
-        """Show a kernel of this exploration with other opts as a variant in its workbench; without
-        a name it is called by its opts.
+        """Add a kernel of this exploration with other opts to its workbench, and return the
+        Variant; without a name it is called by its opts.
 
-        Errors: WorkbenchError for a kernel of another exploration, and for a name that is taken.
+        Errors: WorkbenchError for a kernel of another exploration, or with other rules off, and for
+        a name that is taken.
         """
         require(name, str, "add: name", 'name="mine"')
         number, variant_kernel = self.kernel_at(kernel)
@@ -190,7 +191,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         return next(v for v in self.variants if v.place == reply.variant)
 
     def rename(self, variant: Variant, name: str) -> None:
-        """Name a variant; "": by its opts.
+        """Name a variant; with "" it is called by its opts.
 
         Errors: WorkbenchError for "plain" and "auto", and for a name that another one has.
         """
@@ -205,8 +206,8 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         self.page.ask(self, "delete", variants=[place], back=back)
 
     def _variant_place(self, variant: object, is_deleted: bool = False) -> int:
-        """Return the place of a variant of this exploration, of one that `is_deleted` too. Errors:
-        WorkbenchError."""
+        """Return the position of a variant of this exploration; with `is_deleted` it need not be
+        listed. Errors: WorkbenchError for another value."""
         if not isinstance(variant, Variant):
             because = f"it is a {type(variant).__name__}"
             hint = 'ex.variants.named("auto"), or ex.add(kernel), which returns one'
@@ -218,23 +219,24 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         return variant.place
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return passes and rewrites of a kernel (its place, or a variant of it; None: of all).
+        """Return the pane of passes and rewrites of a kernel (its position, or a variant of it;
+        None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
         return self.pane("rewrites", kernel)
 
     def code(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return the C of a kernel, or its code for the machine that it is for if that is not here
-        (its place, or a variant of it; None: of all).
+        """Return the pane of the code of a kernel (its position, or a variant of it; None: of all):
+        C, or its code for a machine that is not here.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
         return self.pane("code", kernel)
 
     def pane(self, name: str, kernel: Kernel | int | None = None) -> Pane:
-        """Return a pane by its name, of a kernel (its place, or a variant of it; None: of all):
-        one of those above, or that of a panel of your own.
+        """Return a pane by its name, one of those above or of a panel of your own, of a kernel (its
+        position, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a pane that does not exist, and for a kernel of another
         exploration.
@@ -265,13 +267,15 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
         """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
-        variant. Returns the exploration itself."""
+        variant. Return the exploration itself.
+
+        Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called."""
         self.page.baseline(self, name, run)
         return self
 
     def select(self, *unnamed: Any, **view: Any) -> None:
-        """Show something in the notebook's workbench of this exploration: mode ("tune",
-        "rewrites" or "plan"), kernel (or its place), variant, node, line (places in the
+        """Set the selection in the notebook's workbench of this exploration: mode ("tune",
+        "rewrites" or "plan"), kernel (or its position), variant, node, line (positions in the
         record), axis (a name), language ("C", "LLVM", "asm" or "IR").
 
         Errors: WorkbenchError for anything else.
@@ -298,10 +302,10 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         return self.page.to_widget(self)
 
     def guess(self, value: object) -> str:
-        """Answer the question of `explore(y, ask=..)`: what was hidden is shown. Return the guess
-        beside the answer, and how far off it is. A number, a name, or for "opts" several names.
+        """Answer the question of `explore(y, ask=..)` with a number, a name, or for "opts" several
+        names, and show what was hidden. Return the guess and the answer, with their difference.
 
-        Errors: WorkbenchError where nothing is asked, and for what cannot be a guess.
+        Errors: WorkbenchError if nothing is asked, and for a value that cannot be a guess.
         """
         if not self.display.ask:
             because = "this exploration asks nothing"
@@ -360,8 +364,8 @@ def of(
 ) -> Exploration:
     """Return the Exploration of `tensors` as scheduled now; `viewer` has the user's calls and
     names, `origin` says where tensors without data were loaded from, `ask` names a question,
-    `device` is where the kernels are for ("": where the tensors are), and `expression` is that of
-    the tensors (None: the present one)."""
+    `device` is the device that the kernels are for ("": the tensors'), and `expression` is what is
+    scheduled (None: the present expression of the tensors)."""
     expression = expression or Expression.of(tensors)
     plan, display = (
         planned(expression, forced, rules_off, viewer, origin, device),

@@ -39,19 +39,18 @@ def explore(
 ) -> Exploration:
     """Return the Exploration of `tensors`: the kernels that would compute them, and why.
 
-    It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
-    pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu"; "tune"
-    and "side_by_side" are the whole of it, with that tab open.
+    It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
+    pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu"; with
+    "tune" or "side_by_side" the whole workbench opens with that tab.
     `without` names rules that are switched off, from scheduling to code. `ask` asks for a guess
     first: "kernels" (how many will it be?), "opts" (which does auto apply?), "bound" (what does it
     wait for?) or "time", of the first kernel, or of another ("bound 2");
-    the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
+    the answer and its hints are hidden until there is a guess, in the page or by `ex.guess(..)`.
 
-    `device` has the kernels for another device than the tensors' ("" for theirs), and `target` for
-    a machine that need not be here: `device="CUDA", target="H100"`, or "CUDA:H100"; a Target of
-    the table will do. There, times
-    are predicted, and answers of small kernels emulated. A device that is not available has its
-    first machine.
+    `device` is the device that the kernels are for ("": the tensors'), and `target` a machine that
+    need not be here: `device="CUDA", target="H100"`, or "CUDA:H100"; a Target of the table will do.
+    For such a machine times are predicted, and results of small kernels are emulated. A device
+    that is not available stands for the first of its machines.
 
     Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
@@ -84,7 +83,7 @@ def _names_below(tensors: Sequence[Tensor]) -> Names:
 
 
 def registered_page() -> LivePage:
-    """Return what shows explorations, after it is registered with what else has a picture."""
+    """Return the page of explorations, after registering it and the pictures of other values."""
     formatters.register_all()
     page = LivePage()
     register(Exploration, page.bundle)
@@ -150,7 +149,7 @@ def _instead(value: object) -> str:
 
 
 def _is_of_torch(value: object) -> bool:
-    """Whether it is of PyTorch, or of a class derived from one of PyTorch's."""
+    """Whether a value is of a class of PyTorch's, or of one derived from it."""
     owners = [type(value), value, *getattr(value, "__mro__", type(value).__mro__)]
     names = [getattr(owner, "__module__", None) or "" for owner in owners]
     return any(str(name).partition(".")[0] == "torch" for name in names)

@@ -53,11 +53,11 @@ from workbench.viz.model.words import shape_text
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Expression:
-    """The nodes of some tensors, their devices (None: any), and the lines that made them.
+    """The nodes of some tensors, their devices (None: the default), and the lines that made them.
 
-    `computed` has the memory of the values that had been computed: a plan reads those, and computes
-    all others, also where they have been computed since. `written` are the derivations of those
-    that were written.
+    `computed` has the memory of the values that had been computed: a plan reads these, and computes
+    all others, even if they have been computed since. `written` are the derivations of tensors
+    whose memory was written.
     """
 
     nodes: tuple[UOp, ...]
@@ -83,20 +83,20 @@ class Expression:
         )
 
     def buffers_read(self) -> Iterator[UOp]:
-        """Return the BUFFERs that it is computed from: none of them is written over."""
+        """Return the BUFFERs that it is computed from, which must not be overwritten."""
         graph = with_computed(UOp.sink(*self.nodes), self.computed).toposort()
         return (node for node in graph if node.op is Ops.BUFFER)
 
     def places_by_device(self) -> dict[str, list[int]]:
-        """Return the places of the tensors on each device."""
+        """Return the positions of the tensors by device."""
         places: dict[str, list[int]] = {}
         for place, device in enumerate(self.devices):
             places.setdefault(device or Device.DEFAULT, []).append(place)
         return places
 
     def node_of(self, tensor: Tensor) -> UOp:
-        """Return the node of this expression that a tensor stood for; its present one, if it is
-        none of this."""
+        """Return the node of this expression that a tensor stood for; its present node if it is not
+        a part of the expression."""
         graph = UOp.sink(*self.nodes).toposort()
         (node,) = without_aliases([tensor.uop])
         memory = value_in_memory(node)
@@ -140,7 +140,7 @@ def planned(
     user's calls and names; `origin` has the lines of tensors that were loaded; `on` is the device
     that the kernels are for ("": the tensors' own).
 
-    Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
+    Errors: WorkbenchError if a value cannot be stored or fused, or a rule does not exist.
     """
     check_names(rules_off, (*rules_of(SCHEDULE_PASSES), *compile_switches()))
     of_kernels = {switch.name for switch in compile_switches()}
@@ -186,15 +186,15 @@ def _gradients(expression: Expression) -> Iterator[PassRecord]:
 
 
 def _given_rules(expression: Expression) -> list[str]:
-    """Return the names of the rules that the user gave, and that its gradients come of."""
+    """Return the names of the user's rules that made gradients of the expression."""
     derivations = [d for d in expression.derivations if d is not None]
     passes = backward_passes(derivations)
     return sorted({name for made_by in passes for name in made_by.user_rules})
 
 
 def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin) -> None:
-    """Add the user's lines and names to a plan: of results the tensors' names, of memory that of
-    the value in it, of kernels the line, the modules and the phases of training."""
+    """Add the user's lines and names to a plan: results get the names of the tensors, memory that
+    of the value in it, kernels their line, modules and phases of training."""
     nodes = expression.nodes
     in_order = (n for places in expression.places_by_device().values() for n in places)
     results = {
@@ -234,8 +234,9 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
 
 
 def _phases(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[str, ...]:
-    """Return the phases of what a kernel stores. One of the optimiser that computes gradients on
-    the way belongs to the backward, too; to compute a value of the forward again tells nothing."""
+    """Return the phases of the values that a kernel stores. A kernel of the optimiser that also
+    computes gradients is of the backward, too; values of the forward that it computes again do not
+    count."""
     stored = {lines.phase(node) or FORWARD for node in item.nodes}
     if OPTIMISER in stored:
         computed = (n for n in item.computed(ends) if n.op not in _PASSED)
@@ -245,17 +246,17 @@ def _phases(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[str, 
 
 
 def _with_phases(title: str, phases: tuple[str, ...]) -> str:
-    """Return the title of a kernel, which names its phases, but for the forward alone."""
+    """Return the title of a kernel after its phases, which are left out if it is only forward."""
     return title if phases == (FORWARD,) else f"{', '.join(phases)}: {title}"
 
 
 _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
-"""Ops that compute nothing, which count where a kernel has no others."""
+"""Ops that compute nothing: for the modules of a kernel they count only if it has no others."""
 
 
 def _modules(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[ModuleCall, ...]:
-    """Return the modules that made what a kernel computes: first that of its last reduction, or
-    else of the value that it stores."""
+    """Return the modules that made the values of a kernel: first the module of its last reduction,
+    or without one of the value that it stores."""
     nodes = item.computed(ends)[::-1]
     nodes = [n for n in nodes if n.src]
     nodes = [n for n in nodes if n.op not in _PASSED] or nodes
@@ -271,8 +272,8 @@ def _kernels(
     on: str,
     run: Run,
 ) -> Iterator[Kernel]:
-    """Yield the kernels of a schedule for the device `on`, each on the results of those before it,
-    by `run`; `built` has them as rangeify built them."""
+    """Yield the kernels of a schedule for the device `on`, each with the data that `run` computes
+    by the kernels before it; `built` has the items as rangeify built them."""
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
         as_built = built[number].kernel

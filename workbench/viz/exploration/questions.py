@@ -32,26 +32,26 @@ from workbench.viz.model.words import error_text, plural
 from workbench.viz.schema.record import HiddenPart, PageRecord, QuestionRow
 
 # --------------------------------------------------------------------------------------------------
-# Questions for teaching: a guess that a record asks for, and the parts that it hides until then.
+# Questions for teaching: a record asks for a guess, and hides the answer and its hints until then.
 #
-# One table. The page hides and judges by it, and so does `ex.guess`; none of them knows a question
-# by its name.
+# The page and Python hide and judge by one table, QUESTIONS: neither has code for a single
+# question.
 
 FACTOR = 2.0
 """A time within this factor of the answer is right."""
 LEAST_RATIO = 1.1
-"""A guess and an answer that differ by less are the same to a reader."""
+"""Below this ratio of a guess and the answer, the verdict does not mention the ratio."""
 PLAIN = {"kernel": 0, "name": "plain"}
 AUTO = {"kernel": 0, "name": "auto"}
 FIRST_KERNEL = "the first kernel"
-"""What a question says of the kernel that it asks about."""
+"""The words for the kernel in a question; `question_of` replaces them for another kernel."""
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
     "compared": None, "repeats": [], "reads": [], "runs": [], "phases": [], "activations": [],
     "hint": "",
 }  # fmt: skip
 SHOWN_LATER = HiddenPart(["nothing"], "Shown when you have guessed.")
-"""What a pane says that has nothing else to show."""
+"""The text of a pane whose contents are hidden."""
 TRIED = (
     SHOWN_LATER,
     HiddenPart(["variants"], only={"name": "plain"}),
@@ -65,7 +65,7 @@ TRIED = (
     HiddenPart(["plan", "runs", "*", "spread"]),
     HiddenPart(["plan", "compared"]),
 )
-"""What was tried, what to try next, and the times of kernels with the default opts."""
+"""Parts of a record: tried variants, offers, and times of kernels with the default opts."""
 TIMES = (
     HiddenPart(["variants", "*", "timing"]),
     HiddenPart(["variants", "*", "elsewhere"], []),
@@ -73,10 +73,10 @@ TIMES = (
     HiddenPart(["variants", "*", "bound"]),
     HiddenPart(["baselines"], []),
 )
-"""What says how long a run takes, and why."""
+"""Parts of a record that say how long a run takes, and why."""
 PEAKS = (HiddenPart(["machine", "peak"]), HiddenPart(["machine", "bandwidth"]))
 GPU_PARTS = ["arithmetic", "instructions", "shared memory", "latency"]
-"""What a kernel on a GPU may wait for, besides a level of memory."""
+"""Bottlenecks of a kernel on a GPU, besides the levels of memory."""
 KERNELS = (
     HiddenPart(["headline"], ""),
     SHOWN_LATER,
@@ -86,13 +86,14 @@ KERNELS = (
     HiddenPart(["plan"], NO_PLAN),
     HiddenPart(["pinned"]),
 )
-"""The kernels, and all that was decided about them."""
+"""Parts of a record: the kernels, and all decisions about them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and what of a record is its answer and its hints; see QuestionRow. `tables` are
-    those of the exploration whose text would answer it."""
+    """A question, with the paths of its `answers` in a record, and the parts of the record that it
+    `hides`: the answer and its hints; see QuestionRow. `tables` names the tables of an exploration
+    whose text would answer it."""
 
     text: str
     judgement: Literal["number", "factor", "choice", "set"]
@@ -157,7 +158,7 @@ def question_of(name: object) -> Question:
 
 
 def _parts(name: object) -> tuple[str, int]:
-    """Return the name of a question, and the place of the kernel that it is about."""
+    """Return the name of a question, and the position of the kernel that it is about."""
     base, _, number = name.partition(" ") if isinstance(name, str) else ("", "", "")
     if number.isdecimal() and int(number) > 0:
         return base, int(number) - 1
@@ -165,7 +166,7 @@ def _parts(name: object) -> tuple[str, int]:
 
 
 def _about(question: Question, place: int) -> Question:
-    """Return a question about another kernel than the first."""
+    """Return a question about the kernel at `place` instead of the first."""
     if place == 0:
         return question
     answers = tuple([_of_kernel(step, place) for step in p] for p in question.answers)
@@ -178,7 +179,7 @@ def _of_kernel(step: Any, place: int) -> Any:
 
 
 def check_kernel(name: str, count: int) -> None:
-    """Errors: WorkbenchError for a question about a kernel that is not one of `count`."""
+    """Errors: WorkbenchError for a question about another kernel than the `count` that exist."""
     base, place = _parts(name)
     if place and place >= count:
         because = f"there {'is' if count == 1 else 'are'} {plural(count, 'kernel')}"
@@ -186,7 +187,7 @@ def check_kernel(name: str, count: int) -> None:
 
 
 def question_row(name: str, record: PageRecord) -> QuestionRow:
-    """Return a question as a row of the record in which its answer is."""
+    """Return a question as a row of a record, which has the choices."""
     question = question_of(name)
     return QuestionRow(
         name, question.text, question.judgement, list(question.answers), list(question.hides),
@@ -195,7 +196,7 @@ def question_row(name: str, record: PageRecord) -> QuestionRow:
 
 
 def answer_in(record: Mapping[str, Any], question: QuestionRow) -> Any:
-    """Return the answer that a record, as plain data, has; None where it has none yet."""
+    """Return the answer in a record, which is plain data; None if the record has none yet."""
     values = (_at(record, path) for path in question.answers)
     return next((value for value in values if value is not None), None)
 
@@ -215,7 +216,7 @@ def _at(value: Any, path: Sequence[Any]) -> Any:
 
 
 def verdict(question: QuestionRow, guess: str, answer: Any) -> str:
-    """Return a guess beside the answer in words, with how far off it is, as the page says it."""
+    """Return a guess and the answer as text, with their difference; the page has the same text."""
     if answer is None:
         return f"{question.text} You said {guess}; the answer is not known yet."
     is_right, words = _comparison(question, guess, answer)
@@ -256,9 +257,9 @@ def _set_comparison(guess: str, answer: list[str]) -> tuple[bool, str]:
 
 
 def checked_guess(question: QuestionRow, guess: object) -> str:
-    """Return a guess as the text that the page keeps: a number, a choice, or choices with commas.
+    """Return a guess as the text that the page stores: a number, a choice, or choices with commas.
 
-    Errors: WorkbenchError for what cannot be a guess.
+    Errors: WorkbenchError for a value that cannot be a guess.
     """
     several = isinstance(guess, (list, tuple, set))
     parts = [str(part) for part in guess] if several else str(guess).split(",")  # type: ignore[attr-defined]
@@ -300,7 +301,7 @@ def bisected(
     """Return the first opt or rewrite after which the value that kernel number `at` computes is
     wrong, or None. `records` and `items` are the scheduler's; `kernel` may have opts.
 
-    Errors: WorkbenchError where tensors or kernel are too large to be computed repeatedly.
+    Errors: WorkbenchError if tensors or kernel are too large to be computed repeatedly.
     """
     item = [i for i in items if i.kernel is not None][at]
     check_size(kernel.original)
@@ -355,8 +356,8 @@ def _is_kernel(state: Any) -> bool:
 def _memory(
     items: Sequence[ScheduleItem], last: ScheduleItem
 ) -> tuple[dict[UOp, Array], list[UOp]]:
-    """Return the contents of the BUFFERs when `last` runs, by interpreting the items before it, and
-    what it computes of them."""
+    """Return the contents of the BUFFERs before `last` runs, computed by interpreting the items
+    before it, and the values of `last` as graphs of these BUFFERs."""
     memory: dict[UOp, Array] = {}
     stored: dict[UOp, UOp] = {}
     for item in items:
@@ -375,7 +376,7 @@ def _memory(
 def _oracle(
     item: ScheduleItem, memory: dict[UOp, Array], cuts: Sequence[UOp], kernel: Kernel
 ) -> KernelOracle:
-    """Return what checks the states of an item's kernel, whose outputs are to be `cuts`."""
+    """Return the oracle for the states of an item's kernel, which must compute `cuts`."""
     assert item.kernel is not None
 
     def compute(widen: bool) -> list[Array]:
@@ -393,7 +394,7 @@ def _oracle(
 
 
 class _TensorOracle:
-    """Checks the states of a graph of tensors: the values of all its outputs."""
+    """The oracle for the states of a tensor graph: it compares the values of all outputs."""
 
     def __init__(self, graph: UOp):
         nodes = graph.toposort()
@@ -435,9 +436,9 @@ class _TensorOracle:
 @dataclass(frozen=True, slots=True, repr=False)
 class Checks(Printed):
     """The verdicts on the kernels of an exploration, with the opts that they run with, and on its
-    `results`: a CheckResult each, or the error of what cannot be compiled or run. Printed, a line
-    each, and then what they were compared with. `in_memory` says that there are results that
-    nothing computes, and nothing to compare them with."""
+    `results`: a CheckResult each, or the error if it cannot be compiled or run. They print as a
+    line each, followed by the references of the comparisons. `in_memory`: some results were in
+    memory already, so that nothing computes them, and nothing is compared."""
 
     titles: tuple[str, ...]
     kernels: tuple[CheckResult | WorkbenchError, ...]
@@ -446,7 +447,7 @@ class Checks(Printed):
 
     @property
     def ok(self) -> bool:
-        """Whether all are right."""
+        """Whether all kernels and results are right."""
         return all(isinstance(c, CheckResult) and c.ok for c in self._all)
 
     def __bool__(self) -> bool:
@@ -477,8 +478,8 @@ class Checks(Printed):
 
 
 def checks_of(kernels: Sequence[Kernel], runs: Sequence[Run], on: str) -> Checks:
-    """Return the verdicts on kernels with the opts that they run with, and on what the `runs` of
-    their schedules compute, on the device `on` ("": on that of each)."""
+    """Return the verdicts on kernels, with the opts that they run with, and on the results of
+    `runs`, on the device `on` ("": on the device of each run)."""
     return Checks(
         tuple(kernel.title or kernel.name for kernel in kernels),
         tuple([_check_of_kernel(kernel) for kernel in kernels]),

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 class ScheduledTensors:
     """The un-optimised kernels that compute `tensors`, with the scheduler's decisions and passes.
 
-    They are of the `expression` of the tensors when they were explored.
-    `kernels` are in execution order; `items` are those and the copies between devices; `decisions`
-    say why each value is stored or fused; `passes` are the scheduler's; `outputs` are the tensors'
-    scheduled nodes; `line` is the user's, `lines` has those of every value, and its names, for the
-    user's code (`viewer`); `forced` has the forced decisions, and `rules_off` the rules that are
-    switched off. Where a rule of the scheduler raises, `error` says so: there are no kernels then,
-    and `passes` end with the one that failed. `origin` says where they were loaded from, `on` the
-    device that was asked for ("": none). While a question of `display` waits for a guess, the
-    tables that would answer it print the question.
+    `expression` is that of the tensors when they were explored. `kernels` are in execution order;
+    `items` are the kernels and the copies between devices; `decisions` say why each value is stored
+    or fused; `passes` are the scheduler's; `outputs` are the tensors' scheduled nodes. `line` is a
+    line of the user; `lines` has the lines and names of all values, which come from the user's code
+    (`viewer`). `forced` has the forced decisions, and `rules_off` the rules that are switched off.
+    If a rule of the scheduler fails, `error` is set, there are no kernels, and `passes` end with
+    the one that failed. `origin` says where the tensors were loaded from, `on` is the device that
+    was asked for ("": none); `runs` compute the results, a run for each device. While a question of
+    `display` waits for a guess, the tables that would answer it print the question.
     """
 
     tensors: tuple[Tensor, ...]
@@ -69,18 +69,18 @@ class ScheduledTensors:
 
     @property
     def device(self) -> str:
-        """The device of the kernels: that which was asked for, or else the tensors'."""
+        """The device of the kernels: the one that was asked for, or else the first tensor's."""
         return self.on or self.tensors[0].device
 
     @property
     def elsewhere(self) -> str:
-        """What is to be known of a machine that is not here; "" where the kernels run here."""
+        """A notice about a machine that is not here; "" if the kernels run here."""
         return Device[self.device].notice
 
     def kernel_at(self, kernel: Kernel | int) -> tuple[int, Kernel]:
-        """Return (place, kernel) of a kernel (a place, or a variant).
+        """Return the position and the Kernel of `kernel`, which is a position or a variant.
 
-        Places are those of `.kernels`, from 0; in text and pictures kernels count from 1.
+        Positions are those in `.kernels`, from 0; in text and pictures kernels count from 1.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
@@ -88,7 +88,7 @@ class ScheduledTensors:
         return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
 
     def _place(self, kernel: Kernel | int) -> int:
-        """Return the place of a kernel, or of the kernel of a variant."""
+        """Return the position of a kernel, or of the kernel of a variant."""
         originals = [k.original for k in self.kernels]
         place: Any = kernel
         if isinstance(kernel, Kernel):
@@ -105,11 +105,11 @@ class ScheduledTensors:
 
     def check(self) -> Checks:
         """Return the verdicts on all kernels, with the opts that they run with, and on the results
-        as a whole: each is compared with what the expression means before any rule. True where
-        all are right; printed, a line each.
+        as a whole: each is compared with what the expression means before any rule. They are true
+        if all are right, and print as a line each.
 
-        Errors: WorkbenchError where there are no kernels because a rule failed, and where the
-        expression was loaded without its data.
+        Errors: WorkbenchError if there are no kernels because a rule failed, and if the expression
+        was loaded without its data.
         """
         if self.error is not None:
             because = "scheduling failed, so that nothing can run"
@@ -121,10 +121,10 @@ class ScheduledTensors:
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program of
-        a kernel (its place, or itself with any opts; None: of all); None where all are right.
+        a kernel (its position, or itself with any opts; None: of all); None if all are right.
 
-        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel are
-        too large to be computed repeatedly.
+        Errors: WorkbenchError for a kernel of another exploration, and if tensors or kernel are too
+        large to be computed repeatedly.
         """
         places = range(len(self.kernels)) if kernel is None else [kernel]
         for place, variant in map(self.kernel_at, places):
@@ -134,9 +134,9 @@ class ScheduledTensors:
         return None
 
     def why_not(self, rule: Rule | str, node: UOp | Tensor, of_pass: str = "") -> Explanation:
-        """Return why a rule (itself, or its name) fires, or does not fire, at a node; printed,
-        the rule with the part that failed marked. `of_pass` is the name of a pass: there an
-        earlier rule may come first. Of an opt: `kernel.why_not`.
+        """Return why a rule (itself, or its name) fires, or does not fire, at a node; it prints as
+        the rule, with the part that failed marked. `of_pass` is the name of a pass, in which an
+        earlier rule may come first. For an opt: `kernel.why_not`.
 
         Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node.
         """
@@ -144,9 +144,9 @@ class ScheduledTensors:
 
     def values(self, node: UOp | Tensor, at: Mapping[str, int] = NO_POSITIONS) -> NodeValues:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
-        fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
+        fixes positions by axis: {"0": 3}. For a node of a kernel: `kernel.values`.
 
-        Errors: WorkbenchError where the tensors are too large, and for a position out of range.
+        Errors: WorkbenchError if the tensors are too large, and for a position out of range.
         """
         return values_of_tensor(self._node(node), at)
 
@@ -161,8 +161,8 @@ class ScheduledTensors:
     def to_networkx(self) -> networkx.DiGraph[int]:
         """Return the tensor graph as a networkx.DiGraph.
 
-        Nodes have op, dtype, shape, label, arg, line, kernels (their places), kernel (the first
-        of them or None) and title; edges have position: the number of the source among those of its
+        Nodes have op, dtype, shape, label, arg, line, kernels (their positions), kernel (the first
+        of them or None) and title; edges have position: that of the source among the sources of its
         target.
         """
         return export.to_networkx(self.outputs, self.shown_items, self._titles, self.lines)
@@ -180,18 +180,18 @@ class ScheduledTensors:
 
     @property
     def waits(self) -> str:
-        """What is printed, and shown, while a question waits for a guess; "" where none does."""
+        """The text that is shown while a question waits for a guess; "" if none waits."""
         return self.display.waits
 
     @property
     def headline(self) -> str:
-        """The numbers of kernels and copies, and their devices; the question about them while it
-        waits for a guess."""
+        """The numbers of kernels and copies, and their devices; while a question about them waits
+        for a guess, that question."""
         return self.waits if self.display.hides("kernels") else self.kernel_counts
 
     @property
     def kernel_counts(self) -> str:
-        """The numbers of kernels and copies, and their devices, whatever is asked."""
+        """The numbers of kernels and copies, and their devices, even while a question waits."""
         copies = len(self.items) - len(self.kernels)
         devices = dict.fromkeys([self.on] if self.on else [t.device for t in self.tensors])
         words = [plural(len(self.kernels), "kernel")]
@@ -201,7 +201,7 @@ class ScheduledTensors:
 
     @property
     def nothing_to_do(self) -> str:
-        """Why there is no kernel; "" where there is one."""
+        """Why there is no kernel; "" if there is one."""
         if self.kernels:
             return ""
         if self.error is not None:

@@ -23,14 +23,14 @@ Row = TypeVar("Row")
 
 
 class AskedTable(Printed, tuple[Row, ...], Generic[Row]):
-    """Rows that print as a text: the question instead, while one that they would answer waits for a
-    guess. `name` is that of the attribute of an exploration."""
+    """Rows that print as text. While a question that they would answer waits for a guess, they
+    print the question. `name` is their attribute of an Exploration."""
 
     name: ClassVar[str]
     display: Display
 
     def __new__(cls, rows: Iterable[Row] = (), display: Display | None = None) -> Self:
-        """Return the table of some rows; without a display nothing is asked of them."""
+        """Return the table of some rows; without a display no question hides it."""
         table = super().__new__(cls, rows)
         table.display = display or Display()
         return table
@@ -42,7 +42,7 @@ class AskedTable(Printed, tuple[Row, ...], Generic[Row]):
     def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
 
     def __getitem__(self, place: Any) -> Any:
-        """Return a row, or those of a slice. Errors: PlaceError where there is none."""
+        """Return a row, or the rows of a slice. Errors: PlaceError for a missing row."""
         try:
             return super().__getitem__(place)
         except (IndexError, TypeError):
@@ -89,14 +89,14 @@ class Decisions(AskedTable[Decision]):
     name = "decisions"
 
     def text(self) -> str:
-        """Return a line for each decision that is printed, and how many there are more."""
+        """Return a line for each decision that is printed, and the number of the others."""
         return decisions_text(printed_decisions(self, self.display.on), len(self)) or "no decisions"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Variant(Printed):
-    """A kernel with opts, by its `name`; `place` is its place in the record, `number` that of its
-    kernel in `ex.kernels`, and `time` what was measured, as text ("": nothing)."""
+    """A kernel with opts, called `name`. `place` is its position in the record, `number` that of
+    its kernel in `ex.kernels`, and `time` its timing as text ("": not measured)."""
 
     place: int
     number: int

@@ -1,8 +1,9 @@
 """Ancestry: the records of passes as a family tree of nodes.
 
-Of a rewrite the matches say it: new nodes come from the nodes that the pattern matched, and a node
-over other sources from the node before. Other passes record provenance edges. Equal nodes are one
-object, so a node that came about twice has the ancestors of both.
+In a pass of rules the matches show it: new nodes come from the nodes that the pattern matched, and
+a node that was rebuilt over changed sources comes from the node before. Other passes record
+provenance edges. Equal nodes are one object, so a node that was made twice has the ancestors of
+both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from workbench.ir.rewriting.patterns import Pat
 from workbench.ir.rewriting.rewrite import Rule, replay
 
 _SHARED = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID})
-"""Ops that all kernels share, whose nodes have no ancestors."""
+"""Ops whose nodes all kernels share, so that they have no ancestors."""
 
 
 WHOLE = 0
@@ -29,8 +30,8 @@ REBUILT = -1
 
 
 class Cause(NamedTuple):
-    """Where a node came from: pass number `place` derived it from `source`, by its match `number`
-    (from 1), WHOLE or REBUILT."""
+    """The cause of a node, `product`: the pass at `place` derived it from `source`, by its match
+    `number` (from 1), WHOLE or REBUILT."""
 
     place: int
     number: int
@@ -42,17 +43,17 @@ _NO_CAUSES: Mapping[UOp, Cause] = MappingProxyType({})
 
 
 class Ancestry:
-    """The family tree of the nodes in some records, which are added in order. It goes on from a
-    `base`, which many may share and which has none itself: it stays as it is."""
+    """The family tree of the nodes in some records, which are added in order. It extends a `base`
+    without changing it, so that several may share it; the base has no base of its own."""
 
     def __init__(self, base: Ancestry | None = None) -> None:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
         self._before = {} if base is None else base._causes
         self.replaced: dict[UOp, UOp] = {}
-        """Of a node that took the place of another, which had the same value: that one."""
+        """The node that each node replaced, which had the same value."""
 
     def add(self, record: PassRecord, place: int = 0) -> None:
-        """Add a record; its causes name the pass by `place`."""
+        """Add a record; `place` is the position of its pass in the causes."""
         edges = [edge for edge in record.edges if isinstance(edge, ProvenanceEdge)]
         if any(isinstance(m.rule, Rule) for m in record.matches):
             self._rewritten(record, place, {edge.product for edge in edges})
@@ -78,11 +79,11 @@ class Ancestry:
         return origins
 
     def unions(self, start: UOp, own: Callable[[UOp], int], masks: dict[UOp, int]) -> None:
-        """Add to `masks` the union of the own mask of a node and those of its ancestors, and so of
-        each of them.
+        """Add to `masks`, for a node and each of its ancestors, the union of its own mask and the
+        masks of its ancestors.
 
-        Ancestors come first; where equal nodes became each other's ancestors, what the first walk
-        cannot know yet the next one adds.
+        Ancestors come first. Equal nodes may be each other's ancestors, so the walk is repeated
+        until no mask changes.
         """
         order: list[UOp] = []
         visited: set[UOp] = set()
@@ -125,7 +126,7 @@ class Ancestry:
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return the causes of some nodes at every level, the latest first: each match once, and
         each pass that derived nodes as a whole once. Lowering sorts the terms of an index again, so
-        the causes of its terms are its causes."""
+        an index has the causes of its terms, too."""
         causes: dict[tuple[int, int], Cause] = {}
         visited, pending = set(nodes), list(nodes)
         for node in pending:  # it grows: breadth first
@@ -153,7 +154,7 @@ class Ancestry:
         causes.setdefault(source, Cause(place, number, target, source))
 
     def _rewritten(self, record: PassRecord, place: int, others: set[UOp]) -> None:
-        """Link the nodes that the matches of a pass made; it made `others` besides."""
+        """Link the nodes that the matches of a pass made; its edges made the `others`."""
         matches = record.matches
         by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
         existing = set(record.before.toposort())
@@ -174,12 +175,12 @@ class Ancestry:
 
 
 def _sources(rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]) -> Iterator[UOp]:
-    """Yield what `node`, below `target`, comes from, which `rule` put in the place of `before`:
-    the nodes that the pattern matched.
+    """Yield the nodes that `node` comes from, which is `target` or below it: `rule` replaced
+    `before` by `target`. They are the nodes that the pattern matched, unless `before` is a read.
 
-    A read of a value, while kernels are built, comes from the value. What is computed does so
-    wherever it is read; a LOAD of `others`, the memory of what kernels store, is there for its
-    readers, too.
+    While kernels are built, a node that replaces the read of a value comes from that value. A read
+    in its place comes from the value that it reads; a LOAD of `others`, memory that kernels store,
+    comes from the value of `before`, too.
     """
     if not is_read(before):
         yield from _matched_parts(rule.match, before)
@@ -198,7 +199,7 @@ def _sources(rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]) 
 
 
 def _is_loaded(value: UOp) -> bool:
-    """Whether reads of a value are LOADs: of memory, or of a row in the kernel."""
+    """Whether reads of a value are LOADs: of memory, or of a row staged in the kernel."""
     is_row = value.op is Ops.CONTIGUOUS and len(value.src) > 1
     return value.op is Ops.BUFFER or is_row
 

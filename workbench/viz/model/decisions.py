@@ -24,7 +24,7 @@ from workbench.viz.schema.variant import NamedNumber
 # The scheduler's decisions as rows.
 
 MOST_DECISIONS = 60
-"""Decisions printed in one place; `Exploration.decisions` has them all."""
+"""Most decisions printed in one place; `Exploration.decisions` has them all."""
 
 
 def decision_row(
@@ -36,10 +36,10 @@ def decision_row(
     user: str = "",
     on: str = "",
 ) -> DecisionRow:
-    """Return why a value is stored or fused. A record has its `node`, the `kernel` that computes
-    it, `python` that prints it, and the `user`'s name for it; `title` is that of the kernel that
-    ends with it; `on` is the device that kernels are for, where that is another than the
-    tensors'."""
+    """Return the row of a decision: why a value is stored or fused. `node` is the value's position
+    in a record, `kernel` the kernel that computes it, `python` code that prints the decision,
+    `user` the user's name for the value; `title` is that of the kernel that ends with it; `on` is
+    the device that kernels are for ("": the tensors')."""
     name, shape = value_name(decision.node, on), shape_text(decision.node.shape)
     named = f"{user} = {title or name}" if user else title or name
     estimates = decision.estimates.items()
@@ -71,9 +71,9 @@ def printed_decisions(decisions: Sequence[Decision], on: str = "") -> list[Decis
 
 
 def ranked(rows: list[DecisionRow], decisions: Sequence[Decision]) -> list[DecisionRow]:
-    """Return `rows` of `decisions`, of which those have a rank that explain why there are not more
-    kernels: each value that is fused although that costs something, the dearest first. Where
-    there is none, it is the value at which a kernel would have ended most naturally: a reduction
+    """Return `rows` of `decisions`, with a rank for each that explains why there are not more
+    kernels: the values that are fused although that costs something, the dearest first. Without
+    any, only the value has a rank at which a kernel would have ended most naturally: a reduction
     before any other value, then the dearest to store, then the nearest to the inputs."""
     fused = [place for place, row in enumerate(rows) if not row.stored and row.choices]
 
@@ -98,12 +98,12 @@ CHOICES = {
     "cost_to_stage": "fuse it, and keep a row of it in the kernel",
     "cost_to_store": "store it, and read it back",
 }
-"""What is done for each cost that a decision compares; the last one of those that fuse a value
-is the cheapest."""
+"""The choice that each cost of a decision stands for. Of the costs to fuse that a decision has, the
+last one is the least."""
 
 
 def cost_choices(decision: Decision) -> list[CostChoice]:
-    """Return what a decision compared; [] where there was one way only."""
+    """Return the choices that a decision compared, with their costs; [] if there was only one."""
     costs = {name: decision.estimates[name] for name in CHOICES if name in decision.estimates}
     fusing = [name for name in costs if name != "cost_to_store"]
     winner = "cost_to_store" if decision.stored else fusing[-1] if fusing else ""
@@ -111,7 +111,7 @@ def cost_choices(decision: Decision) -> list[CostChoice]:
 
 
 def cost_sentences(decision: Decision) -> str:
-    """Return what the estimates of a decision say, as sentences; "" where cost did not decide."""
+    """Return the estimates of a decision as sentences; "" if cost did not decide."""
     estimates = decision.estimates
     elements, evaluations = estimates.get("elements"), estimates.get("evaluations")
     if not elements or evaluations is None:
@@ -173,14 +173,14 @@ def _often(times: float) -> str:
 # Kernels that only draw random numbers, and the title of an expression with many of them.
 
 FEWEST = 2
-"""Kernels that are worth a hint."""
+"""Fewest kernels that are worth a hint, or are folded."""
 KEY = (dtypes.uint32, 2)
 REDUCTIONS = {Ops.REDUCE_AXIS, Ops.REDUCE}
 
 
 def draws_numbers(kernel: UOp) -> bool:
-    """Whether a kernel computes random numbers, and reads nothing but a generator's key. One that
-    reduces them computes something of them: a mean, a share of hits."""
+    """Whether a kernel computes random numbers, and reads nothing but a generator's key. A kernel
+    that reduces them does not count: it computes a mean, or a share of hits."""
     nodes = kernel.toposort()
     written = {memory for n in nodes if n.op is Ops.STORE for memory in n.src[0].src}
     read = [n for n in nodes if n.op is Ops.PARAM and n not in written]
@@ -190,14 +190,14 @@ def draws_numbers(kernel: UOp) -> bool:
 
 
 def folded_kernels(kernels: Sequence[Kernel]) -> list[int]:
-    """Return the places of the kernels that only draw random numbers, which are shown below the
-    others; none where they are all of them, or one. The page's drawnKernels() has the same."""
+    """Return the positions of the kernels that only draw random numbers, which are shown below the
+    others; [] if all kernels do, or fewer than FEWEST. The page's drawnKernels() does the same."""
     places = [k for k, kernel in enumerate(kernels) if draws_numbers(kernel.original)]
     return places if FEWEST <= len(places) < len(kernels) else []
 
 
 def random_hint(kernels: Sequence[Kernel]) -> str:
-    """Return what to do where several kernels only draw random numbers; "" where not."""
+    """Return a hint if several kernels only draw random numbers, else ""."""
     count = sum(draws_numbers(kernel.original) for kernel in kernels)
     if count < FEWEST:
         return ""

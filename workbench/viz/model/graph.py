@@ -1,7 +1,7 @@
-"""The tensor graph of pictures: which kernels compute a node, its label, and what is folded.
+"""The tensor graph of pictures: families of ops, kernels that compute a node, labels, folding.
 
-Sections: Families of ops; The tensor graph; The colour and pattern of each kind of
-axis, in pictures and on the page.
+Sections: Families of ops; The tensor graph; The colour and pattern of each kind of axis, in
+pictures and on the page.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FAMILIES = {
     "C": FamilyRow("constant", "box"),
     "A": FamilyRow("arithmetic", "round"),
 }
-"""Ops that look alike in a graph, by the letter of their colours in the page's `drawing.css`;
-shapes are names in its `graph/paths.js`."""
+"""Families of ops that look alike in a graph, by the letter of their colours in the page's
+`drawing.css`; their shapes are names in its `graph/paths.js`."""
 _FAMILY_OF = {op: letter for letter, ops in {
     "M": {Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH, Ops.PARAM, Ops.DEFINE, Ops.REG,
           Ops.INDEX, Ops.LOAD, Ops.STORE, Ops.STAGE, Ops.SET},
@@ -44,21 +44,22 @@ _FAMILY_OF = {op: letter for letter, ops in {
 
 
 def family_of(op: Ops) -> str:
-    """Return the letter of an op's family: arithmetic where no other has it."""
+    """Return the letter of an op's family; "A" (arithmetic) for an op of no other family."""
     return _FAMILY_OF.get(op, "A")
 
 
 # --------------------------------------------------------------------------------------------------
-# The tensor graph: which kernels compute a node, its label, and what is folded.
+# The tensor graph: the kernels that compute a node, its label, and folded nodes.
 
 
 def graph_nodes(outputs: Sequence[UOp]) -> list[UOp]:
-    """Return the nodes under `outputs`, sources first: a node's place is its number."""
+    """Return the nodes under `outputs`, sources first: a node's position is its number."""
     return [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
 
 
 def computing_kernels(items: Sequence[ScheduleItem]) -> Mapping[UOp, list[int]]:
-    """Return per node the kernels that compute it: from each result down to stored values."""
+    """Return the kernels that compute each node: a kernel computes all nodes from its results down
+    to stored values."""
     ends = {node for item in items for node in item.nodes}
     inside: defaultdict[UOp, list[int]] = defaultdict(list)
     for number, item in enumerate(_kernels(items)):
@@ -69,7 +70,7 @@ def computing_kernels(items: Sequence[ScheduleItem]) -> Mapping[UOp, list[int]]:
 
 
 def storing_kernels(items: Sequence[ScheduleItem]) -> Mapping[UOp, int]:
-    """Return per stored value the kernel that stores it."""
+    """Return the kernel that stores each stored value."""
     return {node: i for i, item in enumerate(_kernels(items)) for node in item.nodes}
 
 
@@ -79,7 +80,7 @@ def _kernels(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
 
 def label_of(node: UOp, on: str = "") -> str:
     """Return the label of a node in a picture, a word or two; `on` is the device that kernels are
-    for, where that is another than the tensors'."""
+    for ("": the tensors')."""
     if node.op is Ops.CONST:
         return number_text(node)
     if node.op is Ops.BUFFER:
@@ -97,20 +98,20 @@ def label_of(node: UOp, on: str = "") -> str:
 
 
 def number_text(node: UOp) -> str:
-    """Return a constant in the shortest words its dtype allows."""
+    """Return a constant as text, with no more digits than its dtype has."""
     dtype = node.dtype
     return str(dtype.numpy.type(node.arg)) if dtype.is_float else repr(node.arg)
 
 
 def arg_text(node: UOp) -> str:
-    """Return the argument of a node of the tensor graph as text; "" where it has none."""
+    """Return the argument of a node of the tensor graph as text; "" if it has none."""
     if node.op is Ops.CUSTOM:
         return f"output {node.output}"
     return "" if node.arg is None else str(node.arg)
 
 
 def role_of(node: UOp) -> str:
-    """Return what a node is in a picture: "input", "constant", "movement" or "value"."""
+    """Return the role of a node in a picture: "input", "constant", "movement" or "value"."""
     if node.is_const:
         return "constant"
     if node.op in (Ops.BUFFER, Ops.COPY):
@@ -125,10 +126,11 @@ def folded(
     outputs: Sequence[UOp], stored: Collection[UOp], lines: UserLines
 ) -> tuple[dict[UOp, str], list[tuple[UOp, UOp]]]:
     """Return the nodes of a picture with their labels, sources first, and its edges (source,
-    target), those into one node in the order of its operands.
+    target); the edges into one node are in the order of its operands.
 
-    Constants are words in the labels of their readers; an array that is only copied to a device is
-    one with its copy, and movement, unless it is `stored`, with the movement that alone reads it.
+    A constant is text in the labels of its readers. An array that is only copied to a device is one
+    box with its copy. A movement that is not `stored` is one box with the movement that is its only
+    reader.
     """
     results = set(outputs)
     nodes = [n for n in graph_nodes(outputs) if not n.is_const or n in results]
@@ -154,7 +156,7 @@ def folded(
         for source in sources[node]:
             while source in chained and sources[source]:
                 source = sources[source][0]
-            if source in labels:  # a chain that moves a constant has none
+            if source in labels:  # a chain over a constant has no source
                 edges.append((source, node))
     return labels, edges
 
@@ -182,7 +184,7 @@ def _chain_text(words: Sequence[str]) -> str:
 
 
 def _named(node: UOp, label: str, name: str) -> str:
-    """Label arrays and values as the user's code does: "a", "y = max(\u00b7, 0.0)"."""
+    """Return a label with the user's name of an array or a value: "a", "y = max(\u00b7, 0.0)"."""
     role = role_of(node)
     if not name or role not in ("input", "value"):
         return label
@@ -192,8 +194,8 @@ def _named(node: UOp, label: str, name: str) -> str:
 # --------------------------------------------------------------------------------------------------
 # The colour and pattern of each kind of axis, in pictures and on the page.
 #
-# The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
-# pattern of its own, too, seen on the bars beside a loop's body.
+# The colours are Okabe and Ito's, which people with any colour vision can distinguish; each kind
+# also has a pattern of its own, seen on the bars beside a loop's body.
 
 # fmt: off
 PATTERNS = {
@@ -210,9 +212,9 @@ PATTERNS = {
     "fine":    "repeating-linear-gradient({pale} 0 3px,{full} 3px 5px)",
 }
 # fmt: on
-"""CSS images by name, with the full colour and a pale one to fill in."""
+"""CSS images by name; {full} and {pale} stand for the colour of a kind and its pale one."""
 PALE = "59"
-"""Opacity of the pale colour in CSS: a third."""
+"""Opacity of the pale colour in CSS, hexadecimal: a third."""
 
 
 def pattern(kind: AxisType) -> str:
@@ -234,7 +236,7 @@ def _luminance(colour: str) -> float:
 
 
 KINDS: Mapping[str, AxisType] = AxisType.__members__
-"""The kinds by name, as rows of loops have it."""
+"""The kinds of axes by the names that rows of loops have."""
 
 
 def style_rules() -> str:

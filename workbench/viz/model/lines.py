@@ -36,8 +36,8 @@ from workbench.viz.names import ModulePaths, Names, module_call
 
 
 class Viewer(NamedTuple):
-    """The viewer of an exploration: the user's `calls` that led to it, the `names` that nodes
-    have there, and the paths of the objects there."""
+    """The user's code around an exploration: the `calls` that led to it, the `names` of nodes, and
+    the paths of objects (`modules`) in that code."""
 
     calls: Calls = ()
     names: Names = MappingProxyType({})
@@ -49,8 +49,8 @@ NOBODY = Viewer()
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """Where tensors were loaded from, in `words` ("": they were made in this process), the `lines`,
-    `modules` and `phases` that their nodes had there, and the gradient passes that led to them."""
+    """The origin of loaded tensors, in `words` ("": this process made the tensors), with the
+    `lines`, `modules` and `phases` that their nodes had there, and the passes of `gradients`."""
 
     words: str = ""
     lines: Mapping[UOp, Sequence[SourceLine]] = field(default_factory=dict)
@@ -63,10 +63,10 @@ HERE = FileOrigin()
 
 
 class UserLines:
-    """The user's lines and names of the nodes under `roots`, which have `derivations`, and of those
-    that the `passes` of a schedule made of them, for a `viewer`. Nodes that were loaded have
-    lines, modules and phases of their `file`; `written` are derivations of values that are written
-    to memory."""
+    """The user's lines and names of nodes, as a `viewer` sees them: of the nodes under `roots`,
+    which have `derivations`, and of those that the `passes` of a schedule made of them. Loaded
+    nodes have the lines, modules and phases of their `file`; `written` are the derivations of
+    values that are written to memory."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class UserLines:
     ):
         self.roots = tuple(roots)
         self.on = ""
-        """The device that kernels are for, where that is another than the tensors'."""
+        """The device that kernels are for; "" if it is the tensors'."""
         self._passes = passes
         self._names = dict(viewer.names)
         self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {
             node: {(line, *line.inner): line for line in lines}
             for node, lines in file.lines.items()
         }
-        """Per node its lines, each by itself and those that it called."""
+        """The lines of each node, by the line and the lines that it called."""
         self._modules = {n: dict.fromkeys(calls) for n, calls in file.modules.items()}
         self._phases = dict(file.phases)
         ends: set[UOp] = set()
@@ -99,7 +99,7 @@ class UserLines:
         for (derivation, _), node in zip(alive, values, strict=True):
             nodes = nodes_between(node, ends)
             call = module_call(derivation, viewer.modules, viewer.calls)
-            # where a gradient is asked for says less than the forward that it is of
+            # the line that asks for a gradient says less than the line of its forward
             is_asked_for = isinstance(derivation, GradientDerivation)
             pieces.append((derivation.calls, call, nodes, is_asked_for))
             ends.add(node)
@@ -118,7 +118,7 @@ class UserLines:
                     own_lines.setdefault((line, *line.inner), line)
 
     def of(self, node: UOp) -> tuple[SourceLine, ...]:
-        """Return the lines of `node`, the one to show first."""
+        """Return the lines of `node`; the line to show comes first."""
         lines: dict[tuple[SourceLine, ...], SourceLine] = {}
         for one in self._ancestors(node):
             for chain, line in self._own.get(one, {}).items():
@@ -126,7 +126,7 @@ class UserLines:
         return tuple(lines.values())
 
     def modules(self, node: UOp) -> tuple[ModuleCall, ...]:
-        """Return the modules whose methods made `node`, or what it replaces."""
+        """Return the modules whose methods made `node`, or the nodes that it replaces."""
         own = (self._modules.get(one, {}) for one in self._ancestors(node))
         return tuple(dict.fromkeys(call for calls in own for call in calls))
 
@@ -150,12 +150,12 @@ class UserLines:
         return self._own.get(node, {}).values()
 
     def first(self, node: UOp) -> SourceLine | None:
-        """Return the line of `node` that is shown; None where there is none."""
+        """Return the line of `node` that is shown; None if it has none."""
         return next(iter(self.of(node)), None)
 
     def phase(self, node: UOp) -> str:
-        """Return the phase of `node`, or of the nearest node that it replaces of which one is
-        known; "" where none is."""
+        """Return the phase of `node`, or else of the nearest node that it replaces and that has
+        one; "" if none has."""
         return next((p for n in self._ancestors(node) if (p := self.own_phase(n))), "")
 
     def own_phase(self, node: UOp) -> str:
@@ -176,7 +176,8 @@ class UserLines:
         return None
 
     def names(self, node: UOp) -> tuple[str, ...]:
-        """Return the user's names of `node`, or of what it replaces; the one to show first."""
+        """Return the user's names of `node`, or of the nodes that it replaces; the name to show
+        comes first."""
         visited: set[UOp] = set()
         node = _value(node)
         while node not in self._names and node not in visited:
@@ -189,7 +190,7 @@ class UserLines:
         self._names = {**names, **self._names}
 
     def name(self, node: UOp) -> str:
-        """Return the user's name of `node`; "" where it has none."""
+        """Return the user's name of `node` that is shown; "" if it has none."""
         return next(iter(self.names(node)), "")
 
     @cached_property
@@ -201,12 +202,12 @@ class UserLines:
 
 
 def _value(node: UOp) -> UOp:
-    """Return the node that the value of a tensor's node has among those of an expression."""
+    """Return `node`, or for an alias the node that an expression has in its place."""
     return without_aliases([node])[0] if is_alias(node) else node
 
 
 def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
-    """Return lines in the order of the code, then those in functions that they called."""
+    """Return lines in the order of the code, then the lines of functions that they called."""
     all_lines = list(lines)
     outer = sorted(set(all_lines), key=_place)
     inner = sorted({i for line in all_lines for i in line.inner} - {*outer}, key=_place)
@@ -223,7 +224,7 @@ def _is_near(calls: Calls, viewer: Calls) -> bool:
 
 
 def _of_tensors(records: Iterable[PassRecord]) -> Iterator[PassRecord]:
-    """Yield the passes that work on tensors; each device has its own."""
+    """Yield the passes over tensor graphs, those of each device."""
     is_tensor = True
     for record in records:
         if record.name in (SIMPLIFY_TENSOR.name, RANGEIFY.name):

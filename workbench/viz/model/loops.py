@@ -1,9 +1,9 @@
 """The loop nest of a kernel as an ordered list of rows: the loops that opts act on, with their
 memory.
 
-A row is a loop, a lane axis (computed together, no loop) or a statement. Loops and lanes say,
-for each buffer, how far one step moves in it (in elements) and how many bytes one whole run
-of the loop touches: the figure to hold against the sizes of the caches.
+A row is a loop, a lane axis (computed together, no loop) or a statement. A loop or lane axis has,
+for each buffer, the stride of one step (in elements) and the bytes that one whole run of it
+touches, to be compared with the sizes of the caches.
 
 Sections: The loop nest of a kernel as an ordered list of rows; Parts of an exploration as
 Python.
@@ -49,12 +49,12 @@ from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
 # The loop nest of a kernel as an ordered list of rows.
 
 INDENT = "  "
-"""Of what a condition guards."""
+"""The indentation of statements below a condition."""
 
 MOST_LETTERS = 3
-"""Of the name of a cache in a narrow cell."""
+"""Most letters of the name of a cache in a narrow cell."""
 Links = Callable[[UOp], tuple[list[int], list[int]]]
-"""Where a record has the RANGE or the statement of a row: its nodes, and the user's lines."""
+"""A function from the RANGE or statement of a row to its nodes and user's lines in a record."""
 
 
 def unlinked(node: UOp) -> tuple[list[int], list[int]]:
@@ -63,9 +63,9 @@ def unlinked(node: UOp) -> tuple[list[int], list[int]]:
 
 
 def kernel_nest(kernel: Kernel, links: Links = unlinked) -> Nest:
-    """Return the loop nest of a kernel on its device, by the rules that it has.
+    """Return the loop nest of a kernel on its device, with the kernel's rules off.
 
-    Errors: CompileError where the kernel needs more scratch than the device gives.
+    Errors: CompileError if the kernel needs more scratch than the device has.
     """
     with without(kernel.rules_off):
         nest = loop_nest(kernel.ast, Device[kernel.device].target, links)
@@ -73,8 +73,8 @@ def kernel_nest(kernel: Kernel, links: Links = unlinked) -> Nest:
 
 
 def named(nest: Nest, kernel: Kernel) -> Nest:
-    """Return the loop nest of an equal kernel with the buffers of this one as the user calls
-    them."""
+    """Return the loop nest of an equal kernel, with the user's names for the buffers of this
+    one."""
     users = {f"p{slot}": name for slot, name in enumerate(kernel.names)}
     buffers = [replace(b, user=short(users.get(b.name, ""))) for b in nest.buffers]
     return replace(nest, buffers=buffers)
@@ -83,14 +83,14 @@ def named(nest: Nest, kernel: Kernel) -> Nest:
 def loop_nest(kernel: UOp, target: Target, links: Links = unlinked) -> Nest:
     """Return the loop nest of a kernel (a SINK) as lowering for `target` makes it.
 
-    Errors: CompileError where the kernel needs more scratch than the target gives.
+    Errors: CompileError if the kernel needs more scratch than the target has.
     """
     with unobserved():
         return tree_nest(stages(kernel, target, upto="tree").tree, links)
 
 
 def tree_nest(block: UOp, links: Links = unlinked) -> Nest:
-    """Return the loop nest of a statement tree, its buffers with the output first."""
+    """Return the loop nest of a statement tree; the output is the first of its buffers."""
     buffers = buffers_of(block)
     reader = _NestReader(buffers, links)
     rows = _body_rows(block.src, [], reader)
@@ -100,7 +100,7 @@ def tree_nest(block: UOp, links: Links = unlinked) -> Nest:
 
 
 class _NestReader:
-    """Finds what statements access; each statement is walked once."""
+    """Makes rows of statements and axes; the accesses of a statement are computed once."""
 
     def __init__(self, buffers: Sequence[UOp], links: Links):
         self.buffers, self._links = buffers, links
@@ -174,7 +174,7 @@ def _loop_rows(loop: UOp, around: list[str], reader: _NestReader) -> list[NestRo
 
 
 def _condition_rows(branch: UOp, around: list[str], reader: _NestReader) -> list[NestRow]:
-    """Return a row for a condition, and rows for what it guards, whose text stands further in."""
+    """Return a row for a condition, and rows for its guarded statements, whose text is indented."""
     row = reader.statement_row(branch, around)
     head = replace(row, text=row.text.split("\n")[0].removesuffix(" {") + ":")
     guarded = _body_rows(branch.body, around, reader)
@@ -182,8 +182,8 @@ def _condition_rows(branch: UOp, around: list[str], reader: _NestReader) -> list
 
 
 def _group_rows(group: Sequence[UOp], around: list[str], reader: _NestReader) -> list[NestRow]:
-    """Return rows for neighbouring statements with the same lanes: the lanes, if the statements
-    touch memory with them, then the statements."""
+    """Return rows for consecutive statements with the same lanes: their lanes, if a statement
+    accesses memory, then the statements."""
     rows: list[NestRow] = []
     if any(reader.accesses(s) for s in group):
         lanes = lanes_of(group[0])
@@ -194,8 +194,8 @@ def _group_rows(group: Sequence[UOp], around: list[str], reader: _NestReader) ->
 
 
 def _use_row(buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp) -> UseRow:
-    """Return how a loop uses a buffer: elements that each different access moves by in a step
-    ("varies": not always the same), and bytes that one run touches ("<= ": a bound)."""
+    """Return how a loop uses a buffer: the strides of its different accesses, in elements per step
+    ("varies": not always the same), and the bytes that one run touches ("<= ": an upper bound)."""
     count, steps = touched(indexes, inside, size_of(buffer)), strides(indexes, axis)
     size_bytes = count.elements * buffer.dtype.itemsize
     text = ("" if count.exact else "<= ") + bytes_text(size_bytes)
@@ -217,15 +217,15 @@ def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:
 
 
 # --------------------------------------------------------------------------------------------------
-# Parts of an exploration as Python: a variant, a pass, a step of one, a decision. They follow the
-# lines that bind `ex` (record/recipe.py); the page joins them, and copies the whole.
+# Parts of an exploration as Python: a variant, a pass, a match, a decision. The code follows the
+# lines that bind `ex` (record/recipe.py); the page joins both, and copies the whole.
 
 REQUESTED = "store-asked"
-"""The decision about what the user asked for: it has no other way."""
+"""The name of the decision to store a result that the user asked for: it cannot be changed."""
 
 
 def kernel_recipe(number: int, kernel: Kernel) -> str:
-    """Return code that binds `kernel` to a variant of kernel `number`, where `ex` is bound."""
+    """Return code that binds `kernel` to a variant of kernel `number`, after `ex` is bound."""
     off = ", ".join(map(json.dumps, kernel.rules_off))
     call = f"kernel = ex.kernels[{number}]{device_call(kernel)}"
     call += f".without({off})" if off else ""
@@ -236,13 +236,13 @@ def kernel_recipe(number: int, kernel: Kernel) -> str:
 
 
 def compiled_passes(device: str, failed: bool = False) -> str:
-    """Return an expression for the passes of compiling `kernel`, which may not end."""
+    """Return an expression for the passes of compiling `kernel`, even if compiling it `failed`."""
     name = json.dumps(device)
     return f"kernel.observed({name})" if failed else f"kernel.compile({name}).passes"
 
 
 def pass_recipe(passes: str, place: int, record: PassRecord) -> PassRecipe:
-    """Return the code for a pass, `place` of the expression `passes`, and at its matches."""
+    """Return code for the pass at `place` of the expression `passes`, and for its matches."""
     binding = f"found = {passes}[{place}]  # {record.name}\n"
     outcome = "after" if record.error is None else "error"
     return PassRecipe(
@@ -252,7 +252,7 @@ def pass_recipe(passes: str, place: int, record: PassRecord) -> PassRecipe:
 
 
 def _match(matches: Sequence[Match]) -> str:
-    """Return code that prints `match`, one of some; of a rule also why it fired there."""
+    """Return code that prints `match`, one of `matches`; for rules also why it fired."""
     rules = [match.rule for match in matches]
     if any(isinstance(rule, Decision) for rule in rules):
         return "print(match.rule)\n"
@@ -263,7 +263,7 @@ def _match(matches: Sequence[Match]) -> str:
 
 
 def decision_recipe(place: int, decision: Decision) -> str:
-    """Return code that prints a decision, `place` of all, and in a comment how to turn it round."""
+    """Return code that prints the decision at `place`, with the code to reverse it as a comment."""
     other = None if decision.forced else not decision.stored
     turn = f"# the other way: ex = ex.replan({{decision.node: {other}}})\n"
     return (

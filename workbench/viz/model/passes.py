@@ -32,7 +32,7 @@ from workbench.viz.schema.variant import NamedNumber
 
 
 def pass_rows(records: Sequence[PassRecord]) -> list[PassRow]:
-    """Return a row per record, in execution order, nested ones after the one around them."""
+    """Return a row per record, in execution order; nested passes follow the pass around them."""
     rows = []
     for record, outcome in zip(records, outcomes(records), strict=True):
         fired = Counter(_rule_name(m.rule) for m in record.matches)
@@ -43,7 +43,7 @@ def pass_rows(records: Sequence[PassRecord]) -> list[PassRow]:
 
 
 def outcomes(records: Sequence[PassRecord]) -> Iterator[PassOutcome]:
-    """Yield what came of each pass."""
+    """Yield the outcome of each pass: its nesting, time, error and number of matches."""
     depths: dict[str, int] = {}
     for record in records:
         depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
@@ -66,7 +66,7 @@ def _rule_name(rule: object) -> str:
 
 
 def _unit(record: PassRecord) -> str:
-    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for those of a
+    """Return the kind of matches that a pass has: "rewrite", "decision", "opt", or "step" in a
     function, which may apply rules, too."""
     rules = [m.rule for m in record.matches]
     if any(isinstance(r, Opt) for r in rules):
@@ -107,7 +107,8 @@ class RewriteStep:
 
 
 def state(record: PassRecord, count: int) -> Any:
-    """Return the pass's IR after its first `count` matches: 0 is its input, all its result.
+    """Return the pass's IR after its first `count` matches: 0 is its input, all its result. If the
+    matches are not rewrites, every `count` but 0 gives the result.
 
     Errors: WorkbenchError for a number beyond the last match.
     """
@@ -147,12 +148,12 @@ def step(record: PassRecord, number: int) -> RewriteStep:
 
 
 def pass_difference(record: PassRecord) -> str:
-    """Return the unified diff of a pass's two states as text."""
+    """Return the unified diff of the text of a pass's input and result."""
     return difference(text(record.before), text(record.after))
 
 
 def difference(before: str, after: str) -> str:
-    """Return a unified diff; "" where nothing changed."""
+    """Return a unified diff; "" if nothing changed."""
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2
     )
@@ -160,7 +161,7 @@ def difference(before: str, after: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return any state as text: readable IR, sources and opts as they print."""
+    """Return a state of a pass as text: nodes as readable IR, sources and opts as they print."""
     if isinstance(value, UOp):
         return to_expr(value)
     if isinstance(value, tuple) and value and all(isinstance(v, UOp) for v in value):
@@ -173,9 +174,9 @@ def text(value: Any) -> str:
 
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
-    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of a pass: an
-    earlier rule of it may fire first, and it may refuse the result. In a pass without the rule, the
-    rule is compared with the node by itself.
+    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of a pass: if it
+    has the rule, an earlier rule may fire first, or the pass may refuse the result. Otherwise the
+    rule alone is compared with the node.
 
     Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node or a
     name.
@@ -203,8 +204,8 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
 
 
 def _tables() -> dict[str, RuleSet]:
-    """Return every table of rules in a module of the package, by its name and by that of its
-    pass."""
+    """Return every table of rules in a module of the package, by its own name and by the name of
+    its pass, and the added tables."""
     tables: dict[str, RuleSet] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):

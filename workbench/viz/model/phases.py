@@ -1,7 +1,8 @@
 """The phases of training, forward, backward and optimiser, and the phase of a value.
 
-A gradient is of the backward. What else is computed of gradients is the optimiser's, where memory
-is written with it and no gradient is asked of it; so is what the same object writes beside it.
+Gradients are of the backward. Other values computed from gradients are of the optimiser if they are
+written to memory and no gradient of them is taken; so are values that the same object writes beside
+them. All others are of the forward.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from workbench.tensor.autograd.lines import GradientDerivation, GradientStep, ba
 from workbench.viz.schema.plan import PhaseRow
 
 FORWARD = "forward"
-"""The value itself is computed."""
+"""The phase that computes values."""
 BACKWARD = "backward"
-"""Gradients are computed."""
+"""The phase that computes gradients."""
 OPTIMISER = "optimiser"
-"""What parameters become is computed, of gradients."""
+"""The phase that computes the new values of parameters from gradients."""
 
 
 PHASES = (
@@ -26,7 +27,8 @@ PHASES = (
     PhaseRow(BACKWARD, "B", ["#EE8866", "#FFAABB"]),
     PhaseRow(OPTIMISER, "O", ["#BBCC33", "#44BB99"]),
 )
-"""In the order in which they run. Their colours are among those of kernels (still/svg.py)."""
+"""The phases in the order in which they run. Their colours are among those of kernels
+(still/svg.py)."""
 _ORDER = {phase.name: place for place, phase in enumerate(PHASES)}
 
 
@@ -36,8 +38,8 @@ def in_order(phases: Iterable[str]) -> tuple[str, ...]:
 
 
 def phase_colour(place: int, phases: Sequence[str]) -> str:
-    """Return the colour of a kernel, by its place and its phases: that of the forward, in which it
-    has to run, or else of the last."""
+    """Return the colour of the kernel at `place`: of the forward, if it is one of its phases, else
+    of its last phase."""
     main = FORWARD if FORWARD in phases else phases[-1]
     return PHASES[_ORDER[main]].colours[place % 2]
 
@@ -45,8 +47,8 @@ def phase_colour(place: int, phases: Sequence[str]) -> str:
 def phases_of(
     derivations: Sequence[Derivation], written: Sequence[Derivation]
 ) -> Mapping[Derivation, str]:
-    """Return the phase of each of some derivations and of those below them; `written` are those of
-    values that are written to memory."""
+    """Return the phase of some derivations, and of those below them; `written` are the derivations
+    of values that are written to memory."""
     forwards = [made_by.forward for made_by in backward_passes(derivations)]
     differentiated = set(derivations_below(forwards))
     of_written = set(derivations_below(written))

@@ -1,9 +1,9 @@
 """Provenance of code: line of source -> node of the program -> kernel -> tensor -> user's line.
 
-    found = links_of(compiled, exploration.passes, exploration.lines)
-    found.of_line(12).lines          # the user's lines that line 12 of the source computes
-    found.text_lines(source_line)    # and back: which lines of the source compute one of theirs
-    found.of_assembly(compiled.assembly_lines)     # per instruction: the same
+    links = links_of(compiled, exploration.passes, exploration.lines)
+    links.of_line(12).lines          # the user's lines that line 12 of the source computes
+    links.text_lines(source_line)    # back: the lines of the source that compute a user's line
+    links.of_assembly(compiled.assembly_lines)     # the origin of each instruction
 
 Kernels share their nodes with equal kernels of other cells, so a node alone is not a key: the links
 are those of this compilation and of the schedule before it.
@@ -32,7 +32,7 @@ NO_LINES = UserLines()
 
 
 class Members(Sequence[UOp]):
-    """Some of a table's nodes, in the order of the table; `mask` has a bit for each of them."""
+    """Some nodes of a table, in its order; `mask` has a bit for each node of the table."""
 
     __slots__ = ("_mask", "_table")
 
@@ -52,8 +52,8 @@ class Members(Sequence[UOp]):
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The origin of a piece of code. `axes`: the loops around it, outermost first, then its lanes;
-    `kernel`: nodes of the un-optimised kernel, readers before what they read; `tensor`: nodes of
-    the scheduled tensor graph, likewise; `lines`: the user's, those in called functions last."""
+    `kernel`: nodes of the un-optimised kernel, readers before their sources; `tensor`: nodes of the
+    scheduled tensor graph, likewise; `lines`: the user's, those in called functions last."""
 
     axes: tuple[str, ...] = ()
     kernel: Members = Members()
@@ -62,9 +62,9 @@ class Origin:
 
 
 class _Tables(NamedTuple):
-    """What the bits of a mask stand for: axes first, then nodes of the kernel, nodes of the tensor
-    graph, and lines, as they are met. A set is one number, so that a union of two costs little,
-    however many nodes there are, and each node of an ancestry is walked over once."""
+    """The meaning of the bits of a mask: first axes, then nodes of the kernel, nodes of the tensor
+    graph, and lines in the order in which they are found. A set is one number, so that a union is
+    cheap however many nodes there are, and each node of an ancestry is visited once."""
 
     axes: list[str]
     kernel: Sequence[UOp]
@@ -84,12 +84,12 @@ _NO_AXES: frozenset[str] = frozenset()
 
 
 def _chain(line: SourceLine) -> tuple[SourceLine, ...]:
-    """Return what tells a line apart: two calls of one line may have called others."""
+    """Return the key of a line: two runs of one line may have called different lines."""
     return line, *line.inner
 
 
 def _places(mask: int) -> Iterator[int]:
-    """Yield the places of the bits that are set, the lowest first."""
+    """Yield the positions of the bits that are set, the lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -98,8 +98,8 @@ def _places(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The origins of the code of one compiled kernel. `linear` is its program, and `positions` has,
-    per line of its source, the positions in the program of the nodes whose code it is."""
+    """The origins of the code of one compiled kernel. `linear` is its program; `positions` has, for
+    each line of its source, the positions in the program of the nodes that the line computes."""
 
     linear: tuple[UOp, ...]
     positions: tuple[tuple[int, ...], ...]
@@ -110,7 +110,7 @@ class Links:
     lines: UserLines
 
     def of(self, *nodes: UOp) -> Origin:
-        """Return the origin of nodes of any state of the compilation; its axes are those they
+        """Return the origin of nodes of any state of the compilation, with the axes that they
         depend on."""
         mask = 0
         for node in nodes:
@@ -144,7 +144,7 @@ class Links:
         return tuple(sorted(more_axes | names))
 
     def _lines_of(self, mask: int) -> tuple[SourceLine, ...]:
-        """Return the lines of a mask, one tuple for each: much code is of the same lines."""
+        """Return the lines of a mask; equal masks share a tuple, since much code has equal ones."""
         lines = self._line_sets.get(mask)
         if lines is None:
             places = _places(mask)
@@ -175,7 +175,7 @@ class Links:
 
     @once
     def _own(self) -> Callable[[UOp], int]:
-        """The mask of a node alone."""
+        """The function that returns the mask of a node without its ancestors."""
         tables = self._tables
         start, bits = 0, list[dict[Any, int]]()
         for table in tables[:3]:
@@ -206,13 +206,13 @@ class Links:
 
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return the causes of nodes, and of the indexes at which they read or write, the latest
-        first. Places count the passes of the schedule, then those of the compilation."""
+        first. The `place` of a cause counts the passes of the schedule, then those of the
+        compilation."""
         return self.ancestry.why(*nodes, *(i for n in nodes for i in _indexes(n)))
 
     def at(self, *positions: int) -> Origin:
-        """Return the origin of the nodes at some positions of the program; the loops are those
-        around the first. Their values decide it: an index, which many nodes share, counts only
-        where it is alone."""
+        """Return the origin of the nodes at some positions of the program, within the loops around
+        the first one. Indexes, which many nodes share, count only if there are no other nodes."""
         if not positions:
             return Origin()
         nodes = [self.linear[p] for p in positions]
@@ -237,7 +237,7 @@ class Links:
         """Return the origin of every line of a kernel's assembly.
 
         An instruction without a line (a constant that is loaded again, a spilled register) belongs
-        to the loops of all other instructions in its loop of the machine code.
+        to the loops that the other instructions in its loop of the machine code share.
         """
         around = [self._loops_of(line) for line in lines]
         origins = [self.of_line(line.source_line or 0) for line in lines]
@@ -251,7 +251,7 @@ class Links:
         return tuple(origins)
 
     def _loops_of(self, line: AsmLine) -> tuple[str, ...] | None:
-        """Return the loops around an instruction; None where they are unknown."""
+        """Return the loops around an instruction; None if they are unknown."""
         number = line.source_line or 0
         places = self.positions[number - 1] if number else ()
         return self.loops[places[0]] if places else None
@@ -299,8 +299,8 @@ def links_of(
     kernels: ScheduledKernels | None = None,
 ) -> Links:
     """Return the links of a compiled kernel; `schedule` are the passes that led to it, and
-    `lines` the user's (those of its Exploration; without them no line is known). `kernels` are
-    those of the schedule, where several are linked.
+    `lines` the user's (of its Exploration; without them no line is known). `kernels` are those of
+    the schedule, given when several of them are linked.
 
     `value` is the tensor node that the kernel stores, by which equal kernels differ.
     """
@@ -336,8 +336,8 @@ def links_of(
 
 class Scheduled(NamedTuple):
     """A kernel of a schedule, the value it stores, the records of the passes between the two, and
-    their places in the record of the whole schedule. The first `shared` ones are those of all
-    kernels of its device."""
+    their positions in the record of the whole schedule. The first `shared` records are common to
+    all kernels of its device."""
 
     stored: UOp
     kernel: UOp
@@ -347,14 +347,14 @@ class Scheduled(NamedTuple):
 
 
 class ScheduledKernels:
-    """The kernels of a schedule, and what is known of the passes that they share, once."""
+    """The kernels of a schedule, with one ancestry of the passes that they share."""
 
     def __init__(self, schedule: Iterable[PassRecord]):
         self.entries = tuple(scheduled(schedule))
         self._ancestries: dict[tuple[int, ...], Ancestry] = {}
 
     def shared(self, entry: Scheduled) -> Ancestry:
-        """Return the ancestry of the passes that a kernel shares with those of its device."""
+        """Return the ancestry of the passes that a kernel shares with all kernels of its device."""
         rows = list(zip(entry.places, entry.records, strict=True))[: entry.shared]
         key = entry.places[: entry.shared]
         if key not in self._ancestries:
@@ -381,7 +381,7 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
         if record is None:
             return
         if of_tensors:
-            shared = []  # of another device
+            shared = []  # the passes of another device begin
         if record.name == RANGEIFY.name:
             parts = [(p, place) for p in record.edges if isinstance(p, PassRecord)]
             edges = tuple(p for p in record.edges if isinstance(p, ProvenanceEdge))

@@ -1,7 +1,7 @@
 """Titles of kernels: "matmul+bias+relu", "sum", "elementwise exp2+add".
 
 A title is read from the kernel's graph: reductions and well-known functions come first; plain
-arithmetic is named only where there is nothing else.
+arithmetic is named only if there is nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
-"""Most words, and outputs, of a title; then an ellipsis."""
+"""Most words of a title, and most outputs; "..." stands for further ones."""
 SQUARES = "sum of squares"
 ELEMENTWISE = "elementwise "
 
@@ -34,7 +34,8 @@ def decoded(kernel: UOp) -> str:
 
 
 def title_of(kernel: UOp) -> str:
-    """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"."""
+    """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"; the
+    language of a kernel with code of its own."""
     if kernel.code is not None:
         return f"in {kernel.code.language}"
     if len(kernel.src) < 2:
@@ -66,8 +67,8 @@ def _title(kernel: UOp) -> str:
 
 
 def value_name(node: UOp, on: str = "") -> str:
-    """Return the name of a value of the tensor graph: "exp", "relu", "add", "sum of products";
-    where it has no word, its label in a picture (`on`: as there)."""
+    """Return the name of a value of the tensor graph: "exp", "relu", "add", "sum of products"; for
+    an op without such a word its label in a picture (see `label_of`)."""
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
@@ -135,7 +136,7 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
 
 
 def _is_window(load: UOp, output: frozenset[UOp]) -> bool:
-    """Whether an index adds an output axis and a reduce axis: a sliding window."""
+    """Whether a load is of a sliding window: its index adds an output axis and a reduced axis."""
     index = split_gate(load.place.flat_index)[0]
     steps = [n for n in index.toposort() if n.op is Ops.ADD]
     return any(

@@ -20,11 +20,11 @@ from workbench.viz.schema.variant import OptRow
 # Short texts of numbers, shapes and errors, the same in text and in HTML.
 
 LABEL = 40
-"""Characters of a label; a longer one ends in an ellipsis."""
+"""Most characters of a label; a longer one ends in an ellipsis."""
 
 
 def short(text: str) -> str:
-    """Return `text` as a label: one line, not long."""
+    """Return `text` as a label: one line of at most LABEL characters."""
     return cut(" ".join(text.split()), LABEL)
 
 
@@ -34,12 +34,12 @@ def paragraphs(text: str) -> str:
 
 
 def figure_text(value: float) -> str:
-    """Return a number with separated thousands, without decimals where it is whole."""
+    """Return a number with separated thousands; three digits if it is not whole."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"
 
 
 def three_digits(value: float) -> str:
-    """Return a number with the three digits that count: "213", "21.3", "2.13"."""
+    """Return a number with three digits, or all before the point: "213", "21.3", "2.13"."""
     if value >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
@@ -54,7 +54,7 @@ def count_text(count: float) -> str:
 
 
 def named_count(name: str, count: float) -> str:
-    """Return a count with its name: "reuse 64", and "tile 20 KiB" of one named "tile bytes"."""
+    """Return a count with its name: "reuse 64"; one named "tile bytes" is "tile 20 KiB"."""
     words = name.split()
     if "bytes" not in words:
         return f"{name} {figure_text(count)}"
@@ -63,7 +63,7 @@ def named_count(name: str, count: float) -> str:
 
 
 def brief_bytes(text: str) -> str:
-    """Return bytes as text where there is room for a few letters: "<= 20 KiB" is "≤20K"."""
+    """Return a text of bytes in a few letters: "<= 20 KiB" becomes "≤20K"."""
     count, _, unit = text.replace("<= ", "≤").partition(" ")
     return count + unit.removesuffix("iB").removesuffix("B")
 
@@ -75,7 +75,7 @@ def kernel_number(place: int) -> int:
 
 
 def explained(make: Callable[[], str]) -> str:
-    """Return the text that `make` makes, or that of its error: a rule may raise anything."""
+    """Return the text of `make()`, or of its error: a rule may raise anything."""
     try:
         return make()
     except Exception as error:
@@ -83,7 +83,8 @@ def explained(make: Callable[[], str]) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the text of an error: what / because / try, and others with their class."""
+    """Return the text of an error: what / because / try of a WorkbenchError; others with their
+    class."""
     if isinstance(error, WorkbenchError):
         return str(error)
     return f"{type(error).__name__}: {error}"
@@ -121,5 +122,5 @@ def opts_words(opts: Sequence[Opt]) -> str:
 
 
 def opt_kind_rows() -> dict[str, OptKindRow]:
-    """Return a row for every kind of opt, those of a user among them, by name."""
+    """Return a row for every kind of opt, a user's kinds too, by name."""
     return {kind.name: OptKindRow(kind.here, kind.on_a_gpu) for kind in OptOps}

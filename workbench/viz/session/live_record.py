@@ -39,14 +39,14 @@ from workbench.viz.session import persistence
 from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 GIVE_WAY_S = 2.0
-"""Most seconds for which work in the background waits for requests."""
+"""Most seconds that a step of work in the background waits for requests."""
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
 
 
 class Listener(Protocol):
-    """A widget that shows a session: it receives replies, patches and progress; sometimes the whole
-    record, packed, for pages that open later, and the selection."""
+    """A receiver of a session's messages, such as a widget: of replies, patches and progress, of
+    the whole record for pages that open later, and of the selection."""
 
     def tell(self, message: Message) -> None:
         """Pass on a reply, a patch or progress."""
@@ -60,8 +60,8 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The source of a variant that a user edited, and its device. A text of another user came
-    with a file: it is shown, and never run."""
+    """Source that a user edited, and its device. Foreign source came with a file of another user:
+    it is shown, and never run."""
 
     device: str
     text: str
@@ -70,8 +70,8 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class PreviousPlan:
-    """The plan before the present one: its un-optimised kernels, and the number of its data in the
-    worker; `stored` says whether each value was stored."""
+    """The plan before the present one: the number of its data in the worker, its un-optimised
+    kernels, and whether each value was `stored`."""
 
     number: int
     kernels: tuple[Kernel, ...]
@@ -80,8 +80,8 @@ class PreviousPlan:
 
 class LiveRecord:
     """The live record of an exploration. `recorder` has the record and the Kernel of every variant;
-    `timings`, `checks` and `elsewhere` (rows of other devices) are by variant and device;
-    `edited` is source that a user edited; `shows_saved` says that variants of other notebooks are
+    `timings`, `checks` and `elsewhere` (rows of other devices) are by variant and device; `edited`
+    has the edited source, by variant; `shows_saved` says whether variants of other notebooks are
     shown, too."""
 
     def __init__(self, queue: Jobs | None = None, prefetches: bool = False):
@@ -93,13 +93,13 @@ class LiveRecord:
         self._listeners: WeakSet[Listener] = WeakSet()
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self.is_asked_by_code = False
-        """Whether a cell's code has asked for something since the record was renewed."""
+        """Whether code of a cell has made a request since the whole record was last sent."""
         self.opts = OptOps.registered
-        """The registered opts of the offers in the record."""
+        """The opts that were registered when the offers were last listed."""
 
     def _begin_with(self, exploration: Exploration, speeds: Speeds | None) -> None:
-        """Start with an exploration: its record as a page opens with it, without timings or
-        checks."""
+        """Start with an exploration: the parts of its record that a page opens with, without
+        timings or checks."""
         self.recorder = Recorder(exploration, speeds)
         self.number = next(_NUMBERS)
         self.recorder.first()
@@ -136,12 +136,12 @@ class LiveRecord:
         self.put(("variants", variant, name), value)
 
     def put(self, path: tuple[str | int, ...], value: Any) -> None:
-        """Set one value of the record, which the next patch has."""
+        """Set one value of the record; the next patch has it."""
         self.recorder.put(path, value)
 
     def packed(self) -> str:
-        """Send the changes to all listeners, and return the whole record, packed: a later patch has
-        no change that is in a record of its number."""
+        """Send the changes to all listeners, and return the whole record, packed: no later patch
+        repeats a change that it has."""
         with self.lock:
             self.tell_changes()
             return packed(self.record)
@@ -154,7 +154,7 @@ class LiveRecord:
             self._listeners.add(listener)
 
     def dismiss(self, listener: Listener) -> None:
-        """Send a listener nothing more."""
+        """Remove a listener: it receives nothing more."""
         with self.lock:
             self._listeners.discard(listener)
 
@@ -164,8 +164,8 @@ class LiveRecord:
             return list(self._listeners)
 
     def send(self, reply: ReplyMessage, asker: Listener | None = None) -> ReplyMessage:
-        """Send a reply to `asker`, and the changes to all listeners; return the reply with the
-        patch."""
+        """Send a reply, with the changes as a patch, to `asker`, and the patch to all other
+        listeners; return the reply with the patch."""
         with self.lock:
             patch = self._take_patch()
             whole = replace(reply, patch=patch)
@@ -184,11 +184,11 @@ class LiveRecord:
                 self.tell(PatchMessage(patch))
 
     def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
-        """Send the progress of a task; None where no task runs."""
+        """Send the progress of a task: `step` of `total`; None: no task runs."""
         self.tell(StatusMessage(ProgressRow(task, step, total, text)))
 
     def tell(self, message: Message) -> None:
-        """Pass on a reply, a patch or progress."""
+        """Send a message to all listeners; here to none, a Session does."""
 
     def _take_patch(self) -> RecordPatch | None:
         patch = self.recorder.patch()
@@ -220,7 +220,7 @@ class LiveRecord:
 
     def _give_way(self) -> None:
         """Wait until quick requests are answered: a thread that takes the lock again and again may
-        keep another one from it, most of all where the machine has much else to do."""
+        keep other threads from it, above all on a busy machine."""
         until = time.monotonic() + GIVE_WAY_S
         while self.waiting and time.monotonic() < until:
             time.sleep(0.001)
@@ -243,8 +243,7 @@ class LiveRecord:
                 listener.renew(whole)
 
     def save(self) -> None:
-        """Save the variants for the next session, unless the plan has forced decisions, or rules
-        that are switched off."""
+        """Save the variants for the next session, where `_is_stored` says so."""
         with self.lock:
             if not _is_stored(self.recorder.exploration):
                 return
@@ -253,6 +252,6 @@ class LiveRecord:
 
 
 def _is_stored(ex: Exploration) -> bool:
-    """Whether variants are stored for the next session: those of the scheduler's own plan, on data
-    that are here."""
+    """Whether variants are saved for the next session: of the scheduler's own plan, with all rules
+    on, and of tensors that were not loaded from a file."""
     return not ex.forced and not ex.rules_off and not ex.origin.words

@@ -1,9 +1,9 @@
 """An LRU cache of sessions that only a page refers to.
 
-`display(explore(y))` drops the exploration while the reader looks at it, and a cell that is run
-again leaves the widget of its last run behind, which Jupyter never takes away. So a widget refers
-to its session weakly, and this cache has the last ones used, as many as memory allows: a session
-takes a few megabytes, and the data of its expression any amount.
+After `display(explore(y))` only the page refers to the exploration, and Jupyter never removes the
+widget of a cell's earlier run. So a widget refers to its session weakly, and this cache holds the
+sessions that were used last, as many as memory allows: a session takes a few megabytes, and the
+data of its expression any amount.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from workbench.viz.session.session import Session
 
 MOST_SESSIONS = 64
 LEAST_SESSIONS = 8
-"""Sessions that stay in the cache whatever their data take."""
+"""Sessions that stay in the cache however large their data are."""
 MOST_BYTES = 1 << 30
-"""Most bytes of the data of further sessions together; shared data count once."""
+"""Most bytes of all their data if there are more than LEAST_SESSIONS; shared data count once."""
 
 
 class SessionCache:
@@ -31,7 +31,7 @@ class SessionCache:
         self._lock = free_lock()
 
     def use(self, session: Session) -> None:
-        """Add a session as the latest, and drop the oldest where they are too many or too large."""
+        """Add a session as the latest, and drop the oldest if they are too many or too large."""
         with self._lock:
             if session not in self._sessions:
                 self._sessions[session] = _memory(session)
@@ -40,7 +40,7 @@ class SessionCache:
                 self._sessions.popitem(last=False)
 
     def drop(self, session: Session) -> None:
-        """Drop a session: the last page of it was closed."""
+        """Drop a session whose last page was closed."""
         with self._lock:
             self._sessions.pop(session, None)
 
@@ -72,4 +72,4 @@ def _size_bytes(buffer: UOp) -> int:
 
 
 SESSIONS = SessionCache()
-"""The sessions of this Python process that are live."""
+"""The cache of this Python process."""

@@ -1,8 +1,6 @@
 """Opts and edits as text, and rows of edits, searches and timings.
 
-Sections: The parser of opts in text that a user typed or pasted, which is never evaluated;
-Edited source as rows of a record; The candidates of a search, for a record and a file; A timing
-as a row of a record, from samples to speeds, and as text, as on the page (page/app/timing.js).
+Sections: Parsing of opts; Rows of edited source; Rows of a search; Timings as rows and as text.
 """
 
 from __future__ import annotations
@@ -33,17 +31,17 @@ from workbench.viz.record.variants import assembly_row, code_row, machine_code_r
 from workbench.viz.schema.variant import CandidateRow, CodeLink, CodeRow, SearchRow, TimingRow
 
 # --------------------------------------------------------------------------------------------------
-# The parser of opts in text that a user typed or pasted, which is never evaluated.
+# Parsing of opts in text that a user typed or pasted, which is never evaluated.
 #
-# It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
-# commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
-# `.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`, or
-# `upcast:g1:4`.
+# It accepts printed opts, `UPCAST("g1", 4)` or `Opt(OptOps.UPCAST, "g1", 4)`, also
+# `Opt("UPCAST", "g1", 4)`; what the page shows, `UPCAST g1 4` or `upcast:g1:4`; several opts with
+# commas or on lines, those of Python with or without brackets; and the text of
+# `Kernel.to_python()`, of which it reads the arguments of `.apply(...)`.
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
 MOST_TEXT = 60
-"""Characters of a text that an error repeats."""
+"""Most characters of a text that an error repeats."""
 EXAMPLE = 'UPCAST("g1", 4)'
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]{1,9}")
 
@@ -179,7 +177,7 @@ def _not_an_opt(node: ast.AST) -> ParseError:
 
 
 # --------------------------------------------------------------------------------------------------
-# Edited source as rows of a record: the text, and its machine code.
+# Rows of edited source: the text, and its machine code.
 
 
 def edited_code(
@@ -189,9 +187,9 @@ def edited_code(
     assembly: Sequence[AsmLine],
     elsewhere: MachineCode | None,
 ) -> list[CodeRow]:
-    """Return the rows of edited source, and of its machine code where that is known, which may be
-    that of a machine `elsewhere`. Lines before the first change, and after the last one, have the
-    links of the `original`."""
+    """Return the row of edited source, and of its machine code if that is known: `elsewhere` for a
+    machine that is not here, otherwise `assembly`. Lines before the first change, and after the
+    last one, have the links of the `original`."""
     info, lines = Device[device], text.split("\n")
     originals = [None] * len(lines) if original is None else _links(original, lines)
     computed = {line.source_line for line in assembly}
@@ -211,7 +209,7 @@ def edited_code(
 
 
 def _links(original: CodeRow, lines: Sequence[str]) -> list[CodeLink | None]:
-    """Return the links of lines that stand in the original: what begins and what ends alike."""
+    """Return a link for each line: the original's in the common first and last lines, else None."""
     before = len(common_prefix(tuple(original.lines), tuple(lines)))
     rest = tuple(original.lines[before:][::-1]), tuple(lines[before:][::-1])
     after = len(common_prefix(*rest))
@@ -226,15 +224,16 @@ def _of_line(links: Sequence[CodeLink | None], number: int | None) -> CodeLink |
 
 
 # --------------------------------------------------------------------------------------------------
-# The candidates of a search, for a record and a file: a row each, below its parent.
+# Rows of a search, for a record and a file: a row for each candidate.
 
 MOST_CANDIDATES = 1000
-"""Most rows of one search: the first ones, and the best with its ancestors."""
+"""Candidates in the rows of one search: the first ones; the best and its ancestors are added."""
 MOST_SEARCH_TEXT = 300
+"""Most characters of a candidate's description, and of its note."""
 
 
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
-    """Return the row of a search, parents before their children."""
+    """Return the row of a search, with its candidates in the order in which they were tried."""
     way = _way(search)
     candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way]
     return SearchRow(
@@ -268,8 +267,8 @@ def _candidate_row(candidate: Candidate) -> CandidateRow:
 
 
 # --------------------------------------------------------------------------------------------------
-# A timing as a row of a record, from samples to speeds, and as text, as on the page
-# (page/app/timing.js). The record adds the share of the peak, which may rise.
+# Timings as rows and as text; the page has the same text (page/app/timing.js). The record adds the
+# share of the peak, which may rise.
 
 MOST_SAMPLES = 40
 """Most samples of one timing in a record."""
@@ -286,13 +285,13 @@ def timing_row(
     random_inputs: bool = False,
     busy: float | None = None,
 ) -> TimingRow:
-    """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
-    on `threads` threads. `run` names the measurement: times of one measurement were taken in turns,
-    and only their ratios are meaningful, because a machine may be slower an hour later."""
+    """Return the row of a timing. `kind` is the float type that the kernel computes in (None: no
+    floats). `run` names the measurement: the times of one measurement were taken in turns, and only
+    their ratios are meaningful, because a machine may be slower an hour later."""
     samples = Samples(tuple(samples_s))
     cold = Samples(tuple(cold_s)) if cold_s else None
     median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
-    info = Device[device] if device in Device.names() else None  # a baseline's name
+    info = Device[device] if device in Device.names() else None  # None: the name of a baseline
     is_emulator = info is not None and info.is_emulator
     is_compared = info is None or info.is_processor or is_emulator
     return TimingRow(
@@ -304,7 +303,7 @@ def timing_row(
         cold_spread=cold.spread_s / cold.median_s if cold else None,
         gflops=gflops,
         gbytes=work.bytes / median / 1e9,
-        kind=kind if is_compared else None,  # there is no peak to compare with
+        kind=kind if is_compared else None,  # other devices have no peak to compare with
         threads=threads,
         device=device,
         emulator=is_emulator,
@@ -322,8 +321,8 @@ def run_name() -> str:
 
 
 def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
-    """Return a timing with its spread, its speed, and its share of the peak of `speeds` where it
-    has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
+    """Return a timing as text, with its spread, its speed, and its share of the peak of `speeds` if
+    it has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
     parts = [f"{seconds_text(row.median_s)} {spread_text(row)}"]
     if row.cold_s is not None:
         spread = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
@@ -346,8 +345,8 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
 
 
 def spread_text(row: TimingRow) -> str:
-    """Return the spread of a median as text, within its samples or over several measurements,
-    whichever is greater: of a single run nothing is known."""
+    """Return the spread of a median as text: the greater of those within its samples and over
+    several measurements; "once" for a single sample."""
     if row.medians:
         medians = row.median_s, *row.medians
         half_range = (max(medians) - min(medians)) / 2 / row.median_s
@@ -356,7 +355,7 @@ def spread_text(row: TimingRow) -> str:
 
 
 def within_text(spread: float) -> str:
-    """Return a spread as text; one of more than all says nothing."""
+    """Return a spread as text, with "<0.1%" and ">100%" at the ends."""
     if spread < 0.001:
         return "± <0.1%"
     return "± >100%" if spread >= 1 else f"± {percent_text(spread)}"

@@ -1,9 +1,9 @@
-"""Variants on disk, restored when the cell, or Python, runs again.
+"""Variants saved on disk, and restored when the cell runs again, or Python has restarted.
 
 A JSON file per expression and machine in the cache folder, of the type `SavedVariants`. Opts are
-text and are parsed, and source that was edited by hand is text, too: it stays marked as edited,
-and so runs in a process of its own alone. A damaged file counts as absent. Writers merge with the
-file's variants and replace it atomically, so that two sessions at once leave a valid file.
+saved as text, and parsed when they are read. Edited source stays marked as edited, so that it runs
+only in a process of its own. A damaged file counts as absent. Writers merge with the file's
+variants and replace it atomically, so that two sessions at once leave a valid file.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ FOLDER = "variants"
 MOST_ENTRIES = 60
 """Most variants saved of one expression; the oldest are dropped first."""
 MOST_EDITED = 16
-"""Most of them that are source edited by hand."""
+"""Most saved variants of one expression that are edited source."""
 MOST_SOURCE_BYTES = 150_000
-"""Longer source is not saved, so that a file stays well below the limit of reading."""
+"""Longer edited source is not saved: a file must stay well below the size that can be read."""
 MOST_SEARCHES = 8
-"""Most searches that are saved with all their candidates."""
+"""Most variants of one expression whose search is saved."""
 MOST_ORIGINS = 8
-"""Most notebooks that a variant is saved of; the oldest are dropped first."""
+"""Most notebooks that are saved with a variant; the oldest are dropped first."""
 NOTEBOOK = "JPY_SESSION_NAME"
-"""The environment variable in which Jupyter says which notebook a Python session belongs to."""
+"""The environment variable in which Jupyter names the notebook of a Python session."""
 MOST_SEARCH_BYTES = 100_000
-"""Most bytes of such a search."""
+"""Most bytes of a saved search; a larger one is left out."""
 
 
 class Key(NamedTuple):
-    """A variant: kernel and opts; and of source edited by hand a digest, else ""."""
+    """The identity of a variant: kernel, opts, and a digest of edited source ("": not edited)."""
 
     kernel: int
     opts: tuple[str, ...]
@@ -66,7 +66,7 @@ class SourceText(Protocol):
 
 
 Timings = Mapping[tuple[int, str], TimingRow]
-"""By variant and device."""
+"""Timings by variant and device."""
 UNKNOWN = SavedVariant(0, [])
 """The saved data of an unknown variant."""
 NO_VARIANTS: Mapping[Key, SavedVariant] = MappingProxyType({})
@@ -87,11 +87,11 @@ def store(
     before: Mapping[Key, SavedVariant] = NO_VARIANTS,
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
-    expression, without variants with rules off, and without those that were deleted here. Without
-    a cache folder it does nothing.
+    expression. Left out are variants with rules off, long edited source, and variants deleted in
+    this record. Without a cache folder nothing is saved.
 
-    `before` is the data that this session last read or stored: a note or pin that it has not
-    changed since may be changed by others. Return `before` for the next call.
+    `before` is the data that this session last read or stored: other sessions may change a note or
+    pin that this one has left as it was. Return `before` for the next call.
     """
     fresh, name = _entries(record, timings, edited), _name(record.key)
     deleted = {
@@ -125,8 +125,7 @@ def forget(key: str, variants: Collection[Key]) -> None:
 
 
 def origin() -> str:
-    """Return a digest of the notebook that this Python session belongs to; of this process where
-    none is known."""
+    """Return a digest of the notebook of this Python session; of this process if none is known."""
     notebook = os.environ.get(NOTEBOOK)
     return key_of(notebook or _process())[:16]
 
@@ -149,7 +148,7 @@ def key_for(row: VariantRow, source: SourceText | None) -> Key:
 
 
 def _digest(device: str, text: str) -> str:
-    return key_of(device, json.dumps(text))[:16]  # all text is ASCII there
+    return key_of(device, json.dumps(text))[:16]  # `dumps` escapes what is not ASCII
 
 
 def _entries(
@@ -219,13 +218,13 @@ def _merged(
 
 
 def _checked(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | None:
-    """Return source with the check of another session, where this one has not checked it."""
+    """Return an edit, with the stored check if this session has not checked it."""
     if edit is None or stored is None or edit.check is not None:
         return edit
     return replace(edit, check=stored.check)
 
 
-# what is read
+# reading
 
 
 def _name(key: str) -> str:
@@ -235,7 +234,7 @@ def _name(key: str) -> str:
 
 
 def _keyed(saved: SavedVariants | None, name: str) -> dict[Key, SavedVariant]:
-    """Return the variants of a file by their keys, without those that are not valid."""
+    """Return the variants of a file by their keys; none, with a warning, if one is not valid."""
     try:
         return {} if saved is None else dict(map(_with_key, saved.variants))
     except ValueError as error:

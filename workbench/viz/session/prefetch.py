@@ -1,5 +1,5 @@
 """Prefetching: measurements without a request, of plain kernels, default opts, baselines and
-offers. It waits for requests, and stops where the reader has selected something else."""
+offers. It waits for requests, and stops when the reader selects something else."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.requests import PREFETCH
 
 BUDGET_S = 0.25
-"""Seconds for timing one group of offers."""
+"""Seconds for timing one group of variants or offers."""
 SAMPLES = 9
-"""Most samples of each offer."""
+"""Most samples of each of them."""
 KERNELS = 4
 """Most kernels that are timed without a request."""
 FLOPS = 4e9
@@ -37,23 +37,24 @@ SLOW_S = 0.1
 
 
 def times(session: LiveRecord) -> Iterator[None]:
-    """Time the first kernels plain and with the default opts, then both plans, where there
-    was another, then baselines, then offers; nothing of a machine that is not here."""
+    """Time in this order: the first kernels, plain and with the default opts; every kernel, unless
+    on an emulator; both plans if there was another one; baselines; the offers of the first kernel.
+    Nothing is timed for a machine that is not here."""
     if Device[session.device].is_elsewhere:
         return
     for number, kernel in enumerate(session.record.kernels[:KERNELS]):
         if kernel.flops <= FLOPS:
             _time_kernel(session, number)
             yield
-    with suppress(WorkbenchError):  # there was no request
+    with suppress(WorkbenchError):  # there was no request that could be answered by it
         if not Device[session.device].is_emulator:
             yield from kernel_times.measured(session, FLOPS)
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
-        with suppress(WorkbenchError):  # there, too
+        with suppress(WorkbenchError):  # as above
             plan_comparison.measure(session)
         yield
     if baselines.by_name(session):
-        with suppress(WorkbenchError):  # there, too
+        with suppress(WorkbenchError):  # as above
             baselines.measure_all(session)
         yield
     first = [k.root for k in session.record.kernels[:1]]
@@ -64,8 +65,8 @@ def times(session: LiveRecord) -> Iterator[None]:
 
 
 def offers(session: LiveRecord, variant: int) -> NoResult:
-    """List the offers of the selected variant. In the background its code gets links and its
-    passes, and, if LIVE says so, the offers are measured."""
+    """List the offers of a variant, which is selected now. In the background its code gets links
+    and its passes are added; in a session that prefetches, its offers are measured, too."""
     if not session.row(variant).offers:
         session.recorder.add_offers(variant)
     is_new = session.watched != variant
@@ -77,8 +78,8 @@ def offers(session: LiveRecord, variant: int) -> NoResult:
 
 
 def registered(session: LiveRecord) -> None:
-    """Add devices, languages and kinds of opts that were registered since. In the background
-    offers are listed again, where opts were registered."""
+    """Add the devices, languages and kinds of opts that were registered since. If opts were, list
+    all offers again in the background."""
     rows = {"devices": device_rows(), "languages": language_rows()}
     rows |= {"opt_kinds": opt_kind_rows()}
     for name, listed in rows.items():
@@ -117,7 +118,7 @@ def _time_kernel(session: LiveRecord, number: int) -> None:
 
 
 def _headline(session: LiveRecord, number: int) -> list[int]:
-    """Return the variants of a kernel that are timed by themselves on every device."""
+    """Return the plain variant of a kernel and the one with its default opts."""
     return [
         v for v, row in enumerate(session.record.variants)
         if row.kernel == number and row.name in measurement.HEADLINE
@@ -142,13 +143,13 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     timing = session.row(variant).timing
     if timing is None and session.record.kernels[_kernel(session, variant)].flops <= FLOPS:
         beside = _headline(session, _kernel(session, variant))
-        is_alone = Device[session.device].is_emulator  # its times are compared with none
+        is_alone = Device[session.device].is_emulator  # its times are not compared
         group = [variant, *([] if is_alone else beside)]
         _quietly(session, list(dict.fromkeys(group)))
         yield
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s > SLOW_S:
-        return  # times of an emulator are compared with none
+        return  # an emulator's times are not compared
     if variant in session.edited:
         return
     listed = session.row(variant).offers
@@ -165,7 +166,7 @@ def _measure_offers(
 ) -> None:
     with session.lock:
         if session.row(variant).offers is not listed:
-            return  # on another device there are others
+            return  # the device has changed, and the offers with it
         kernel = session.kernels[variant]
     try:
         with session.lock:
@@ -182,7 +183,7 @@ def _measure_offers(
             return
         base = rows[0].samples
         for place, result in zip(places, rows[1:], strict=True):
-            count = min(len(base), len(result.samples))  # what is slow ran once
+            count = min(len(base), len(result.samples))  # a slow candidate ran only once
             if count:
                 offer = "variants", variant, "offers", place
                 for name, value in _measured(base[:count], result.samples[:count]):
@@ -193,14 +194,14 @@ def _measure_offers(
 def _measured(
     base: Sequence[float], samples: Sequence[float]
 ) -> Iterator[tuple[str, float | bool | None]]:
-    """Yield the measured fields of an offer, from samples of the same rounds as those of the
-    variant that it is offered to."""
+    """Yield the measured fields of an offer, from its samples and those of its variant in the same
+    rounds."""
     comparison = ratio(base, samples)
     is_sure = comparison.rounds >= FEWEST
     half = (comparison.high - comparison.low) / 2 / comparison.median
     yield "measured", comparison.median
     yield "spread", half if is_sure else None
-    # what is said to be faster is so by more than the spread beside it
+    # An offer is called faster or slower only beyond the spread that is shown beside it.
     gain = abs(comparison.median - 1) / comparison.median
     yield "differs", comparison.is_measurable and gain > half
     yield "seconds", Samples(tuple(samples)).median_s

@@ -1,4 +1,4 @@
-"""Validation of a page's requests: the types of the schema, and positions that the record has.
+"""Requests of a page: their validation, and the queue of jobs for those that take long.
 
 Sections: Validation of a page's requests; Jobs.
 """
@@ -43,10 +43,10 @@ _NAMES: Mapping[type, str] = {
 
 
 def checked(request: object, record: PageRecord) -> Request:
-    """Return a request about `record`, as its type.
+    """Return a request as its type; every position in it is one of `record`.
 
-    Errors: WorkbenchError for a message that is not a request, and for one that names a missing
-    place.
+    Errors: WorkbenchError for a message that is not a request, and for a position that the record
+    does not have.
     """
     try:
         message: Request = typed(request, AnyRequest)  # type: ignore[arg-type]  # a union
@@ -61,12 +61,12 @@ def checked(request: object, record: PageRecord) -> Request:
 
 
 def arguments(message: Request) -> Mapping[str, Any]:
-    """Return the arguments of a request, by name."""
+    """Return the arguments of a request by name: all fields but its id."""
     return {f: getattr(message, f) for f in message.__struct_fields__ if f != "id"}
 
 
 def _table(info: types.Type) -> tuple[str, ...] | None:
-    """Return the path of the table of the record in which a type is a place; None for other
+    """Return the path of the record's table in which values of a type are positions; None for other
     types."""
     match info:
         case types.Metadata(extra={"table": way}):
@@ -91,7 +91,7 @@ def _size(record: PageRecord, table: tuple[str, ...]) -> int:
     return len(rows)
 
 
-# the words of refusals
+# texts of refusals
 
 
 def _refusal(request: object, because: str) -> WorkbenchError:
@@ -154,13 +154,13 @@ def _short(value: Any) -> str:
 # Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
 #
 # A thread takes jobs from a queue: requests come before prefetched work, which is interrupted after
-# each of its steps. One worker process serves all jobs.
+# each of its steps. One worker process serves all jobs but those that need one of their own.
 
-# the order of jobs
+# priorities, first to last
 REQUESTED = 0
 CHOICE = 1
-"""Jobs for the reader's selection, such as another device; requests interrupt them, as they do
-prefetched work.
+"""Jobs for the reader's selection, such as another device. Requests interrupt them, as they
+interrupt prefetched work.
 """
 PREFETCH = 2
 IDLE_S = 300.0
@@ -180,7 +180,7 @@ class _Job:
     finished: Event = field(default_factory=Event, compare=False)
 
     def close(self) -> None:
-        """Mark it as over; an unfinished one is closed."""
+        """Close the steps, and set `finished`."""
         try:
             if isinstance(self.steps, Generator):
                 self.steps.close()
@@ -190,7 +190,7 @@ class _Job:
 
 
 class Jobs:
-    """The queue, its thread, and the worker process; each begins when it is first needed."""
+    """The queue, its thread, and the worker process, which start when they are first needed."""
 
     def __init__(self) -> None:
         self._queue: queue.PriorityQueue[_Job] = queue.PriorityQueue()
@@ -203,8 +203,7 @@ class Jobs:
         self.worker = Worker()
 
     def submit(self, owner: object, steps: Iterator[object], priority: int) -> Event:
-        """Do the steps of a job when it is their turn; the Event is set when they are done or
-        dropped."""
+        """Queue the steps of a job; return an Event that is set when they are done or dropped."""
         job = _Job(priority, next(self._numbers), owner, steps)
         with self._lock:
             self._pending[job.number] = job
@@ -219,7 +218,7 @@ class Jobs:
         return self._drop(lambda job: job.owner is owner)
 
     def stop_background(self, owners: Collection[object]) -> int:
-        """Drop the jobs of some owners without a request; return how many there were."""
+        """Drop the jobs of some owners that answer no request; return how many there were."""
         return self._drop(
             lambda job: job.priority is not REQUESTED and any(job.owner is each for each in owners)
         )
@@ -231,9 +230,9 @@ class Jobs:
 
     @contextmanager
     def use_worker(self, device: str, exclusive: bool = False) -> Iterator[Worker]:
-        """Yield a worker for a device: the shared process, or with `exclusive` a new one that is
-        ended afterwards, for programs that may damage it. No other job measures meanwhile, and a
-        stop reaches it.
+        """Yield a worker for a device: the shared process; or a new one, which is ended afterwards,
+        if `exclusive` (for programs that may damage it) or if the shared one does not serve the
+        device. Other jobs wait for their worker meanwhile, and a stop stops this one.
         """
         with self._turn:
             worker = self.worker
@@ -261,7 +260,7 @@ class Jobs:
                 job.is_dropped = True
             for job in waiting:
                 del self._pending[job.number]
-            # While the lock is held no job begins, so that this stops no task of another one.
+            # No job begins while the lock is held: the task that is stopped is the dropped job's.
             if len(waiting) < len(targets) and self._busy is not None:
                 self._busy.stop()
         for job in waiting:
@@ -292,7 +291,7 @@ class Jobs:
             del job
 
     def _is_over(self, job: _Job) -> bool:
-        """Run a job's next step, or all steps of a request."""
+        """Run a job's next step, or all steps of a request; return whether the job is over."""
         try:
             for _ in job.steps:
                 if job.priority is not REQUESTED:

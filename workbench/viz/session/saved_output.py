@@ -1,10 +1,9 @@
 """The output of a workbench in a saved notebook: its picture, and a page without Python.
 
-JupyterLab saves no widget, unless a reader asks for it in its settings: a notebook that is opened
-tomorrow says "model not found" where one was. So a cell has a second output, the picture with a
-table of the variants. While the widget is there, the widget's page hides the picture; where it is
-not, the picture's style hides the place of the widget. The page in its frame is light or dark as
-JupyterLab is: the frame's `color-scheme` tells it.
+JupyterLab saves no widget unless the user asks for it in its settings: a notebook that is opened
+later says "model not found" instead. So a cell has a second output, the picture with a table of the
+variants. While the widget exists, its page hides the picture; without it, the picture's style hides
+the output of the widget. The frame's `color-scheme` makes its page light or dark, as JupyterLab is.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ srcdoc="{page}"></iframe>"""
 
 
 class SavedOutput:
-    """A Listener that keeps the picture of a cell as it should be saved; `picture` is HTML, `title`
-    that of the page, which opens with `view`. `key` names the output, and is told to the widget
-    that hides it. One output of a notebook `carries` the script and style of all."""
+    """A Listener that publishes the saved output of a cell. `picture` is HTML; the page has `title`
+    and opens with `view`. `key` names the output for the widget, whose page hides it. One output of
+    a notebook `carries` the script and style of all."""
 
     def __init__(self, picture: str, title: str, view: ViewState = NO_VIEW):
         self.key = token_hex(8)
@@ -62,7 +61,7 @@ class SavedOutput:
         self._session: Callable[[], Session | None] = lambda: None
 
     def html(self, record: PageRecord, speeds: Speeds | None = None) -> str:
-        """Return the page of a record, folded, a table of the variants, and the picture."""
+        """Return HTML: the page of a record, folded, a table of the variants, and the picture."""
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
         page = document.page_frame(self._title, packed, self.view)
         tried = _tried(record, self.view.get("guess") is not None)
@@ -78,7 +77,7 @@ class SavedOutput:
         return f'<div data-still="{self.key}">{"".join(parts)}</div>'
 
     def _visible(self, record: PageRecord) -> set[int]:
-        """Return the selected variants: the one of the view, and the pinned one."""
+        """Return the visible variants: the one of the view, and the pinned one."""
         variant, kernel = self.view.get("variant"), self.view.get("kernel") or 0
         if variant is None and kernel < len(record.kernels):
             row = record.kernels[kernel]
@@ -86,7 +85,7 @@ class SavedOutput:
         return {v for v in (variant, record.pinned) if v is not None}
 
     def publish(self, session: Session, is_update: bool = False) -> None:
-        """Show the output of a session, or what has become of it."""
+        """Publish the output of a session, or update it."""
         shell, self._session = get_ipython(), ref(session)
         with session.lock:
             html = self.html(session.record, session.recorder.speeds)
@@ -97,7 +96,7 @@ class SavedOutput:
                 )
 
     def publish_again(self) -> None:
-        """Show what has become of the output."""
+        """Update the output, if its session still exists."""
         session = self._session()
         if session is not None:
             self.publish(session, is_update=True)
@@ -105,22 +104,22 @@ class SavedOutput:
     # a Listener
 
     def tell(self, message: Message) -> None:
-        """Do nothing: what is saved is a record as a whole."""
+        """Do nothing: the record is saved as a whole."""
 
     def renew(self, record: str) -> None:
-        """Save the record as it is now."""
+        """Update the output with the record as it is now."""
         self.publish_again()
 
     def look(self, view: ViewState) -> None:
         """Do nothing: the widget reports the selection of its page."""
 
     def watch(self, view: Mapping[str, Any]) -> None:
-        """Remember the selection of the page: the next record that is saved opens with it."""
+        """Store the selection of the page: the next output that is saved opens with it."""
         self.view = {name: view[name] for name in ViewState.__struct_fields__ if name in view}
 
 
 def _tried(record: PageRecord, is_guessed: bool) -> list[VariantRow]:
-    """Return the variants that the user made or measured; none while a question waits."""
+    """Return the variants that the user made or measured; none before the question is answered."""
     if record.ask is not None and not is_guessed:
         return []
     return [

@@ -1,9 +1,9 @@
 """A session: an exploration, its record for pages, and the requests that change it.
 
-`handle(request)` answers every request of a page with a ReplyMessage and raises nothing. A session
-does not depend on Jupyter: a widget is a Listener.
+`handle(request)` answers every request of a page with a ReplyMessage, which has the error if there
+is one. A session does not depend on Jupyter: a widget is a Listener.
 
-Sections: A session; Whole messages to pages, even while Python ends.
+Sections: A session; Sending to pages, also while Python ends.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: session.about(have),
 }
-"""Requests that are answered at once, by Python alone."""
+"""Requests that are answered at once: they run no kernel in the worker."""
 LONG: dict[str, Callable[..., Any]] = {
     "saved": variant_transfer.show,
     "measure": measurement.measure,
@@ -95,11 +95,12 @@ LONG: dict[str, Callable[..., Any]] = {
     "replan": lambda session, node, store: session.replan(node, store),
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }
-"""Requests that take long, most of them because they run kernels; they are queued."""
+"""Requests that take long, most of them because they run kernels; they become jobs."""
 SAVES = frozenset(
     {"apply", "paste", "pin", "name", "delete", "note", "measure", "check", "check_all", "edit"}
     | {"search"}
 )
+"""Requests after which the variants are saved."""
 
 _STALE_REQUEST = WorkbenchError(
     "the plan has changed", "this request was for the plan before it", "again"
@@ -107,7 +108,8 @@ _STALE_REQUEST = WorkbenchError(
 
 
 class Session(LiveRecord):
-    """A live record that answers requests, and prefetches."""
+    """A live record that answers requests. It completes its record in the background, where it also
+    measures if it `prefetches`. `queue` runs its jobs (None: the queue of this Python session)."""
 
     def __init__(
         self, exploration: Exploration, queue: Jobs | None = None, prefetches: bool = False
@@ -123,18 +125,19 @@ class Session(LiveRecord):
         for variant in range(len(self.kernels)):
             variants.adopt(self, variant)
         variant_transfer.count(self)
-        self.recorder.patch()  # it is in the whole record that the page gets
+        self.recorder.patch()  # dropped: the page gets the whole record, which has these changes
         self.record.n = self._patches
 
     # requests
 
     def handle(self, request: object, asker: Listener | None = None) -> ReplyMessage:
-        """Return the reply to a request, and tell the listeners; it may take long."""
+        """Return the reply to a request, and send it to `asker`, and its changes to all other
+        listeners. It may take long."""
         if not self.is_quick(request):
             return self._handle(request, asker)
         self.waiting.append(request)
         try:
-            with self.lock:  # its changes are sent with its reply, and not with another one
+            with self.lock:  # so that its changes are sent with its own reply
                 return self._handle(request, asker)
         finally:
             self.waiting.pop()
@@ -153,12 +156,13 @@ class Session(LiveRecord):
         return self.send(reply_to(request, result, error), asker)
 
     def is_quick(self, request: object) -> bool:
-        """Whether a request is answered at once; others need a job."""
+        """Whether a request is answered at once (one that is not valid, too); others need a job."""
         do = request.get("do") if isinstance(request, dict) else None
         return not isinstance(do, str) or do not in LONG
 
     def replan(self, node: int, store: bool | None) -> PatchCount:
-        """Plan again with one decision forced, or left to the scheduler.
+        """Plan again with one decision forced (None: left to the scheduler); return the number of
+        patches.
 
         Errors: WorkbenchError where that is impossible.
         """
@@ -166,8 +170,9 @@ class Session(LiveRecord):
         return self.reopen(self.recorder.exploration.replan({target: store}), target)
 
     def reopen(self, planned: Exploration, target: UOp | None = None) -> PatchCount:
-        """Start again with another exploration of the same tensors, compared with the one before;
-        `target` is the value whose decision changed."""
+        """Replace the exploration by `planned`, one of the same tensors, compare both plans, and
+        send the new record; return the number of patches. `target` is the value whose decision was
+        forced (None: a rule was switched)."""
         with self.lock:
             self._patches += 1
             was, ex, device = self.record, self.recorder.exploration, self.device
@@ -181,8 +186,8 @@ class Session(LiveRecord):
             plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
             variant_transfer.transfer(self, last)
-            self.recorder.patch()  # it is in the record, here as well
-            # now, because patches of the new record come before the reply
+            self.recorder.patch()  # dropped, as in `_open`
+            # sent now, because patches of the new record may come before the reply
             whole = WholeRecord(self._patches, self.packed())
             self.tell(RenewedMessage(whole))
         self.begin()
@@ -198,8 +203,8 @@ class Session(LiveRecord):
         return result
 
     def stop(self) -> StoppedJobs:
-        """Drop all jobs; return how many there were. Parts of the record that pages lack still
-        follow."""
+        """Drop all jobs; return how many there were. The record is still completed in the
+        background."""
         self.watched = None
         stopped = self.jobs.stop(self)
         if stopped and self._begun is self.recorder:
@@ -208,8 +213,8 @@ class Session(LiveRecord):
         return StoppedJobs(stopped)
 
     def about(self, have: int | None) -> WholeRecord:
-        """Return the number of patches, and the whole record where the page lacks some. Things that
-        cells have registered meanwhile come as a patch before."""
+        """Return the number of patches, and the whole record if `have`, the page's number, is
+        another one. Devices, languages and opts registered since are sent first, as a patch."""
         prefetch.registered(self)
         self.tell_changes()
         number = self._patches
@@ -227,7 +232,7 @@ class Session(LiveRecord):
     # prefetching
 
     def begin(self) -> None:
-        """Complete the record in the background; prefetch measurements if LIVE says so."""
+        """Complete the record in the background, once; then measure there if it `prefetches`."""
         with self.lock:
             if self._begun is self.recorder:
                 return
@@ -235,13 +240,13 @@ class Session(LiveRecord):
         self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
     def rest(self) -> None:
-        """Drop the work in the background, until a page opens again."""
+        """Drop the work in the background; `begin` starts it again."""
         with self.lock:
             self._begun, self._is_renewing = None, False
         self.jobs.stop_background((self, self.recorder))
 
     def begin_after(self, seconds: float) -> None:
-        """Begin after `seconds`, also without a request."""
+        """Call `begin` after `seconds`, if the session still exists then."""
         session_ref = ref(self)  # a timer keeps nothing alive
 
         def begin() -> None:
@@ -262,7 +267,7 @@ class Session(LiveRecord):
                 self.recorder.complete(variant)
 
     def job(self, request: Mapping[str, object], asker: Listener | None = None) -> Iterator[None]:
-        """Return the job of answering a request that takes long."""
+        """Return the steps of a job that answers a request; the request waits from now on."""
         steps = self._answering(request, asker)
         next(steps)
         return steps
@@ -278,7 +283,7 @@ class Session(LiveRecord):
             self.send(reply_to(request, None, stopped), asker)
             return
         try:
-            # Its numbers are places in the record at the time of the request.
+            # The positions in a request are those of the record at the time of the request.
             if self.recorder is not mine and set(request) - {"id", "do"}:
                 self.send(reply_to(request, None, error_row(_STALE_REQUEST)), asker)
             else:
@@ -302,7 +307,7 @@ class Session(LiveRecord):
             yield from prefetch.times(self)
 
     def _add_piece(self) -> bool:
-        # Ctrl-C inside of a generator would be its end, and the record would lack the rest.
+        # Ctrl-C inside a generator would end it, and the record would lack the rest.
         with Uninterrupted(), self.lock:
             before = len(self.kernels)
             if next(self._pieces, None) is None:
@@ -314,23 +319,23 @@ class Session(LiveRecord):
 
 
 def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -> ReplyMessage:
-    """Return the reply to a request, whatever that is."""
+    """Return the reply to a request; its id is None if the request has no valid one."""
     number = request.get("id") if isinstance(request, dict) else None
     reply_id = number if type(number) is int else None
     return ReplyMessage(reply_id, error is None, error, result)
 
 
 # --------------------------------------------------------------------------------------------------
-# Whole messages to pages, even while Python ends. A message that is cut off garbles those after it,
-# which JupyterLab, if it is only restarting the session, reads as messages of the new one.
+# Sending to pages, also while Python ends. A message that is cut off garbles the messages after it:
+# if JupyterLab is only restarting the session, those of the new session.
 #
 # There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
 # when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread
 # has ended, every thread sends on the shared socket itself.
 
 _LOCK = free_rlock()
-"""The lock of sending a message, which is reentrant: sending may collect widgets, which send,
-too."""
+"""Held while a message is sent. It is reentrant, because sending may collect widgets, and they
+send, too."""
 _is_over = False
 
 

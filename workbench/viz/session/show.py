@@ -1,8 +1,8 @@
 """Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
 
 A session is created when an exploration first needs one, and lives as long as the exploration, or
-as long as it is in the LRU cache. Jupyter's widgets take longer to import than the rest: this
-imports them where one is shown.
+as long as it is in the LRU cache. Jupyter's widgets are imported only when one is shown: that takes
+longer than all other imports.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.session import Session
 
 PAGE_S = 1.0
-"""Seconds for a page to open before work in the background begins."""
+"""Seconds that a page has to open before work in the background begins."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
 _lock = free_lock()
 
 
 class LivePage:
-    """Shows explorations; see `viz.exploration.Page`."""
+    """The Page that shows explorations, live where that is possible; see `Page`."""
 
     def bundle(self, ex: Exploration) -> Bundle:
-        """Return the mimebundle for Jupyter: the widget in a live notebook, else a static picture;
-        and always text."""
+        """Return the mimebundle for Jupyter: the widget in a live notebook, otherwise a static
+        picture; both with text."""
         return self._live(ex, NO_VIEW, lambda: exploration_bundle(ex, 0.0)) or (
             exploration_bundle(ex)
         )
@@ -57,8 +57,8 @@ class LivePage:
         return self._live(ex, pane.view, lambda: picture) or picture
 
     def _live(self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]) -> Bundle:
-        """Return the mimebundle of the widget in a live notebook, after showing the output that
-        stays where the notebook is saved; elsewhere nothing."""
+        """Return the mimebundle of the widget, after publishing the output that is saved with the
+        notebook: {} outside of a live notebook, and the picture if the widget fails."""
         if not is_live():
             return {}
         still = picture()
@@ -74,11 +74,11 @@ class LivePage:
             widget = self.to_widget(ex, opens, saved)
             CELL_OUTPUTS.add(widget, saved)
             bundle = widget._repr_mimebundle_()
-        except Exception:  # the picture does not need it
+        except Exception:  # the picture needs no widget
             _LOG.exception("the workbench cannot be shown; this is its picture")
             return still
         reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
-        # the picture is an output of its own: where widgets are unknown, this one is empty
+        # empty HTML for front ends without widgets, because the picture is an output of its own
         return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
 
     def to_widget(self, ex: Exploration, view: ViewState | None = None, saved: Any = None) -> Any:
@@ -109,9 +109,9 @@ class LivePage:
         return file_text(ex)
 
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
-        """Add a baseline; it is timed where the exploration is shown.
+        """Add a baseline, and queue its timing if the exploration has a session.
 
-        Errors: WorkbenchError for a value that cannot be called, and for one that is not a name.
+        Errors: WorkbenchError if `name` is not a text, or empty, or if `run` cannot be called.
         """
         hint = baseline_recipe(ex)
         if not isinstance(name, str) or not name:
@@ -126,7 +126,7 @@ class LivePage:
             session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
     def variants(self, ex: Exploration) -> Variants:
-        """Return the variants of an exploration; the plain ones where it was not shown."""
+        """Return the variants of an exploration: its session's, or without one the plain ones."""
         session: Session | None = ex.display.session
         if session is None:
             return variants_of(ex.kernels, ex.display)
@@ -142,12 +142,12 @@ class LivePage:
             return Variants(rows, ex.display)
 
     def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
-        """Return the reply to a request of the page of an exploration.
+        """Return the result of a request of the page of an exploration.
 
         Errors: WorkbenchError, as the page would show it.
         """
         session = session_of(ex)
-        with Uninterrupted():  # half a change of the record is wrong for good
+        with Uninterrupted():  # half a change would leave the record wrong
             reply = session.handle({"do": do, **fields})
             session.is_asked_by_code = True
         if reply.error is not None:
@@ -156,7 +156,7 @@ class LivePage:
         return reply.result
 
     def select(self, ex: Exploration, view: ViewState) -> None:
-        """Change what the widgets of an exploration show."""
+        """Set the selection of an exploration, and of its widgets."""
         ex.display.view = ex.display.view.then(view)
         session: Session | None = ex.display.session
         for listener in [] if session is None else session.listeners():
@@ -164,7 +164,7 @@ class LivePage:
 
 
 def _one_pane(ex: Exploration) -> ViewState:
-    """Return the view of the one pane of an exploration, if it has one."""
+    """Return the view of the one pane that an exploration shows, if it shows only one."""
     return Pane(ex, ex.show).view if ex.show else NO_VIEW
 
 

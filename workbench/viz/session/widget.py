@@ -34,8 +34,8 @@ from workbench.viz.session.session import Session, reply_to, sending
 # --------------------------------------------------------------------------------------------------
 # Script and style of the page as one widget that all workbenches of a Python session share.
 #
-# A widget travels, and is saved, with all that it has. So a workbench has its record, and a script
-# of some lines that asks the front end's manager of widgets for this one.
+# A widget is sent, and saved, with all of its traits. So a workbench has only its record and a
+# short script, which fetches this widget from the widget manager of the front end.
 
 _lock = free_lock()
 LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script" };
@@ -72,11 +72,11 @@ export default {
   },
 };
 """
-"""The script of a workbench: that of the page, run once in a window, renders it."""
+"""The script of a workbench. It runs the page's script, once in a window, which renders it."""
 
 
 class PageParts(anywidget.AnyWidget):
-    """`script` is the page's module, `shell` the document that a page fills to save itself."""
+    """Script and style of the page; `shell` is the document that a page fills to save itself."""
 
     _esm = "export default {};\n"
     _css = page.css()
@@ -88,7 +88,7 @@ _parts: list[PageParts] = []
 
 
 def page_parts() -> PageParts:
-    """Return the one widget, made again if all widgets were closed."""
+    """Return the widget of script and style, a new one if all widgets were closed."""
     with _lock:
         if not _parts or _parts[0].comm is None:
             _parts[:] = [PageParts()]
@@ -106,10 +106,10 @@ DISCONNECTED = ErrorWords(
 
 
 class Workbench(anywidget.AnyWidget):
-    """A widget of a session. `record` is the packed record, base64 of compressed JSON; `view` is
-    the selection; `live` says that a Python session is behind it; `parts` has script and style;
-    `still` is the key of the saved output, which the page hides, and `lacks_parts` says that the
-    page finds no output that has script and style for the saved ones, by the name `parts_name`."""
+    """A widget of a session. `record` is the packed record (base64 of compressed JSON), `view` the
+    selection, `live` whether a Python session answers, `parts` the widget of script and style.
+    `still` is the key of the saved output, which the page hides. The page sets `lacks_parts` when
+    it finds no saved output that carries script and style under the name `parts_name`."""
 
     _esm = LOADER
     record = traitlets.Unicode().tag(sync=True)
@@ -135,7 +135,8 @@ class Workbench(anywidget.AnyWidget):
         session.listen(self)
 
     def close(self) -> None:
-        """Take the widget away from all pages; a session without listeners stops its work."""
+        """Remove the widget from all pages. A session without listeners stops its work in the
+        background, and leaves the LRU cache."""
         session = self._session()
         if session is not None:
             session.dismiss(self)
@@ -149,7 +150,7 @@ class Workbench(anywidget.AnyWidget):
         layout.close()  # a widget of its own, which ipywidgets would leave in the notebook
 
     def renew_where_unheard(self) -> None:
-        """Save the record as it is now, if no page is connected, or code has changed it."""
+        """Update the saved record, if no page has connected, or code of a cell has changed it."""
         session = self._session()
         if session is not None and (session.is_asked_by_code or not self._is_heard):
             session.renew()
@@ -173,8 +174,8 @@ class Workbench(anywidget.AnyWidget):
                 self.view = {**self.view, **to_builtins(view)}
 
     def _save_selection(self, change: Any) -> None:
-        """Remember the selection of the page, for the saved output, and what was guessed: text
-        prints all from then on.
+        """Pass the page's selection to the saved output, and a guess to the exploration, whose text
+        hides no answer from then on.
         """
         if self._saved is not None:
             self._saved.watch(change["new"])
@@ -184,7 +185,7 @@ class Workbench(anywidget.AnyWidget):
             session.recorder.exploration.display.guess = guess
 
     def _message_received(self, _: Any, content: Any, buffers: Any) -> None:
-        with Uninterrupted():  # half an answer is none, and half a change is wrong for good
+        with Uninterrupted():  # half a change would leave the record wrong
             self._answer(content)
 
     def _answer(self, content: Any) -> None:
@@ -204,27 +205,29 @@ class Workbench(anywidget.AnyWidget):
 # --------------------------------------------------------------------------------------------------
 # The workbenches in the outputs of a notebook, each as long as its output exists.
 #
-# Jupyter keeps a widget whose output it has replaced: it is saved with the notebook, and its
-# session goes on. So a cell that is run again closes the widgets of its earlier runs, and
-# `clear_output` those that it clears; the next ones open as these were left. One output carries the
-# script and style for all that are saved: another one takes over where it is replaced, or its cell
-# deleted.
+# Jupyter keeps a widget after it has replaced its output: the widget is saved with the notebook,
+# and its session goes on. So running a cell again closes the widgets of its earlier runs, and
+# `clear_output` closes those that it clears; the next ones open with the same view. One output
+# carries the script and style for all saved ones. Another output takes over when that one is
+# replaced, or its cell is deleted.
 
 LASTING_VIEW = ("mode", "kernel", "language")
-"""What a workbench takes over from the one that it replaces: variants have other places there."""
+"""Fields of the view that a workbench takes over from the one that it replaces; not the variant,
+whose position may be another one."""
 MOST_CELLS = 64
-"""Cells whose views are kept, those that ran last."""
+"""Most cells whose views are kept: those that ran last."""
 MOST_OUTPUTS = 256
-"""Output widgets of which it is known in which cell they were filled, the latest."""
+"""Most Output widgets whose cell is kept: the latest."""
 MOST_VIEWS = 16
-"""Views of one cell that are kept, of the workbenches that it showed first."""
+"""Most views of one cell that are kept: those of its first workbenches."""
 SETTLES_S = 5.0
-"""Seconds that a new carrier has to be shown before a page that cannot find it is believed."""
+"""Seconds that a new carrier may take to load: until then no page that lacks it replaces it."""
 
 
 class DisplayPlace(NamedTuple):
-    """Where something is displayed: a cell, the message that Python is at work for, whether that
-    runs the cell, and the Output widget that captures it; "" for none."""
+    """Where something is displayed: the id of the cell, the id of the message that Python handles,
+    whether that message runs the cell, and the id of the Output widget that captures the display.
+    An id is "" where there is none."""
 
     cell: str
     run: str
@@ -233,13 +236,13 @@ class DisplayPlace(NamedTuple):
 
     @property
     def is_saved(self) -> bool:
-        """Whether a notebook is saved with what is displayed."""
+        """Whether a display at this place is saved with the notebook."""
         return self.is_run and not self.output
 
 
 @dataclass(eq=False, slots=True)
 class _WidgetOutput:
-    """A workbench that a place shows, with what is saved of it."""
+    """A workbench, the place where it is displayed, and its saved output."""
 
     place: DisplayPlace
     widget: Workbench
@@ -252,15 +255,15 @@ class CellOutputs:
     def __init__(self) -> None:
         self._outputs: list[_WidgetOutput] = []
         self._views: dict[str, list[Mapping[str, Any]]] = {}
-        """Of each cell the lasting views of its last run, the cell that ran last at the end."""
+        """The lasting views of each cell's last run; the cell that ran last is at the end."""
         self._cells: dict[str, str] = {}
-        """Of each Output widget the cell that first displayed a workbench in it."""
+        """The cell that first filled each Output widget."""
         self._carrier_since = 0.0
         self._shell: Any = None
 
     def opening_view(self, kernels: int) -> ViewState:
-        """Close what the place of this display showed in earlier runs; return the view with which
-        a workbench of that many kernels opens there."""
+        """Close the workbenches of earlier runs of this cell; return the view with which the next
+        one, of `kernels` kernels, opens."""
         self._listen()
         place = self._place()
         self._outputs = [e for e in self._outputs if e.widget.comm is not None]
@@ -273,12 +276,13 @@ class CellOutputs:
         return convert(lasting, ViewState) if lasting else NO_VIEW
 
     def prepare(self, saved: SavedOutput) -> None:
-        """Have an output carry the script and style, if no other one does."""
+        """Let `saved` carry script and style, if it is saved with the notebook and no other output
+        does."""
         if self._place().is_saved and self._carrier() is None:
             self._carry(saved)
 
     def add(self, widget: Workbench, saved: SavedOutput) -> None:
-        """Add a workbench that is displayed now."""
+        """Add a workbench that is displayed now, with its saved output."""
         self._outputs.append(_WidgetOutput(self._place(), widget, saved))
         widget.observe(lambda _: self._lacks_parts(widget), "lacks_parts")
 
@@ -305,8 +309,9 @@ class CellOutputs:
                 each.place = each.place._replace(is_run=False)  # it is not saved
 
     def _after(self, _: object) -> None:
-        """Save the workbenches that code has changed, or that no page shows: in a notebook that is
-        executed without a browser only what is sent while a cell runs reaches the outputs.
+        """Update the outputs of workbenches that code has changed, or that no page shows: when a
+        notebook is executed without a browser, only messages sent while a cell runs reach its
+        outputs. Without a carrier, let the last output carry script and style.
         """
         for each in self._outputs:
             each.widget.renew_where_unheard()
@@ -354,8 +359,8 @@ class CellOutputs:
         saved.carries, self._carrier_since = True, time.monotonic()
 
     def _lacks_parts(self, widget: Workbench) -> None:
-        """Have the output of a page carry script and style: it did not find those of another one,
-        whose output was cleared."""
+        """Let the output of a page carry script and style: the page did not find the carrier, whose
+        output may have been cleared."""
         mine = next((each for each in self._outputs if each.widget is widget), None)
         if mine is None or not widget.lacks_parts or not mine.place.is_saved:
             return
@@ -368,7 +373,7 @@ class CellOutputs:
         mine.saved.publish_again()
 
     def _place(self) -> DisplayPlace:
-        """Return where something is displayed now."""
+        """Return the place at which a display would appear now."""
         parent = _parent()
         header, run = (parent.get("header", {}), parent.get("header", {}).get("msg_id", ""))
         is_run = header.get("msg_type") == "execute_request"
@@ -383,26 +388,26 @@ class CellOutputs:
 
 
 def _drop_first(entries: dict[str, Any], most: int) -> None:
-    """Drop the entries that were added first, so that `most` are left."""
+    """Drop the oldest entries, so that at most `most` are left."""
     for key in [*entries][: max(0, len(entries) - most)]:
         del entries[key]
 
 
 def _is_cleared(output: DisplayPlace, place: DisplayPlace) -> bool:
-    """Whether clearing the output of a place takes away what is shown."""
+    """Whether `clear_output` at `place` removes `output`."""
     if place.output:
         return output.output == place.output
     return output == place
 
 
 def _output_widgets() -> list[Any]:
-    """Return the Output widgets; one that captures has the message that it does so for."""
+    """Return the Output widgets that capture now: `msg_id` is the message whose output they get."""
     every = list(getattr(ipywidgets.widgets.widget, "_instances", {}).values())
     return [each for each in every if isinstance(each, ipywidgets.Output) and each.msg_id]
 
 
 def _parent() -> Mapping[str, Any]:
-    """Return the message that Python is at work for."""
+    """Return the message that Python handles now; {} outside of Jupyter."""
     get_parent = getattr(get_ipython(), "get_parent", None)
     return (get_parent and get_parent()) or {}
 

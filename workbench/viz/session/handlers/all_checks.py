@@ -13,11 +13,11 @@ from workbench.worker.client import TaskStopped
 
 
 def check_all(session: LiveRecord) -> NoResult:
-    """Compare each kernel, the variant with the default opts where there is one, and the results,
-    with what the expression means. Each verdict is that of its variant; the plan has the one on the
-    whole.
+    """Compare each kernel, with the default opts if that variant exists, and the results with what
+    the expression means. Each verdict on a kernel is set at its variant, the one on all at the
+    plan.
 
-    Errors: WorkbenchError where there is no answer to check.
+    Errors: WorkbenchError if data of a kernel are missing; TaskStopped.
     """
     mine, device = session.recorder, session.device
     for kernel in mine.exploration.kernels:
@@ -45,7 +45,7 @@ def check_all(session: LiveRecord) -> NoResult:
 
 
 def _wrong(session: LiveRecord, number: int) -> list[str]:
-    """Return what is wrong with a kernel, in a list of one; nothing where it is right."""
+    """Return the name of a kernel that is wrong or fails, in a list; [] if it is right."""
     variant = _variant(session, number)
     name = f"kernel {number + 1} {session.row(variant).name}"
     session.status("check_all", number, len(session.record.kernels), name)
@@ -61,7 +61,7 @@ def _wrong(session: LiveRecord, number: int) -> list[str]:
 
 
 def _variant(session: LiveRecord, number: int) -> int:
-    """Return the variant of a kernel that runs: with the default opts, where it is there."""
+    """Return the variant of a kernel that is checked: with the default opts, or the plain one."""
     return next(
         (
             v for v, row in enumerate(session.record.variants)

@@ -1,7 +1,7 @@
-"""Baselines: functions of the user's, timed in the user's own process.
+"""Baselines: functions of the user, timed in the user's own process.
 
-A baseline runs in a thread of its own, in turns with the pinned variant, so that both see the same
-machine. It has the GIL as long as it does not release it.
+A baseline runs in a thread of its own, in turns with the pinned variant if there is one, so that
+both see the same machine. It holds the GIL unless it releases it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def add_rows(session: LiveRecord) -> None:
 
 
 def add_row(session: LiveRecord, name: str) -> int:
-    """Return the place of a baseline's row, added where it is new."""
+    """Return the position of a baseline's row, added if it is new."""
     rows = session.record.baselines
     for place, row in enumerate(rows):
         if row.name == name:
@@ -92,7 +92,7 @@ def add_row(session: LiveRecord, name: str) -> int:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What came of timing a baseline: samples of it, and of ours beside it, or an error."""
+    """The outcome of timing a baseline: samples by THEIRS and OURS, or an error."""
 
     samples: Mapping[str, Samples] | None = None
     error: ErrorWords | None = None
@@ -137,7 +137,7 @@ def _measure(session: LiveRecord, name: str, run: Run) -> None:
 
 
 def _our_run(kernel: Kernel) -> Run:
-    """Return a launch of a kernel in this process."""
+    """Return a function that launches a kernel in this process."""
     device = kernel.device
     with unobserved(), without(kernel.rules_off):
         program = build(kernel.ast, device).program

@@ -1,6 +1,4 @@
-"""Edited source: compiled while the user types, and run as a variant of its own. All of it happens
-in the worker process.
-"""
+"""Edited source: compiled while the user types, and run as a variant, both in a worker process."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ from workbench.worker.client import TaskStopped, Worker
 def compile_source(
     session: LiveRecord, variant: int, language: str, text: str | None
 ) -> EditedCode:
-    """Compile source that is being edited, without running it. Without `text` it is that of the
-    variant, whose machine code becomes part of the record.
+    """Compile source that is being edited, without running it; return its code, or the error of the
+    compiler. Without `text` it is the variant's source, and its code is set in the record.
 
-    Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError where
-    there is no text, or one that another user edited.
+    Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError if,
+    without `text`, the variant was not edited, or another user edited it.
     """
     own = session.edited.get(variant)
     if text is None and own is None:
@@ -51,12 +49,12 @@ def compile_source(
 
 
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
-    """Run source that was edited by hand as a new variant: checked, then timed beside the original.
-    An error of its run is shown with the new variant. For a machine that is not here it is compiled
-    alone.
+    """Run edited source as a new variant, which is checked, and timed beside the original. An error
+    of its run is set at the new variant. For a machine that is not here it is only compiled.
 
-    Errors: DeviceError for a language that no device here runs; WorkbenchError with the line, for
-    source that its compiler refuses, which becomes no variant, and where there are too many.
+    Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError for
+    source that its compiler refuses, with the line, and for too many variants: then no variant is
+    added.
     """
     source = Edited(_runs(session, language), text)
     require_readable(text)
@@ -108,7 +106,7 @@ def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited)
 
 
 def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
-    """Return the program of a variant, or of what it was edited from, in a device's language."""
+    """Return the code of a variant (edited source: of its origin) in a device's language."""
     language = Device[device].language
     place: int | None = variant
     while place in session.edited:
@@ -119,8 +117,8 @@ def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
 
 
 def _runs(session: LiveRecord, language: str) -> str:
-    """Return the device that runs a language, that of the session before others; or that compiles
-    it for a machine that is not here."""
+    """Return the device that runs a language as text, or compiles it for a machine that is not
+    here; the session's device comes before others. Errors: DeviceError if there is none."""
     device = Device.for_text(language, session.device)
     if device is None:
         what = f"{language[:20]} cannot be edited"

@@ -1,4 +1,4 @@
-"""Requests that look: rewrites, machine code, and steps of the emulator.
+"""Requests for details: of rewrites, of machine code, and of steps of the emulator.
 
 Sections: Requests about rewrites; Details of machine code on request; The request of the pane
 GPU.
@@ -42,21 +42,21 @@ from workbench.worker.client import TaskStopped
 # rewrite.
 
 MAX_VALUES = 16
-"""Most values that are shown, from the first on."""
+"""Most values of a node that are shown: the first ones."""
 
 
 def values(
     session: LiveRecord, variant: int | None, place: int, step: int, node: int, at: dict[str, int]
 ) -> NodeValue:
-    """Return the value of a node at a position of its axes, and the least and the greatest of all
-    its values (of those computed, where there are too many).
+    """Return the value of a node at the position `at` of its axes, and the least and the greatest
+    of all its values (of those computed, if there are too many).
 
     Errors: WorkbenchError where a node has no value of its own, or is too large to compute.
     """
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
         return _value_row(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
-    kernel = session.record.passes[place].kernel or 0  # none: the same in all
+    kernel = session.record.passes[place].kernel or 0  # None: the value is the same in all kernels
     root = session.record.kernels[kernel].root
     kernel_at = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
@@ -76,17 +76,17 @@ def _value_row(selected: NodeValues, everywhere: NodeValues) -> NodeValue:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as JSON can represent it."""
+    """Return a number for JSON: an infinity or a NaN as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
 
 
 def bisect(session: LiveRecord, variant: int) -> BisectReply:
-    """Return the first wrong rewrite of a variant, from the tensors to its program, in words, and
-    its place; None where all states agree.
+    """Return the first wrong rewrite between the tensors and a variant's program: a sentence, the
+    position of its pass, and its number there; None and 0 if all states agree.
 
-    Errors: WorkbenchError where they are too large to compute, and for source edited by hand.
+    Errors: WorkbenchError if the states are too large to compute, and for edited source.
     """
     kernel, row = session.kernels[variant], session.row(variant)
     if row.edited:
@@ -109,7 +109,8 @@ def bisect(session: LiveRecord, variant: int) -> BisectReply:
 
 
 def _place_of(session: LiveRecord, variant: int, wrong_rewrite: FirstWrongRewrite) -> int | None:
-    """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
+    """Return the position of a rewrite's pass, of scheduling or the variant's own; None: not
+    found."""
     rows, row = session.record.passes, session.row(variant)
     scheduling = [p for p, entry in enumerate(rows) if entry.variant is None]
     places = [*scheduling, *row.passes]
@@ -122,7 +123,7 @@ def _place_of(session: LiveRecord, variant: int, wrong_rewrite: FirstWrongRewrit
 
 
 def _has_step(session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongRewrite) -> bool:
-    """Whether the pass of a row has the rewrite: others may have its name."""
+    """Whether the pass of a row has the rewrite: several passes may have one name."""
     if not 0 < wrong_rewrite.number <= len(row.rewrites):
         return False
     rewrite, node = row.rewrites[wrong_rewrite.number - 1], session.recorder.node
@@ -131,7 +132,8 @@ def _has_step(session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongR
 
 
 def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> WhyNotReply:
-    """Return why a rule does not fire at a node: its text, the part that fails, a sentence.
+    """Return why a rule does not fire at a node: its text, the range of the failing part, and a
+    sentence.
 
     Errors: WorkbenchError for an opt or a step, which are not rules.
     """
@@ -158,8 +160,8 @@ def rule_at(session: LiveRecord, place: int) -> Rule:
 
 
 def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
-    """Add what the instructions of a variant cost on a device (None: the session's), where a tool
-    here knows it."""
+    """Add the costs of a variant's instructions on a device (None: the session's), if a tool here
+    knows them."""
     row = _machine_code(session, variant, device)
     is_here = row is not None and not row.note  # the tool knows this machine's processor
     outcome = instruction_costs(row.lines) if row is not None and is_here else None
@@ -172,7 +174,7 @@ def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
 def compiler_passes(session: LiveRecord, variant: int) -> NoResult:
     """Add the passes of the compiler that made the machine code of a variant.
 
-    Errors: WorkbenchError for a compiler that does not say them.
+    Errors: WorkbenchError for a compiler that does not report its passes.
     """
     row = _machine_code(session, variant)
     if row is None:
@@ -207,7 +209,7 @@ def _machine_code(session: LiveRecord, variant: int, device: str | None = None) 
 
 
 def _replace(session: LiveRecord, variant: int, row: CodeRow, changes: dict[str, Any]) -> None:
-    """Change a program of a variant, unless it has another one now, as on another device."""
+    """Change a code row of a variant, unless another one has replaced it: the device changed."""
     with session.lock:
         changed = replace(row, **changes)
         for field in ("code", "code_elsewhere"):
@@ -221,22 +223,22 @@ def _replace(session: LiveRecord, variant: int, row: CodeRow, changes: dict[str,
 # The request of the pane GPU: a kernel on the emulator, one group of it step by step.
 
 COUNT_S = 4.0
-"""Seconds for counting what the offers of a variant do."""
+"""Most seconds for counting the accesses of all offers of a variant."""
 OFFER_S = 0.4
-"""Most seconds of an offered kernel."""
+"""Most seconds of the run of one offer."""
 UNASKED_S = 2.0
-"""Most seconds of a run without a request."""
+"""Most seconds of a run that the user did not ask for."""
 
 
 def emulate(
     session: LiveRecord, variant: int, group: list[int] | None, without: int | None, unasked: bool
 ) -> NoResult:
-    """Add to a variant its run on the emulator, with the steps of a group (None: that of the first
-    finding, else the first one), `without` one of the program's barriers. One that is `unasked` is
-    left out where it takes long.
+    """Add to a variant its run on the emulator, with the steps of one group (None: of the first
+    finding, or of the first group), `without` one of the program's barriers, by number. A run that
+    is `unasked` is left out if it would take more than UNASKED_S.
 
-    Errors: WorkbenchError where its data are not here, for code edited by hand, and for a group
-    that there is not.
+    Errors: WorkbenchError if its data are not here, for edited source, and for a group that does
+    not exist; TaskStopped.
     """
     kernel, mine = session.kernels[variant], session.recorder
     if session.row(variant).edited:
@@ -263,8 +265,8 @@ def emulate(
 
 
 def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
-    """Say of the offers of a variant what they would do to its accesses, of as many as there is
-    time for."""
+    """Set the changes of counts that the offers of a variant would bring, for as many offers as
+    COUNT_S allows."""
     kernel, mine = session.kernels[variant], session.recorder
     words: dict[str, str] = {}
     end_s = time.monotonic() + COUNT_S
@@ -287,7 +289,7 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
 
 
 def counts_text(before: Trace, after: Trace) -> str:
-    """Return how the counts of two runs differ, in words: "sectors 4,608 -> 1,024"."""
+    """Return the counts that differ between two runs as text: "sectors 4,608 -> 1,024"."""
     pairs = {
         "sectors": [t.total("global").transactions for t in (before, after)],
         "conflicts": [t.total("shared").conflicts for t in (before, after)],

@@ -1,4 +1,4 @@
-"""The time of every kernel with the default opts: equal kernels once, some of them in turns."""
+"""Times of all kernels with the default opts; equal kernels are timed once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from workbench.viz.session.live_record import LiveRecord
 from workbench.worker.client import TaskStopped, Worker
 
 BUDGET_S = 1.0
-"""Seconds for timing some kernels in turns."""
+"""Seconds for timing one group of kernels."""
 SAMPLES = 25
 """Most samples of each kernel."""
 AT_ONCE = 16
-"""Kernels that are timed in turns."""
+"""Most kernels of a group, which is timed in turns."""
 
 
 def measure(session: LiveRecord) -> NoResult:
-    """Time the kernels that have no time yet; those that do not run stay without.
+    """Time the kernels that have no time yet; a kernel that fails stays without one.
 
-    Errors: WorkbenchError on an emulator, and where no kernel runs.
+    Errors: DeviceError for a machine that is not here; WorkbenchError on an emulator, and if no
+    kernel of a group runs; TaskStopped.
     """
     measurement.refuse_elsewhere(session)
     if Device[session.device].is_emulator:
@@ -36,9 +37,9 @@ def measure(session: LiveRecord) -> NoResult:
 
 
 def measured(session: LiveRecord, flops: float = float("inf")) -> Iterator[None]:
-    """Time the kernels of at most `flops` operations that have no time yet, a few at a time.
+    """Time the kernels of at most `flops` operations that have no time yet, a group per step.
 
-    Errors: WorkbenchError where none of a few runs.
+    Errors: WorkbenchError if no kernel of a group runs.
     """
     places = untimed(session, flops)
     for begin in range(0, len(places), AT_ONCE):

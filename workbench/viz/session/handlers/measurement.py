@@ -1,4 +1,4 @@
-"""Requests that run kernels, in the worker process: timing, checking, and source edited by hand."""
+"""Requests that run kernels in the worker process: timing and checking."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ BUDGET_S = 1.0
 SAMPLES = 25
 """Most samples of one variant."""
 SETTLED_SHARE = SETTLED
-"""Share of each median that its error is below when timing ends before that."""
+"""Timing ends early when the error of each median is at most this share of it."""
 HEADLINE = ("plain", "auto")
 MOST_MEDIANS = 20
 """Most earlier measurements of a variant whose medians are shown."""
 EDITED_S = 5.0
-"""Seconds after which edited source counts as hanging, and at least the time of 20 runs of the
-original."""
+"""Seconds, besides the time of 20 runs of the original, after which edited source counts as
+hanging."""
 
 
 class MeasuredKernel(Struct):
-    """What the worker measures of a kernel: samples, cold ones, the threads and how
-    busy the machine was, or an error. Units:
-    seconds."""
+    """The worker's measurement of a kernel: warm and cold samples, the number of threads, and how
+    many times slower than at rest the machine was (None: unknown); or an error. Units: seconds."""
 
     samples: list[float] = []
     cold: list[float] = []
@@ -56,10 +55,10 @@ class MeasuredKernel(Struct):
 
 
 def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> TimedVariants:
-    """Time variants in turns, so that the drift of the machine cancels; those of one kernel
-    together. An error is shown with its variant.
+    """Time variants in turns, those of one kernel together, so that the drift of the machine
+    cancels. An error of a variant is set at the variant.
 
-    Errors: DeviceError for a machine that is not here.
+    Errors: DeviceError for a machine that is not here, and source edited for one.
     """
     refuse_elsewhere(session)
     variants_to_time = list(dict.fromkeys(variants))
@@ -74,9 +73,10 @@ def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Time
 
 
 def check(session: LiveRecord, variant: int) -> NoResult:
-    """Compare a variant's answer with what the expression means.
+    """Compare the outputs of a variant with what the expression means.
 
-    Errors: DeviceError for source that is edited for a machine that is not here.
+    Errors: DeviceError for source edited for a machine that is not here; WorkbenchError without
+    data.
     """
     refuse_compiled(session, variant)
     with use_worker(session, [variant]) as worker:
@@ -88,7 +88,7 @@ def check(session: LiveRecord, variant: int) -> NoResult:
 
 
 def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
-    """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
+    """Check a variant, and set the outcome. Errors: WorkbenchError if its data are not here."""
     with session.lock:
         kernel, candidate = session.kernels[variant], worker_row(session, variant)
     kernel.require_data("cannot check the answer")
@@ -114,7 +114,7 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
 
 
 def _outcome(check: CheckRun, slots: Sequence[int], reply: Row) -> CheckRow:
-    """Return the verdict on what the worker's run of a kernel wrote."""
+    """Return the verdict on the outputs of the worker's run, or its problem."""
     if reply["problem"]:
         return CheckRow(False, f"WRONG: the program {reply['problem']}")
     outputs = [
@@ -134,7 +134,7 @@ def time_group(
     budget_s: float,
     samples: int,
 ) -> None:
-    """Set the timings of variants of one kernel, taken in turns.
+    """Set the timings of variants of one kernel, taken in turns, also those on other devices.
 
     Errors: WorkbenchError where the worker ended.
     """
@@ -160,8 +160,8 @@ def time_group(
 
 
 def other_devices(session: LiveRecord, worker: Worker, variant: int) -> list[str]:
-    """Return the other devices that a variant was timed on: it is timed there again, in the same
-    turns, so that the times can be compared. An emulator's are not."""
+    """Return the other devices that a variant was timed on. It is timed there again, in the same
+    turns, so that the times can be compared; an emulator's times are not compared."""
     if variant in session.edited or Device[session.device].is_emulator:
         return []
     return [
@@ -181,8 +181,8 @@ def times(
     budget_s: float,
     samples: int,
 ) -> list[MeasuredKernel]:
-    """Return the worker's measurements of `kernels`, candidates of the kernel of `variant`, in
-    turns."""
+    """Return the worker's measurements, taken in turns, of `kernels`: candidates of the kernel of
+    `variant`."""
     kernel, number = session.kernels[variant], session.row(variant).kernel
     task = {
         "do": "measure",
@@ -198,7 +198,7 @@ def times(
 
 
 def measured(session: LiveRecord, worker: Worker, task: Row, name: str) -> list[MeasuredKernel]:
-    """Return what the worker measures of the kernels of a task.
+    """Return the worker's measurement of each kernel of a task.
 
     Errors: as `Worker.ask`.
     """
@@ -208,8 +208,8 @@ def measured(session: LiveRecord, worker: Worker, task: Row, name: str) -> list[
 def _set_timings(
     session: LiveRecord, candidates: Sequence[tuple[int, Row]], results: Sequence[MeasuredKernel]
 ) -> None:
-    """Set the results of variants, each with the measured candidate, whose device is that of the
-    times; those of another device than the session's stand beside them."""
+    """Set the results of measured candidates, each with its variant. Times on the session's device
+    are the variant's own, those on other devices are listed beside them."""
     rows_here: dict[int, TimingRow] = {}
     run = run_name()
     for (variant, candidate), result in zip(candidates, results, strict=True):
@@ -236,8 +236,8 @@ def _set_timings(
 
 
 def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
-    """Set the timing of a variant, and what depends on it: speeds that it exceeds, and the cost of
-    a kernel whose launch takes most of its time."""
+    """Set the timing of a variant, raise the machine's speeds that it exceeds, and renew the cost
+    of a kernel whose launch takes most of its time."""
     session.set(variant, "timing", row)
     session.recorder.runs.show_timing(variant)
     session.recorder.machine.fit_timings(variant)
@@ -247,12 +247,12 @@ def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
 
 
 def refuse_elsewhere(session: LiveRecord) -> None:
-    """Errors: DeviceError where the session's device is a machine that is not here."""
+    """Errors: DeviceError if the session's device is a machine that is not here."""
     require_times(session.device)
 
 
 def is_shown(session: LiveRecord, variant: int, candidate: Row) -> bool:
-    """Whether a candidate that was measured is what the variant is on the session's device now."""
+    """Whether a measured candidate has the device that its variant runs on now."""
     return bool(candidate["device"] == device_of(session, variant))
 
 
@@ -266,8 +266,8 @@ def reference(session: LiveRecord, variant: int) -> int:
 
 def headline(session: LiveRecord, number: int) -> list[int]:
     """Return the timed variants of a kernel whose times stand at the top of the page: they are
-    timed with every measurement, so that all of them are of one run. An emulator's times are not
-    compared."""
+    timed in every measurement, so that all these times are of one run. [] on an emulator, whose
+    times are not compared."""
     if Device[session.device].is_emulator:
         return []
     return [
@@ -278,14 +278,14 @@ def headline(session: LiveRecord, number: int) -> list[int]:
 
 
 def use_worker(session: LiveRecord, variants: Sequence[int]) -> AbstractContextManager[Worker]:
-    """Yield a worker that may run variants: edited source gets one of its own."""
+    """Yield a worker that may run variants; edited source that can abort gets one of its own."""
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
     return session.jobs.use_worker(device, exclusive=bool(edited) and Device[device].can_abort)
 
 
 def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
-    """Return the worker's result of a task; pages get its progress.
+    """Return the worker's result of a task, and send its progress to the pages.
 
     Errors: as `Worker.ask`.
     """
@@ -312,7 +312,8 @@ def _data(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> s
 
 
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
-    """Send a kernel's data to the worker unless it has them; its producers run first."""
+    """Send a kernel's data to the worker unless it has them; the kernels that compute them run
+    first."""
     device = data_device(kernel)
 
     def buffers() -> list[tuple[Buffer, bool]]:
@@ -324,7 +325,8 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
 
 
 def data_device(kernel: Kernel) -> str:
-    """Return the device that producers of a kernel's data run on: the fastest here, if it can."""
+    """Return the device on which a kernel's data are computed: the processor if it is available and
+    the kernel's device is the package's own, else the kernel's device."""
     fastest, is_own = Device.processor, Device.is_own(kernel.device)
     return fastest.name if fastest.is_available and is_own else kernel.device
 
@@ -332,7 +334,8 @@ def data_device(kernel: Kernel) -> str:
 def worker_row(session: LiveRecord, variant: int) -> Row:
     """Return a variant as plain data for the worker.
 
-    Errors: WorkbenchError where rules were registered since, without which its code is shown.
+    Errors: WorkbenchError if rules were registered or removed since its code was shown, and for
+    source that another user edited.
     """
     if session.recorder.rules != added_rules():
         because = "rules were registered or removed since it was shown"
@@ -346,8 +349,8 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
 
 
 def refuse_compiled(session: LiveRecord, variant: int) -> None:
-    """Errors: DeviceError for source edited for a machine that is not here: the emulator runs what
-    a kernel was before it was text."""
+    """Errors: DeviceError for source edited for a machine that is not here: the emulator runs
+    kernels, and no text."""
     edited = session.edited.get(variant)
     if edited is not None and Device[edited.device].is_elsewhere:
         what = f"{session.row(variant).name} was compiled for {edited.device}, and is not run"
@@ -379,7 +382,7 @@ def device_of(session: LiveRecord, variant: int) -> str:
 def _patience(session: LiveRecord, variants: Sequence[int]) -> float | None:
     """Return the limit, in seconds, of the first run of edited source; None for other variants,
     which have the limit of any task. Starting a process and compiling have limits of their own: on
-    a busy machine they take longer than many programs."""
+    a busy machine they take longer than many programs run."""
     if not any(v in session.edited for v in variants):
         return None
     parents = [session.row(v).parent for v in variants if v in session.edited]

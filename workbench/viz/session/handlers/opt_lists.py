@@ -1,5 +1,5 @@
-"""Edited lists of opts: their legality, and the variant of a list. A list is applied to the
-un-optimised kernel, with the rules off that the variant has off.
+"""Requests with lists of opts: the legality of an edited list, its variant, and the search for a
+better one. A list is applied to the un-optimised kernel, with the rules of the variant off.
 
 Sections: Edited lists of opts; The request that searches for a faster variant.
 """
@@ -46,10 +46,10 @@ from workbench.worker.client import TaskStopped
 def verdicts(
     session: LiveRecord, variant: int, opts: list[str], place: int | None, amount: int | None
 ) -> OptsReply:
-    """Say of each opt of a list whether it is legal after the legal ones before it; of the opt at
-    `place` also the legal amounts. With `amount` that one gets another amount first.
+    """Return whether each opt of a list is legal after the legal opts before it, and the legal
+    amounts of the opt at `place`, which first gets `amount` (None: it keeps its own).
 
-    Errors: ParseError; WorkbenchError where there is no opt at `place`, or it has no amount.
+    Errors: ParseError; WorkbenchError if there is no opt at `place`, or it has no amount to change.
     """
     listed = [opt for text in opts for opt in parse_opts(text)]
     if place is not None:
@@ -69,11 +69,11 @@ def verdicts(
 
 
 def paste(session: LiveRecord, variant: int, text: str, name: str) -> VariantReply:
-    """Apply a whole list of opts to the un-optimised kernel of a variant, and `name` what that is
-    ("": it keeps its name, or is called by its opts).
+    """Apply a whole list of opts to the un-optimised kernel of a variant, and call the result
+    `name` ("": it keeps its name, or is called by its opts).
 
-    Errors: ParseError; KernelOptError where one is not legal, and WorkbenchError where another
-    variant has that name: then none is applied.
+    Errors: ParseError; KernelOptError if an opt is not legal, and WorkbenchError if another variant
+    has that name: then no opt is applied.
     """
     kernel = un_optimised(session, variant).apply(*parse_opts(text))
     existing = session.recorder.variant_of(variant, kernel)
@@ -108,7 +108,7 @@ def _with_amount(listed: Sequence[Opt], place: int, amount: int | None) -> Opt:
 
 
 def _legal_amounts(kernel: Kernel, opt: Opt) -> list[int]:
-    """Return the amounts that menus try of an opt, as far as they are legal on a kernel."""
+    """Return the amounts of an opt that menus offer, as far as they are legal on a kernel."""
     if opt_row(opt).amount is None:
         return []
     target = Device[kernel.device].target
@@ -123,15 +123,15 @@ def _legal_amounts(kernel: Kernel, opt: Opt) -> list[int]:
 # The request that searches for a faster variant.
 
 MOST_STARTS = 2
-"""Most variants that a search starts from, besides the one that it is of."""
+"""Most other variants from which the search for a variant starts."""
 
 
 def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
-    """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
-    with all candidates; of a machine that is not here all are predicted. A stopped search gives the
-    best so far.
+    """Search for a faster candidate for a variant. The best one becomes a variant, with the rows of
+    all candidates, and is timed beside the variant; for a machine that is not here all times are
+    predicted. A stopped search returns the best so far.
 
-    Errors: TaskStopped where it was stopped before the first time.
+    Errors: TaskStopped if it was stopped before any candidate had a time.
     """
     is_elsewhere = Device[session.device].is_elsewhere
     kernel, began = session.kernels[variant], time.monotonic()
@@ -157,7 +157,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
         number = session.row(variant).kernel
         group = [variant, child, reference(session, variant)]
         group = list(dict.fromkeys(group + headline(session, number)))
-        # The result stays.
+        # A stop ends only this timing: the result stays.
         with suppress(TaskStopped), measurement.use_worker(session, group) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     with session.lock:
@@ -167,7 +167,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
 
 
 def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> int:
-    """Return the place of the variant that the best of a search becomes."""
+    """Return the position of the variant that the best candidate of a search becomes."""
     with session.lock:
         number = session.row(variant).kernel
         name = free_name(session, number, "search", counts=True)
@@ -184,8 +184,9 @@ def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]
 
 
 def _fastest(session: LiveRecord, variant: int) -> dict[str, Sequence[Opt]]:
-    """Return the opts of the fastest variants of the kernel on the session's device, by name: a
-    search that did not know them could return what is slower. Plain and auto are starts anyway."""
+    """Return the opts of the kernel's fastest variants on the session's device, by name: a search
+    that does not start from them could return a slower one. It starts from plain and auto
+    anyway."""
     kernel = session.kernels[variant]
     measurements = [
         (timing.median_s, row.name, session.kernels[v].applied_opts)
@@ -199,8 +200,8 @@ def _fastest(session: LiveRecord, variant: int) -> dict[str, Sequence[Opt]]:
 
 
 def _set_search_time(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> None:
-    """Set the time that a search has of its result, where that was not timed beside others: it was
-    stopped, or the program that would time it ended."""
+    """Set the time that the search measured for its result, if the result was not timed beside
+    others: the search was stopped, or the worker ended."""
     seconds = outcome.tried[outcome.best].seconds
     if outcome.is_predicted or seconds is None or session.row(variant).timing:
         return

@@ -41,11 +41,9 @@ def present_plan(session: LiveRecord) -> PreviousPlan:
 
 
 def compare(session: LiveRecord, was: PreviousPlan, target: UOp | None) -> None:
-    """Write the comparison to the record: the number of kernels before, and the decisions that
-    changed with the one about `target` (None: with a rule). Times come with `measure`.
-
-    The row has places in the list of decisions: that of `target`, and `moved`, the others that
-    changed.
+    """Write the comparison to the record: the numbers of kernels, and the positions of decisions,
+    `change` of the one about `target` (None: a rule was switched), `moved` of the others that
+    changed with it. `measure` adds the times.
     """
     ex = session.recorder.exploration
     moved = [
@@ -66,14 +64,14 @@ def compare(session: LiveRecord, was: PreviousPlan, target: UOp | None) -> None:
 
 
 def is_small(session: LiveRecord, flops: float) -> bool:
-    """Whether both plans together have few enough operations."""
+    """Whether both plans together have at most `flops` operations."""
     return sum(k.estimates.flops for k in _kernels(session)) <= flops
 
 
 def measure(session: LiveRecord) -> NoResult:
     """Time both plans; the record gets the time of each, and which is faster.
 
-    Errors: WorkbenchError without another plan, or where plans cannot be timed.
+    Errors: WorkbenchError without another plan, and where plans cannot be timed; TaskStopped.
     """
     was, mine = session.before, session.recorder
     _check(session)
@@ -114,7 +112,7 @@ def measure(session: LiveRecord) -> NoResult:
 
 
 def _check(session: LiveRecord) -> None:
-    """Errors: WorkbenchError where there is nothing to time."""
+    """Errors: WorkbenchError without another plan, on an emulator, and for too large plans."""
     what = "these plans cannot be timed"
     if session.before is None or not session.recorder.exploration.kernels:
         because = "there is no other plan to compare this one with"
@@ -141,8 +139,8 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 def _plan_times(
     rows: Sequence[measurement.MeasuredKernel], plans: Sequence[Sequence[int]]
 ) -> tuple[tuple[float, float], Ratio]:
-    """Return the seconds of each plan, and how the second compares with the first. Samples
-    of one round were taken together, so each round is added up.
+    """Return the seconds of each plan, and the comparison of the second with the first. Samples of
+    one round were taken together, so the times of each round are added up.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """

@@ -22,10 +22,10 @@ from workbench.viz.session.live_record import LiveRecord
 def rule_off(
     session: LiveRecord, kernel: int | None, rule: int | str, on: bool | None, of: int | None
 ) -> RuleReply | Exploration:
-    """Switch a rule off, or on again: its place in the record, or its name.
+    """Switch a rule off, or on again; `rule` is its position in the record, or its name.
 
-    Where scheduling uses it, this returns the exploration without it. Else it is the variant
-    `of` (None: the plain one of a kernel) with the same opts and one more rule off, or on again.
+    If scheduling uses the rule, return the exploration planned again. Otherwise return the variant
+    with the opts of the variant `of` (None: the plain one of the kernel) and the rule switched.
 
     Errors: WorkbenchError for a rule that is not used here; KernelOptError where an opt is not
     possible without the rule.

@@ -1,4 +1,4 @@
-"""Transfer of variants to a new plan: the reader's opts stay where they are still legal.
+"""Variants from before: of the last plan, whose opts stay where they are legal, and saved ones.
 
 Sections: Transfer of variants to a new plan; Saved variants.
 """
@@ -33,7 +33,7 @@ from workbench.viz.session.opt_text import parse_opt
 # Transfer of variants to a new plan.
 
 TRANSFER_LIMIT = 24
-"""Most variants that come along, the latest: each is optimised again."""
+"""Most variants that are transferred, the latest: the opts of each are applied again."""
 AUTO = "auto"
 """The name of a kernel with its default opts."""
 COMPARED = ("plan", "compared")
@@ -42,7 +42,7 @@ COMPARED = ("plan", "compared")
 
 @dataclass(frozen=True)
 class LastPlan:
-    """The record of the plan before, its source that was edited by hand, its timings and checks."""
+    """The plan before the present one: its record, edited source, timings and checks."""
 
     recorder: Recorder
     edited: Mapping[int, Edited]
@@ -51,8 +51,8 @@ class LastPlan:
 
 
 def transfer(session: LiveRecord, was: LastPlan) -> None:
-    """Add the variants of the plan before to the record of this one, where their opts apply, and
-    write to the comparison of both which place each kernel and each variant has now."""
+    """Add the variants of the plan before to the present record, where their opts are legal, and
+    set the present position of each kernel and variant in the comparison of the plans."""
     before = was.recorder
     kernels = places_now(before.exploration, session.recorder.exploration)
     variants = _variants_now(session, was, kernels)
@@ -70,7 +70,7 @@ def transfer(session: LiveRecord, was: LastPlan) -> None:
 
 
 def _transfer_timings(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
-    """Let a kernel that is the same have the times that it has had."""
+    """Give a variant whose kernel is the same the timings that it had in the plan before."""
     for (variant, device), timing in was.timings.items():
         if variant == old:
             session.timings.setdefault((new, device), timing)
@@ -79,8 +79,8 @@ def _transfer_timings(session: LiveRecord, was: LastPlan, old: int, new: int) ->
 
 
 def places_now(before: Exploration, now: Exploration) -> list[int | None]:
-    """Return for each kernel of a plan its place in the next: of the n-th of equal ones the n-th,
-    else the one that stores the same values."""
+    """Return the position in the next plan of each kernel of a plan: of an equal kernel, in order;
+    else of the kernel that stores the same values; else None."""
     rest: dict[Hashable, list[int]] = {}
     for place, kernel in enumerate(now.kernels):
         rest.setdefault(structure_of(kernel), []).append(place)
@@ -100,7 +100,7 @@ def _stored(ex: Exploration) -> list[tuple[UOp, ...]]:
 def _variants_now(
     session: LiveRecord, was: LastPlan, kernels: Sequence[int | None]
 ) -> list[int | None]:
-    """Return the place of each variant of the plan before; None where it has none."""
+    """Return the present position of each variant of the plan before; None if it was left out."""
     record = was.recorder.record
     roots = {kernel.root for kernel in record.kernels}
     others = [
@@ -124,8 +124,8 @@ def _variants_now(
 def _variant_now(
     session: LiveRecord, was: LastPlan, variant: int, root: int, parent: int | None
 ) -> int | None:
-    """Return a variant of a kernel of this plan, whose plain one is `root`; None where it does not
-    apply."""
+    """Return the present position of a variant, added to the kernel whose plain variant is `root`;
+    None if it does not apply to that kernel."""
     row, before = was.recorder.record.variants[variant], was.recorder.kernels[variant]
     plain = session.kernels[root]
     source = was.edited.get(variant)
@@ -138,7 +138,7 @@ def _variant_now(
             return place
         rules_off = [name for name in row.rules_off if name not in plain.rules_off]
         kernel = plain.without(*rules_off)
-        if row.name == AUTO:  # no user chose these opts for the kernel
+        if row.name == AUTO:  # another kernel may have other default opts
             kernel = kernel.optimized()
             if not kernel.applied_opts:
                 return root
@@ -148,13 +148,13 @@ def _variant_now(
         place = variant_of(session, kernel, parent, row.name)
     except WorkbenchError:
         return None
-    if row.name != AUTO:  # it has the steps of its own kernel
+    if row.name != AUTO:  # default opts have the steps of the new kernel
         session.set(place, "steps", row.steps)
     return place
 
 
 def _transfer_verdict(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
-    """Let source edited by hand keep what was found wrong with it."""
+    """Give edited source the error and the check that it had in the plan before."""
     session.set(new, "error", was.recorder.record.variants[old].error)
     device = session.edited[new].device
     outcome = was.checks.get((old, device))
@@ -177,7 +177,7 @@ def show(session: LiveRecord) -> NoResult:
 
 
 def forget(session: LiveRecord) -> NoResult:
-    """Delete from disk the variants that other notebooks saved, and that are not shown."""
+    """Delete from disk the variants that other notebooks saved, unless they are shown."""
     with session.lock:
         keys = _others(session)
         persistence.forget(session.record.key, keys)
@@ -188,14 +188,14 @@ def forget(session: LiveRecord) -> NoResult:
 
 
 def count(session: LiveRecord) -> None:
-    """Set the number of variants that could be shown."""
+    """Set the number of variants of other notebooks that could be shown."""
     number = len(_others(session))
     if number != session.record.saved:
         session.put(("saved",), number)
 
 
 def _others(session: LiveRecord) -> list[persistence.Key]:
-    """Return the variants of other notebooks that could be shown."""
+    """Return the variants of other notebooks that could be shown, and are not."""
     listed = {
         persistence.key_for(row, session.edited.get(place))
         for place, row in enumerate(session.record.variants)
@@ -215,15 +215,15 @@ def _has_failed(entry: SavedVariant) -> bool:
 
 
 def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
-    """Whether a variant comes back by itself: one of this notebook, or where all are shown."""
+    """Whether a saved variant is restored: this notebook saved it, or all are shown."""
     return session.shows_saved or persistence.origin() in entry.origins
 
 
 def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
-    """Add the variants that an earlier session of this notebook saved (of any, once they are
-    shown), one per step, without running them; variants whose opts are no longer legal are left
-    out, and edited source that failed. `only_by_hand` leaves out the default opts and
-    their descendants, too: they follow when this session has applied the default opts itself."""
+    """Add the variants that an earlier session of this notebook saved (of any notebook once all are
+    shown), one per step, without running them. Left out are variants whose opts are no longer
+    legal, and edited source that failed; with `only_by_hand` also the default opts and source
+    edited from them, which follow when this session has applied the default opts itself."""
     autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
     for key, entry in list(session.earlier.items()):
         if (only_by_hand and key[:2] in autos) or not is_own(session, entry):
@@ -246,7 +246,7 @@ def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> 
         if entry.edited is not None:
             _restore_edited(session, variant, entry, entry.edited)
     except WorkbenchError:
-        return  # saved by a version with other opts
+        return  # another version with other opts saved it, or there are too many variants
 
 
 def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit) -> None:

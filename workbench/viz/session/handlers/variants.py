@@ -33,15 +33,14 @@ from workbench.viz.session.requests import CHOICE
 
 # --------------------------------------------------------------------------------------------------
 # Names of variants, and deleted variants. A variant without a name of its own is called by its
-# opts: those beyond its parent's after the name of the parent.
+# opts: by the name of its parent, and the opts that it adds.
 
 MOST_NAME = 80
 """Most characters of a name."""
 RESERVED = ("plain", "auto")
-"""Names of the kernel without opts, and of the one that `realize` runs: no other variant has them.
-"""
+"""Names of the kernel without opts and with the default opts: no other variant may have them."""
 THEN = " + "
-"""Between the name of a parent and the opts that a variant adds to it; the page knows it, too."""
+"""The text between a parent's name and the opts that a variant adds; the page uses it, too."""
 
 
 def name(session: LiveRecord, variant: int, text: str) -> NoResult:
@@ -59,7 +58,7 @@ def name(session: LiveRecord, variant: int, text: str) -> NoResult:
 
 
 def require_free(session: LiveRecord, number: int, text: str, but: int | None) -> str:
-    """Return `text` as the name of a variant of a kernel, which the variant `but` may have.
+    """Return `text` as a name that no variant of a kernel has, except perhaps `but`.
 
     Errors: WorkbenchError for "plain" and "auto", and for a name that another variant has.
     """
@@ -91,9 +90,9 @@ def delete(session: LiveRecord, variants: list[int], back: bool) -> NoResult:
 
 
 def default_name(session: LiveRecord, kernel: Kernel, parent: int, but: int | None = None) -> str:
-    """Return what a new variant is called: "UPCAST g1 4" on a kernel without opts, "auto + UNROLL
-    r0 8" after another variant, "UPCAST g1 4 without form-fma" where a rule is off. The name of the
-    variant `but` may be the same."""
+    """Return the name of a new variant: "UPCAST g1 4" on a kernel without opts, "auto + UNROLL r0
+    8" after another variant, "UPCAST g1 4 without form-fma" where a rule is off. The variant `but`
+    may have the same name."""
     row, before = session.row(parent), session.kernels[parent]
     number, opts = row.kernel, kernel.applied_opts
     root = session.record.kernels[number].root
@@ -112,8 +111,8 @@ def default_name(session: LiveRecord, kernel: Kernel, parent: int, but: int | No
 def free_name(
     session: LiveRecord, number: int, word: str, counts: bool = False, but: int | None = None
 ) -> str:
-    """Return `word`, or with a number where a variant of the kernel has it; with `counts` always
-    with one: "search 1"."""
+    """Return `word`, with a number if another variant of the kernel has that name; with `counts`
+    always with a number: "search 1"."""
     names = _names(session, number, but)
     names |= {entry.name for entry in session.earlier.values()} if counts else set()
     word = cut(word, MOST_NAME)
@@ -145,8 +144,9 @@ def _names(session: LiveRecord, number: int, but: int | None = None) -> set[str]
 MOST_VARIANTS = 500
 """Most variants of one session."""
 MOST_PREDICTED = 64
-"""Variants that are predicted on a machine that is not here before they are selected."""
+"""Most variants that are predicted on a machine that is not here before they are selected."""
 MOST_NOTE = 1000
+"""Most characters of a note."""
 OF_DEVICE = (
     "code", "loops", "counts", "passes", "offers", "refused", "bound", "cost", "error"
 )  # fmt: skip
@@ -155,44 +155,43 @@ _NEW: Mapping[str, Any] = MappingProxyType(
     {"passes": [], "offers": [], "refused": [], "counts": None, "bound": None}
     | {"cost": None, "error": None}
 )
-"""What of a variant is not known on a device that is new to it."""
+"""Fields of a variant that are not known yet on a device, with their empty values."""
 
 
 def apply(session: LiveRecord, variant: int, opt: str) -> VariantReply:
-    """Apply one opt to a variant; return the new variant."""
+    """Apply one opt to a variant; return the new variant. Errors: ParseError; KernelOptError."""
     kernel = session.kernels[variant].apply(parse_opt(opt))
     return VariantReply(variant_of(session, kernel, variant))
 
 
 def auto(session: LiveRecord, kernel: int) -> VariantReply:
-    """Return the variant with the default opts."""
+    """Return the variant of a kernel with the default opts, added if it is new."""
     root = session.record.kernels[kernel].root
     return VariantReply(_default_opts(session, root, session.kernels[root].optimized()))
 
 
 def _default_opts(session: LiveRecord, root: int, tuned: Kernel) -> int:
-    """Return the variant with the default opts of the session's device; where it is another than
-    that of the expression, and has its own, its name is in that of the variant."""
+    """Return the variant with the default opts of the session's device. It is called "auto", or
+    "auto on DEVICE" where the device of the expression may have other default opts."""
     device, first = session.device, session.recorder.exploration.device
     name = "auto" if shares_default_opts(device, first) else f"auto on {device}"
     variant = variant_of(session, tuned, root, name)
-    # the user may have added it before
+    # set here, because the user may have added the variant before
     session.set(variant, "steps", step_rows(tuned.steps))
     session.set(variant, "default_of", device)
     return variant
 
 
 def shares_default_opts(name: str, other: str) -> bool:
-    """Whether two devices have the same default opts: the processors of this machine have."""
+    """Whether two devices have the same default opts, as all processors of this machine have."""
     devices = Device[name], Device[other]
     return name == other or not any(d.is_elsewhere or d.has_groups for d in devices)
 
 
 def code(session: LiveRecord, variant: int, language: str, device: str | None) -> VariantReply:
-    """Compile a variant for a device (None: the session's), unless the code in that language is
-    there.
+    """Add a variant's code in a language for a device (None: the session's), unless it is there.
 
-    Errors: WorkbenchError where the device has no such code, or is missing.
+    Errors: WorkbenchError if the device has no such code, or is missing.
     """
     if device is not None and Device[device].name != session.device:
         return _code_elsewhere(session, variant, language, Device[device])
@@ -213,8 +212,9 @@ def code(session: LiveRecord, variant: int, language: str, device: str | None) -
 
 
 def _renderer(info: DeviceInfo, language: str) -> tuple[DeviceInfo, Language] | None:
-    """Return what writes a language that can be read without compiling: that of another device, or
-    of a machine that is not here, whose compiler may take a second. None: it must be compiled."""
+    """Return the device and the language that write readable code without compiling: of another
+    device, or of a machine that is not here, whose compiler may take a second. None: the variant
+    must be compiled."""
     for own in info.languages:
         if own.name == language:
             return (info, own) if info.is_elsewhere else None
@@ -244,14 +244,15 @@ def _no_code(language: str, device: str) -> WorkbenchError:
 
 
 def passes(session: LiveRecord, variant: int) -> NoResult:
-    """Compile a variant, unless that was done: then it has passes, and its code links."""
+    """Compile a variant if it has no passes yet, which adds them, and the links of its code."""
     if variant not in session.edited and not session.row(variant).passes:
         _add_compiled(session, variant)
     return NoResult()
 
 
 def data(session: LiveRecord, kernel: int) -> NoResult:
-    """Add the buffers of a kernel, with which the page runs it; or why it cannot have them."""
+    """Add the buffers of a kernel, with which the page runs it, or the reason why there are
+    none."""
     with session.lock:
         session.recorder.add_data(kernel)
     return NoResult()
@@ -270,7 +271,7 @@ def note(session: LiveRecord, variant: int, text: str) -> NoResult:
 
 
 def device(session: LiveRecord, name: str) -> NoResult:
-    """Change the device: the same variants, with code, answers and times of that device only.
+    """Change the device: the variants stay, with code, checks and times of that device only.
 
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
     """
@@ -301,7 +302,8 @@ def _require(info: DeviceInfo) -> None:
 
 
 def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
-    """Add the default opts of a device that has its own; and predict the times of kernels there."""
+    """Add what is known of a device without running kernels: code for a machine that is not here,
+    default opts if the device has its own, and predicted times."""
     yield from prefetch_code(session)
     if not shares_default_opts(info.name, session.recorder.exploration.device):
         for kernel in session.record.kernels[:MOST_KERNELS]:
@@ -317,8 +319,8 @@ def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
 
 
 def _variant_costs(session: LiveRecord) -> Iterator[None]:
-    """Predict the variants that were never selected on a machine that is not here: their rows have
-    no other time."""
+    """Predict the first variants that have no cost yet: on a machine that is not here their rows
+    have no other time."""
     device = session.device
     for variant, row in enumerate(session.record.variants[:MOST_PREDICTED]):
         with session.lock:
@@ -337,10 +339,10 @@ def _variant_costs(session: LiveRecord) -> Iterator[None]:
 
 
 def prefetch_code(session: LiveRecord) -> Iterator[None]:
-    """Add code of the first kernels for a machine that is not here, whose compilers are slow to
-    start: first the source of each, which a page opens with; then machine code, of the plain
-    kernels and of those with the default opts. It is compiled without the session's lock, for the
-    cache of machine code: a page that asks for something meanwhile does not wait."""
+    """Add code of the first kernels for a machine that is not here, whose compilers start slowly:
+    first the source of each, which a page opens with, then the machine code of the plain kernels.
+    Kernels with the default opts are compiled last. Compiling fills the cache of machine code
+    without the session's lock, so that a request meanwhile does not wait."""
     device = Device[session.device]
     if not device.is_elsewhere:
         return
@@ -377,21 +379,21 @@ def _compile_auto(session: LiveRecord, variant: int) -> None:
 
 
 def _compile(make: Callable[[], Kernel]) -> None:
-    """Compile a kernel, its machine code too; an error comes again where it is shown."""
+    """Compile a kernel to machine code, for the caches; an error comes again where it is shown."""
     with suppress(Exception), unobserved():
         kernel = make()
         _ = kernel.compile(kernel.device).machine_code
 
 
 def _add_auto(session: LiveRecord, root: int) -> None:
-    with suppress(WorkbenchError):  # one too many, or a kernel that has no opts there
+    with suppress(WorkbenchError):  # too many variants, or a kernel that has no opts there
         tuned = session.kernels[root].optimized()
         if tuned.applied_opts:
             session.recorder.complete(_default_opts(session, root, tuned))
 
 
 def _predicted(session: LiveRecord) -> Iterator[None]:
-    """Predict the times of kernels on another device."""
+    """Predict the times of kernels on the session's device, until it changes."""
     device, steps = (session.device, session.recorder.runs.predict(session.recorder.speeds))
     while session.device == device:
         with session.lock:
@@ -402,7 +404,7 @@ def _predicted(session: LiveRecord) -> Iterator[None]:
 
 
 def _show_device(session: LiveRecord, variant: int) -> None:
-    """Show the fields of a variant that are known on the session's device."""
+    """Set the fields of a variant to those that are known on the session's device."""
     edited = session.edited.get(variant)
     is_apart = edited is not None and not Device[session.device].is_emulator
     timing_key = variant, edited.device if edited and is_apart else session.device
@@ -418,7 +420,7 @@ def _show_device(session: LiveRecord, variant: int) -> None:
         own = [c for c in row.code if is_of_one_device(c) and c not in others]
         session.set(variant, "code_elsewhere", [*others, *own])
     row_here.timing = session.timings.get(timing_key)
-    # the answer of edited source is that of its own device, whatever is shown
+    # edited source is always shown with the check on its own device
     answered = timing_key if edited is None else (variant, edited.device)
     row_here.check = session.checks.get(answered)
     for field in (*OF_DEVICE, "timing", "check"):
@@ -440,8 +442,8 @@ def show_elsewhere(session: LiveRecord, variant: int) -> None:
 
 
 def _with_bytes(timing: TimingRow, row: VariantRow | None) -> TimingRow:
-    """Return a timing on another device with the bytes that a run moves there, where the variant
-    was compiled `there`."""
+    """Return a timing on another device, with the bytes that a run moves there if the variant was
+    compiled for it."""
     if row is None or row.counts is None:
         return timing
     moved = row.counts["bytes_loaded"] + row.counts["bytes_stored"]
@@ -449,7 +451,8 @@ def _with_bytes(timing: TimingRow, row: VariantRow | None) -> TimingRow:
 
 
 def on_device(kernel: Kernel, name: str) -> Kernel:
-    """Return the kernel as it would run on another device, on the same data."""
+    """Return the kernel for another device, on the same data; unchanged if it has data of its
+    own."""
     if not isinstance(kernel.data, FromSchedule):
         return kernel
     return replace(kernel, data=kernel.data.for_device(name))
@@ -459,8 +462,8 @@ def on_device(kernel: Kernel, name: str) -> Kernel:
 
 
 def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "") -> int:
-    """Return the variant that `kernel` is, added to the record where it is new, and brought back
-    where it was deleted; without a name it is called by its opts.
+    """Return the variant with this kernel, added to the record if it is new, and brought back if it
+    was deleted. Without a name it is called by its opts.
 
     Errors: WorkbenchError where there are too many.
     """
@@ -479,7 +482,7 @@ def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "")
 
 
 def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str = "") -> int:
-    """Return a variant of source edited by hand, added to the record without running it.
+    """Return a new variant of edited source, added to the record without running it.
 
     Errors: WorkbenchError where there are too many variants.
     """
@@ -496,7 +499,7 @@ def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str =
 
 
 def leave_room(session: LiveRecord) -> None:
-    """Errors: WorkbenchError where there are as many variants as one session may have."""
+    """Errors: WorkbenchError if the session has its greatest number of variants."""
     if len(session.kernels) >= MOST_VARIANTS:
         because = f"there are {len(session.kernels)} already"
         raise WorkbenchError("no more variants", because, "explore again")
