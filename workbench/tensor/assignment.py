@@ -93,10 +93,10 @@ class Assignment(Gather):
         """Write `x` to the elements that `index` names.
 
         Shapes: `x` broadcasts to `self[index]`. Dtypes: it is cast to this tensor's. Where an index
-        tensor has equal elements, the last one counts. An element out of range is an error if the
-        tensor is in memory, else it writes nothing.
-        Errors: those of `self[index]`; ShapeError or DeviceError for an `x` that does not fit, and
-        for a mask if `x` has a row for each true element, and another number of them.
+        tensor has equal elements, the last one counts. An index out of range writes nothing if its
+        tensor is not computed yet; else it is an error.
+        Errors: those of `self[index]`; ShapeError or DeviceError for an `x` that does not fit;
+        ShapeError for another number of rows in `x` than of true elements in a mask.
         """
         value = self._value(x, "write", broadcast=False)
         if _is_mask(index):

@@ -238,7 +238,7 @@ class Base(Methods):
         return tensor
 
     def _restate(self, node: UOp) -> None:
-        """Make `node`, of the same value, this tensor's: it became a leaf, or is none any more."""
+        """Replace this tensor's node by `node`, of the same value: it became a leaf, or none."""
         memory = self._memory
         if memory is not None and self.uop is memory.value:
             memory.value, memory.leaf = node, number_of(self)
@@ -307,7 +307,7 @@ def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
 
 
 def _tensor_hint(operand: object) -> str:
-    """Return a hint to make a tensor of an operand, "" if it is neither a list nor an array."""
+    """Return a hint to make a tensor of an operand; "" if it is neither a list nor an array."""
     if hasattr(type(operand), "__array__"):
         return f"Tensor(..) of the {type_name(type(operand))}"
     if not isinstance(operand, list | tuple):
@@ -317,7 +317,7 @@ def _tensor_hint(operand: object) -> str:
 
 
 def _refuse_axes(uop: UOp) -> None:
-    """Raise ShapeError for more axes than numpy has; `uop.shape` raises it for its size."""
+    """Raise ShapeError for more axes than numpy has; `uop.shape` does so for too many elements."""
     count = len(uop.shape)
     if count > MOST_AXES:
         raise shape_error(
@@ -328,7 +328,7 @@ def _refuse_axes(uop: UOp) -> None:
 
 
 def canonical(device: str) -> str:
-    """Return the registry's name of `device`, or a file's. Errors: DeviceError if unknown."""
+    """Return the registered name of a device, or of a file its full path. Errors: DeviceError."""
     if isinstance(device, str) and (name := file_device(device)) is not None:
         return name
     if not isinstance(device, str):

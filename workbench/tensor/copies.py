@@ -67,7 +67,7 @@ class Copies(Base):
             own = _copied_memory(memory, number, memo)
             view = _copied_view(node, memory.value, own, memo)
             copy = self._with(view)
-            # `view` may be the node of the memory itself, which is a leaf's where it is one.
+            # The copy needs `view` itself: it may be the node of the memory, and so of a leaf.
             copy._uop, copy._memory, copy._version = view, own, own.value
         self._required_of(copy)
         _note_leaf(number_of(copy), memo)

@@ -131,7 +131,7 @@ class QR(Base):
         return axis, is_done.where(0.0, divisor / target.neg())
 
     def _unit(self, size: int) -> Self:
-        """Return the unit matrix of self's dtype."""
+        """Return the unit matrix of `size` rows, in self's dtype."""
         row, column = self._count(size, (size, 1)), self._count(size, (size,))
         return row.eq(column).where(1.0, 0.0).cast(self.dtype)
 

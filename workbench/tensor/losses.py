@@ -33,8 +33,8 @@ def reduction_of(reduction: str, what: str) -> str:
 
 
 def reduced(losses: T, reduction: str, weights: T | None = None) -> T:
-    """Return the mean or the sum of all losses, or the losses. A mean is divided by the sum of
-    `weights`, by which the losses are multiplied already."""
+    """Return the mean or the sum of all losses, or for "none" the losses. A mean is divided by the
+    sum of `weights`, by which the losses are multiplied already."""
     if reduction == "none":
         return losses
     if reduction == "sum":

@@ -57,11 +57,11 @@ from workbench.tensor.operands.arguments import (
 from workbench.tensor.operands.broadcast import cast_to
 
 # --------------------------------------------------------------------------------------------------
-# Origins of memory: the tensors that it was computed from, for gradients by others than leaves.
+# Origins of memory: the tensors that it was computed from.
 #
 # A value keeps its expression after it is computed only if it leads to a leaf. For any other value
-# the tensors that a gradient would have reached are noted. A gradient by one of these is refused:
-# its share through that memory is unknown.
+# the tensors that a gradient would have reached are noted. `gradient()` with respect to one of them
+# is refused: its share through that memory is unknown.
 
 Origin = ref[Base] | ref[UOp]
 """A weak reference to a tensor, or to the BUFFER of its value."""
@@ -92,7 +92,7 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
             bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))
         below[node] = bits
         own: list[Origin] = [*map(ref, tensors.get(node, ()))]
-        # Those in `places` are older versions; host data is no tensor's value on a device.
+        # A BUFFER in `places` is an older version; host data is no tensor's value on a device.
         if _is_memory(node) and node not in places and node.device != HOST:
             own.append(ref(node))
         for origin in own:
@@ -127,8 +127,8 @@ def note_replay(
 
 
 def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:
-    """Whether `target` is an origin of memory that a gradient of `root` reaches without passing one
-    of the nodes of `target`, `own`."""
+    """Whether `target` is an origin of memory that a gradient of `root` reaches by a way that
+    avoids `own`, the nodes of `target`."""
     nodes = {n for n in own if n is not None}
     names = {*map(id, (target, *nodes)), *[id(plain_value(n)) for n in nodes]}
     reached = root.toposort(lambda n: n not in nodes and _flows(n))
@@ -141,7 +141,7 @@ def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool
 
 
 def _tensors_by_node() -> dict[UOp, list[Base]]:
-    """Return the living tensors by node: the present one, and that before it was computed."""
+    """Return the living tensors by their present nodes, and by those before they were computed."""
     tensors: dict[UOp, list[Base]] = defaultdict(list)
     for tensor in tensors_alive():
         memory = tensor._memory
@@ -184,7 +184,7 @@ class Autograd(Base):
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of this tensor to `.grad` of each leaf that it depends on, and return
-        this tensor. `gradient` is the gradient of this tensor itself; None: 1, for one element.
+        this tensor. `gradient` is the gradient of this tensor itself; None: 1, of one element.
 
         Errors: ShapeError for several elements without `gradient`, or a `gradient` of another
         shape; DTypeError for a tensor of integers; GradientError for a tensor that depends on no
@@ -356,7 +356,7 @@ class Autograd(Base):
         return leaf_node(number, value) if number else value
 
     def _take_result(self, result: UOp) -> None:
-        """Make `result`, the value that this tensor was computed to, its node."""
+        """Take `result`, this tensor's computed value, as its node."""
         if number_of(self):
             self._uop = self._leaf_node(result)
         elif plain_value(self._uop) is not result and not is_known(self._uop):

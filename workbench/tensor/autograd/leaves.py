@@ -70,7 +70,7 @@ def leaf_node(number: int, value: UOp) -> UOp:
 
 
 def own_leaf_node(number: int, node: UOp) -> UOp:
-    """Return the node that stands for a tensor that becomes leaf `number`; `node` is its node."""
+    """Return the node of a tensor that becomes leaf `number`; until now it is `node`."""
     if _is_memory(node):
         _numbers[node] = number
     return leaf_node(number, node)

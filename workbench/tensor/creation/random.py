@@ -180,8 +180,8 @@ def _prefix(number: int) -> int:
 Draw = Callable[[UOp, int], UOp]
 """A function of the keys and the number of elements of a draw: its values, of shape (count,)."""
 
-_FEW = 1 << 10
-"""Most integers to choose from by a fraction of 23 bits times their number, as in tinygrad."""
+_WIDEST_SCALED = 1 << 10
+"""Widest range of integers that is drawn as `rand` times the width, as in tinygrad."""
 
 _stream = Stream()
 _draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
@@ -479,7 +479,7 @@ def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
 
 def _words_below(width: int) -> int:
     """Return the number of words that an integer below `width` takes."""
-    return 1 if width <= _FEW else 2 if width <= 1 << 32 else 3
+    return 1 if width <= _WIDEST_SCALED else 2 if width <= 1 << 32 else 3
 
 
 def _integers_below(keys: UOp, count: int, width: int) -> UOp:

@@ -130,8 +130,8 @@ _MOST_CLASSES = 1 << 18
 _MOST_SHORT_KEYS = 1 << 12
 """Most elements that are ordered by keys of 23 bits."""
 _MOST_LONG_KEYS = 1 << 19
-"""Most elements that are ordered by keys of 32 bits: in longer rows so many keys would be equal,
-and leave their elements in order, that it would show."""
+"""Most elements that are ordered by keys of 32 bits: in longer rows too many keys would be equal,
+whose elements stay in order."""
 
 
 class Sampling(InitialWeights):

@@ -36,7 +36,7 @@ class Activations(Base):
         return self._float(lambda x: -(-x).alu(Ops.SOFTPLUS))
 
     def tanh(self) -> Self:
-        """Return the hyperbolic tangent: -1 and 1 at the infinities, exact in sign near 0."""
+        """Return the hyperbolic tangent: -1 and 1 at the infinities, with the right sign near 0."""
         return self._function(Ops.TANH)
 
     def softsign(self) -> Self:
@@ -100,7 +100,8 @@ def _exact_gelu(x: UOp) -> UOp:
 
 
 def _softsign(x: UOp) -> UOp:
-    """Return x / (1 + |x|), clamped where it rounds to 1 long before: infinities would be NaN."""
+    """Return x / (1 + |x|). Far beyond where this rounds to 1, x is clamped: infinities would give
+    NaN."""
     inside = x.max(-(2.0**60)).min(2.0**60)
     return inside / (absolute(inside) + 1.0)
 
@@ -129,12 +130,12 @@ class Rectifiers(Base):
         return self._with(self.uop.max(0))
 
     def relu6(self) -> Self:
-        """Return self, clamped to 0 and 6."""
+        """Return self, clamped between 0 and 6."""
         value = self.relu()
         return value.minimum(6) if value.dtype.is_bool else value._with(value.uop.min(6))
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
-        """Return self, clamped to `min_val` and `max_val`.
+        """Return self, clamped between `min_val` and `max_val`.
 
         Errors: ShapeError if `min_val` is above `max_val`.
         """
@@ -180,7 +181,7 @@ class Rectifiers(Base):
         return self._float(lambda x: _exponential_below(x, scale) * factor)
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
-        """Return `alpha` * self + `beta`, clamped to 0 and 1, which is close to `sigmoid`."""
+        """Return `alpha` * self + `beta`, clamped between 0 and 1: it is close to `sigmoid`."""
         slope = number(alpha, "hardsigmoid: alpha")
         middle = number(beta, "hardsigmoid: beta")
         return self._float(lambda x: (x * slope + middle).max(0.0).min(1.0))

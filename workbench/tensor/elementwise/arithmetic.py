@@ -51,7 +51,7 @@ class Arithmetic(Base):
         return self._binary(Ops.MUL, x, "multiply", reverse)
 
     def div(self, x: Operand, reverse: bool = False, rounding_mode: str | None = None) -> Self:
-        """Return self / x; `rounding_mode` "trunc" or "floor" makes it a whole number.
+        """Return self / x; with `rounding_mode` "trunc" rounded towards zero, with "floor" down.
 
         Dtypes: integers and bools give float32; rounded, they stay integers.
         """

@@ -14,7 +14,7 @@ from workbench.tensor.operands.broadcast import cast_to, filled
 
 
 def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
-    """Return a / b; `rounding` "trunc" or "floor" makes it a whole number. Not for bools.
+    """Return a / b; with `rounding` "trunc" rounded towards zero, with "floor" down. Not for bools.
 
     Dtypes: integers give float32; rounded, they stay integers.
     """

@@ -52,10 +52,10 @@ class FunctionCapture:
     """The capture of a function `name`.
 
     `kinds` are those of its inputs, `others` its arguments without tensors, `structure` the outline
-    of its result. It binds `places` anew, to what `rebound` is the outline of. `guard` checks the
-    tensors that it reaches. `written` has the inputs that it writes, by number, with the outputs
-    that are their new values; `draws` its random draws; `steady` the numbers of state memory that
-    it does not change; `changes` the numbers and texts that it changed itself, or None.
+    of its result. It binds `places` anew; `rebound` is the outline of what it puts there. `guard`
+    checks the tensors that it reaches. `written` has the inputs that it writes, by number, with the
+    outputs that are their new values; `draws` its random draws; `steady` the numbers of state
+    memory that it does not change; `changes` the numbers and texts that it changed itself, or None.
     """
 
     name: str

@@ -250,7 +250,8 @@ class Gather(Indexing):
         return self.shrink(box).unsqueeze(axis)._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
 
     def one_hot(self, num_classes: int) -> Self:
-        """Return int32 with a new last axis of `num_classes`: 1 at the position self, else 0.
+        """Return int32 with a new last axis of `num_classes`: 1 at the position that self names,
+        else 0.
 
         Errors: DTypeError unless self is of integers.
         """

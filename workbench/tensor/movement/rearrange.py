@@ -254,8 +254,8 @@ class Scatter(Gather):
         return axis, places.transpose(axis, -1), source.transpose(axis, -1)
 
     def _hits(self, size: int) -> Self:
-        """Return where an index equals each position of an axis of `size`, which is new, before the
-        last: (.., n) -> (.., size, n)."""
+        """Return whether each element of an index is each position below `size`, along a new axis
+        before the last: (.., n) -> (.., size, n)."""
         column = self._with(reshaped(iota(size, self.dtype), (size, 1)))
         return self.unsqueeze(-2).eq(column)
 

@@ -61,7 +61,7 @@ def as_dtype(dtype: DType | str) -> DType:
 
 
 def literal(data: object, device: str, dtype: DType | None) -> UOp:
-    """Return `data` as a node on `device`, of `dtype` (None: the data's own). None is no elements.
+    """Return `data` as a node on `device`, of `dtype` (None: the data's own); of None, no elements.
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
     keeps its own. Bytes are uint8, or the elements of `dtype` as they lie in memory.

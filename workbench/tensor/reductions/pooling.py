@@ -86,10 +86,10 @@ class Pooling(Base):
         return means.cast(self._fraction())
 
     def _places(self, greatest: Self, each: Sequence[Window], shape: Shape) -> Self:
-        """Return the first place in `shape`, row-major, of the greatest value of each window."""
+        """Return the first position in `shape`, row-major, of the greatest value of each window."""
         count = math.prod(shape)
         plane = reshaped(iota(count), shape)
-        # Padding has the place after the last.
+        # Padding has the position after the last.
         places = self._with(windows(padded_for(plane, each, count), each))
         spread = greatest.reshape(*greatest.shape, *(1,) * len(each))
         is_greatest = self.eq(spread)

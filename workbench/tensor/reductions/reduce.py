@@ -153,8 +153,8 @@ class Reduce(Base):
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """Return the dtype of a sum of `dtype`: int64 for bools and integers, except that floats and
-    uint64 keep theirs."""
+    """Return the dtype of a sum of `dtype`: itself for floats and uint64, int64 for bools and other
+    integers."""
     return dtype if dtype.is_float or dtype is dtypes.uint64 else dtypes.int64
 
 

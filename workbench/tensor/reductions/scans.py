@@ -155,7 +155,7 @@ def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
 
 
 def _factors(size: int) -> tuple[int, ...]:
-    """Return factors of `size`, if possible of at most _MOST; the last ones are best for lanes."""
+    """Return factors of `size`, of at most _MOST_BLOCKS if possible, the best for lanes last."""
     factors: list[int] = []
     while size > _MOST_BLOCKS:
         small = next((d for d in range(_LANES, 1, -1) if size % d == 0), None)
