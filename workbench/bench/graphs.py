@@ -43,8 +43,8 @@ def _random(*shape: int) -> Tensor:
 def chain(tensor: Any, count: int) -> Any:
     """Return an expression of at least `count` UOps, made with the class `tensor`.
 
-    It is a chain. Each link uses its input and x; each twentieth adds a diamond: a value and its
-    own sum, which meet again.
+    It is a chain, in which each link uses its input and x. Each twentieth link adds a diamond: the
+    transposed value and the sum of its columns.
     """
     x = tensor(np.ones((16, 16), np.float32)).realize()
     y = x

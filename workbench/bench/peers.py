@@ -2,7 +2,7 @@
 
 Every library runs in a process of its own. In one process they would disturb each other: by thread
 pools that keep spinning for a while, LLVMs of different versions, settings of the same name (DEV).
-All may use the same number of threads, which the environment of their processes says.
+All may use the same number of threads, which the environment of each process sets.
 
 What is timed is a call from inputs to a new result in memory: of a TinyJit for workbench and
 tinygrad, of the compiled function for jax and torch.compile. A column of its own has the time of

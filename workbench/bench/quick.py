@@ -157,7 +157,7 @@ def opt_to_source(repeats: int) -> Iterator[Latency]:
 
 
 def recording(pairs: int) -> Latency:
-    """Measure a build that is recorded in turn with one that is not."""
+    """Measure a recorded build, in turn with one that is not recorded."""
 
     def watched() -> None:
         with observe():

@@ -65,8 +65,8 @@ class Entry:
     read: Callable[..., int] | None = None
     """Bytes of its inputs that it reads: `read(*inputs)`; None where it reads all of them."""
     is_extra: bool = False
-    """Whether it is beyond the set that the budgets are for, of common large operations: another
-    operation, an odd size, or work so small that the cost of a call shows."""
+    """Whether the budgets leave it out: they are for common large operations, and this is another
+    operation, an odd size, or so little work that the cost of a call shows."""
 
     def arrays(self, smoke: bool) -> Arrays:
         """Return the inputs."""

@@ -293,10 +293,10 @@ def _sizes(value: Sizes, count: int, name: str) -> Shape:
 class BatchNorm:
     """Normalisation of each channel over the batch, and over the axes after the channels.
 
-    In training (`with Context(TRAINING=1):`), and always without running statistics, the mean and
-    the variance of the batch normalise it; in training they also move the running statistics by
-    `momentum`. Otherwise the running statistics normalise it. The variance of a batch is divided by
-    the number of elements, the running one by one less.
+    In training (`with Context(TRAINING=1):`), and always without running statistics, it uses the
+    mean and the variance of the batch; in training these also move the running statistics by
+    `momentum`. Otherwise it uses the running statistics. The sum of squares of a batch is divided
+    by the number of elements, for the running variance by one less.
 
     Shapes: (batch, sz, ..), unchanged.
     Initial values: weight and running variance 1, bias and running mean 0.

@@ -32,7 +32,7 @@ from workbench.viz.record import offers as offers_module
 from workbench.viz.record import passes
 from workbench.viz.record import variants as variants_module
 from workbench.viz.record.about import expression_key
-from workbench.viz.record.nodes import TEXT
+from workbench.viz.record.nodes import MOST_TEXT
 from workbench.viz.record.offers import why
 from workbench.viz.record.record import Recorder, build
 
@@ -323,7 +323,7 @@ def test_long_names_are_cut_and_say_so() -> None:
     kernel = replace(ex.kernels[0], title=long, line=line)
     record = plain(build(replace(ex, kernels=(kernel,), line=line), "first"))
     assert record["expr"]["text"].endswith("(10,007 characters)")
-    assert len(record["kernels"][0]["title"]) < TEXT + 40
+    assert len(record["kernels"][0]["title"]) < MOST_TEXT + 40
     assert "secret" not in json.dumps(record)
     assert all(len(label) <= LABEL for label in record["nodes"]["label"])
 

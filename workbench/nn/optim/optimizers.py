@@ -193,7 +193,7 @@ class LARS(Optimizer):
 
     The learning rate is scaled by `tcoef` * |parameter| / (|gradient| + `weight_decay` *
     |parameter|), or by 1 where `tcoef` or a norm is 0. `classic`: the momentum adds up steps, not
-    gradients, so that it remembers past learning rates. `pre_wd`: `weight_decay` * parameter is
+    gradients, so that it includes past learning rates. `pre_wd`: `weight_decay` * parameter is
     added to the gradient, else, times `lr`, to the step. `ns_steps`, `ns_coefficients`: of Muon.
 
     Source: You, Gitman and Ginsburg 2017, "Large batch training of convolutional networks".

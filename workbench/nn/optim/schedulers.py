@@ -18,7 +18,7 @@ from workbench.tensor.tensor import Tensor
 class LRScheduler:
     """The learning rate of an optimiser as a function of the number of steps, `epoch_counter`.
 
-    Errors: OptimizerError for other values than one optimiser; a group is another value, too.
+    Errors: OptimizerError for a group of optimisers, and for other values.
     """
 
     def __init__(self, optimizer: Optimizer):

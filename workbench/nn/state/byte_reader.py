@@ -18,7 +18,7 @@ Source = Tensor | str | os.PathLike[str]
 
 
 def source_bytes(source: Source) -> Bytes:
-    """Return the bytes of a file or of a tensor; a file is read where its bytes are needed.
+    """Return the bytes of a file or of a tensor; the parts of a file are read when they are needed.
 
     Errors: FileError for a path that cannot be opened, a tensor of another dtype, other values.
     """

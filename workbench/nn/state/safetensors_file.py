@@ -27,7 +27,7 @@ from workbench.tensor.operands.arguments import MOST_AXES, short, where
 from workbench.tensor.tensor import Tensor
 
 _LENGTH = struct.Struct("<Q")
-"""The number before the header: the header's bytes."""
+"""The size of the header in bytes, which stands before it."""
 
 
 def safe_load(fn: Source) -> dict[str, Tensor]:
@@ -108,7 +108,7 @@ def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
 
 
 class _Row(Struct, forbid_unknown_fields=True):
-    """A tensor's row of a header: `data_offsets` of its elements count from the header's end."""
+    """A tensor's row of a header. `data_offsets` are in bytes from the end of the header."""
 
     dtype: str
     shape: list[Count]

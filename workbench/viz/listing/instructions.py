@@ -68,7 +68,7 @@ def words_of(mnemonic: str, machine: str) -> str:
 
 # --------------------------------------------------------------------------------------------------
 # The statement of a line of code: the number of the line that computes the same in the language
-# that all kernels are read in. By it, programs in two languages are linked.
+# that all kernels are read in. It links the lines of programs in two languages.
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Statements:
 
     def of(self, nodes: Sequence[UOp]) -> int | None:
         """Return the statement of a line of code by its nodes in program order: that of the last
-        node that has one, since a line computes the others for its last; None without any."""
+        node that has one, since the line computes the other nodes for that; None without any."""
         return next((s for n in reversed(nodes) if (s := self.by_node.get(n))), None)
 
     def of_tree(self, links: Links, tree: Set[UOp]) -> dict[UOp, int]:

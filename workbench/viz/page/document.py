@@ -256,7 +256,7 @@ def _document(title: str, style: str, record: str, unpack: str, view: ViewState 
 
 @cache
 def _unpack() -> str:
-    # no text depends on its indentation: one of several lines has its breaks in a ${..}
+    # indentation means nothing: in a template of several lines the breaks are inside of ${..}
     bare = re.sub(r"^ +", "", _COMMENTS.sub("", scripts()), flags=re.MULTILINE)
     return _UNPACK.format(packed=compressed(bare, zlib.Z_BEST_COMPRESSION))
 

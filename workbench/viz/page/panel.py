@@ -85,8 +85,8 @@ def panes() -> dict[str, Panel]:
 
 
 def pane_of(name: object, call: str) -> Panel:
-    """Return the panel of a pane. `call` is the call that named the pane, with {} in place of the
-    name, for the error.
+    """Return the panel of a pane. The error quotes `call`, the user's call, with {} in place of the
+    name of the pane.
 
     Errors: WorkbenchError where there is none.
     """

@@ -107,9 +107,9 @@ export interface RegisterRow {
 }
 
 /**
- * A defect, or what is right and slow, in words, with its lines, its group, and its steps,
- * where the trace has those of that group. `items` are its work-items by number, which
- * access `element` of `memory` (null: of none).
+ * A defect or an inefficiency, in words, with its lines, its group, and its steps if the
+ * trace has those of that group. `items` are its work-items by number, which access
+ * `element` of `memory` (null: of none).
  */
 export interface GpuFinding {
   kind: string;
@@ -285,8 +285,8 @@ export interface CompilerPass {
 }
 
 /**
- * The passes of a compiler that changed a program, in execution order; `lines` has every
- * line of all states once.
+ * The source of a program, as the first row, and the passes of a compiler that changed it,
+ * in execution order; `lines` has every line of all states once.
  */
 export interface CompilerPasses {
   lines: Array<string>;
@@ -393,12 +393,12 @@ export interface ShareRow {
 /**
  * A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are
  * seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the
- * measurement. `machine` is the machine, if it was not this one. `random_inputs`: the
- * expression's own inputs were not available. `moved_bytes` are loaded and stored in one run
- * (null: as the variant's counts say). `share` is the share of the peak as it is now known
- * (null: it does not apply). `busy` is the time of a loop of known length beside the timing,
- * in units of its time at rest (null: unknown). `medians` are those of earlier measurements
- * in this session; `doubts` say why the timing is not certain.
+ * measurement, `machine` another machine than this one ("": it was this one).
+ * `random_inputs`: the expression's own inputs were not available. `moved_bytes` are loaded
+ * and stored in one run (null: as the variant's counts say). `share` is the share of the
+ * peak as it is now known (null: it does not apply). `busy` is the time of a loop of known
+ * length beside the timing, in units of its time at rest (null: unknown). `medians` are
+ * those of earlier measurements in this session; `doubts` say why the timing is not certain.
  */
 export interface TimingRow {
   median_s: number;
@@ -722,10 +722,9 @@ export interface PlanPicture {
 }
 
 /**
- * A buffer of a kernel, in the order of its slots. `data` has its elements, little-endian,
- * in base64. If it is `written`, they are the right result, and an element may be off by at
- * most `tolerance`; otherwise they are what the kernel reads. "": the kernel never touches
- * the slot.
+ * The buffer of a slot of a kernel. `data` has its elements, little-endian, in base64. If it
+ * is `written`, they are the right result, and an element may be off by at most `tolerance`;
+ * otherwise they are what the kernel reads ("": it never touches the slot).
  */
 export interface PageBuffer {
   dtype: string;
@@ -761,8 +760,8 @@ export interface HiddenPart {
  * `answers` leads to (of a list its length); a step of such a path may also be the fields
  * that a row must have. A guess is judged by its distance ("number"), by whether it is
  * within the `factor` ("factor"), whether it is the same ("choice"), or part by part
- * ("set"). A number is guessed and shown in a `unit` that is `scale` of the record's.
- * `choices` are the possible guesses ([]: any number).
+ * ("set"). Numbers are guessed in a `unit`, which is `scale` of the record's unit. `choices`
+ * are the possible guesses ([]: any number).
  */
 export interface QuestionRow {
   name: string;
@@ -1026,8 +1025,8 @@ export interface PassRow {
 
 /**
  * A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root
- * after it (-1: not recorded). `about` is the subject of a step in words, as the value that
- * is read.
+ * after it (-1: not recorded). `about` is the subject in words, such as the value that is
+ * read ("": none).
  */
 export type RewriteRow = [rule: number, before: number, after: number, root: number, about: string];
 
@@ -1085,7 +1084,7 @@ export interface KernelRow {
 }
 
 /**
- * A function to compare with, and its timing (null: none yet, or an error).
+ * A function to compare with: its timing, or its `error`; both are null before it is timed.
  */
 export interface BaselineRow {
   name: string;
@@ -1094,7 +1093,7 @@ export interface BaselineRow {
 }
 
 /**
- * The rows that one panel alone reads, of a type of its own, or the `error` that they had.
+ * The section of one panel: `data` of a type of its own, or the `error` of building it.
  */
 export interface PanelSection {
   data: unknown;
@@ -1203,7 +1202,7 @@ export interface TimedVariants {
 }
 
 /**
- * The number of patches, after which the record began anew.
+ * The number of patches so far, with which the record began anew.
  */
 export interface PatchCount {
   n: number;
@@ -1237,8 +1236,7 @@ export interface NodeValue {
 }
 
 /**
- * Why a rule does not fire; the carets are the places in its text where the part that failed
- * begins and ends.
+ * Why a rule does not fire: the part of its text that failed begins and ends at the carets.
  */
 export interface WhyNotReply {
   text: string;
@@ -1308,7 +1306,7 @@ export interface StatusMessage {
 }
 
 /**
- * A patch that no request led to.
+ * A patch that belongs to no reply.
  */
 export interface PatchMessage {
   patch: RecordPatch;
@@ -1348,7 +1346,7 @@ export interface ApplyRequest {
 }
 
 /**
- * Ask of each opt of a list whether it is legal after those before it, on the un-optimised
+ * Say of each opt of a list whether it is legal after those before it, on the un-optimised
  * kernel of a variant. Of the opt at `place` the reply has the legal amounts, too; with
  * `amount` that opt gets this amount first.
  */
@@ -1569,7 +1567,7 @@ export interface ValuesRequest {
 }
 
 /**
- * Ask why a rule does not fire at a node.
+ * Say why a rule does not fire at a node.
  */
 export interface WhyNotRequest {
   do: "why_not";
@@ -1670,8 +1668,7 @@ export interface StopJobs {
 }
 
 /**
- * Ask how many patches there were; where the page does not `have` that many, also for the
- * whole record.
+ * Send the number of patches, and the whole record if the page does not `have` that many.
  */
 export interface PingRequest {
   do: "ping";

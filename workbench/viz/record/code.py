@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 
 class VariantCode:
-    """Adds the code of variants and its passes to a record; `kernels` is the list of the record,
-    which grows, by variant. Errors are raised, except in `add_readable_or_error`."""
+    """Adds the code of variants and its passes to a record; `kernels` is the record's growing list
+    of kernels, by variant. Errors are raised, except in `add_readable_or_error`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class VariantCode:
         code, nest = self._linked_rows(variant, linker, c_linker, in_c)
         new = {row.language for row in code}
         before = self._record.variants[variant].code
-        others = [row for row in before if row.language not in new]  # a page may show one
+        others = [row for row in before if row.language not in new]  # a page may show them
         self._changes.put(("variants", variant, "code"), [*code, *others])
         self._changes.put(("variants", variant, "loops"), nest)
         for language in own.languages:
@@ -141,8 +141,8 @@ class VariantCode:
         self._changes.put(("variants", variant, "code"), [*others, row])
 
     def _compiled(self, variant: int) -> Compiled:
-        """Return a variant compiled for its device, which happens once. Where it fails, the passes
-        up to the error are added."""
+        """Return a variant, compiled once for its device. If that fails, the passes up to the error
+        are added."""
         try:
             return self._compilations.program(variant)
         except Exception as error:
@@ -195,7 +195,7 @@ class VariantCode:
         return Linker(links, self._nodes, self._lines, places, statements)
 
     def _add_causes(self, linker: Linker) -> None:
-        """Add causes to the nodes' present ones: kernels may share nodes."""
+        """Add causes of nodes to those that they have: kernels may share nodes."""
         for node, causes in linker.causes():
             current = self._nodes.columns.causes[node]
             both = [*current, *(row for row in causes if row not in current)]
@@ -204,8 +204,8 @@ class VariantCode:
 
 
 class Compilations:
-    """The compilations of variants, by variant and device; `kernels` is the list of the record,
-    which grows, by variant."""
+    """The compilations of variants, by variant and device; `kernels` is the record's growing list
+    of kernels, by variant."""
 
     def __init__(self, kernels: Sequence[Kernel]):
         self._kernels = kernels

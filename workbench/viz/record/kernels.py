@@ -81,7 +81,7 @@ class KernelRuns:
             self.set_time(row.kernel, row.timing.median_s, row.timing.spread)
 
     def show_device(self) -> None:
-        """Set the times that were measured on the device of the record, in rows without others."""
+        """Make new rows, with the times that were measured on the device of the record."""
         plain = [self._kernels[row.root] for row in self._record.kernels]
         self._changes.put(("plan", "runs"), run_rows(plain))
         for (device, number), time in self._times.items():
@@ -140,8 +140,8 @@ Module = tuple[int, int, str]
 
 def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     """Return the folds of a plan, outer ones first: sequences of kernels that are repeated, equal
-    but for constants of their values, and modules with several kernels. A repeat is moved to begin
-    where modules do; where it cannot, it is left out."""
+    but for constants of their values, and modules with several kernels. A repeat whose rounds
+    would cut a module begins later; if that does not help, it is left out."""
     titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
     paths = [_parts(kernel) for kernel in kernels]
     modules = _modules(paths) if len(kernels) > FEW_KERNELS else []
@@ -182,7 +182,8 @@ def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module])
 
 
 def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
-    """Whether a module overlaps a repeat, and is not around it, in one round, or whole rounds."""
+    """Whether a module overlaps a repeat, but neither contains it, nor is in one round, nor
+    consists of whole rounds."""
     if end <= repeat.first or repeat.end <= begin:
         return False
     if begin <= repeat.first and repeat.end <= end:
@@ -235,8 +236,8 @@ def _path(parts: Parts) -> str:
 
 
 def _modules(paths: Sequence[Parts]) -> list[Module]:
-    """Return (first, end, path) of each module's kernels that run one after the other, if they are
-    several. Of modules with the same kernels it has the innermost; one with all is left out."""
+    """Return (first, end, path) of each run of several kernels of one module. Of modules with the
+    same kernels the innermost counts; a module with all kernels is left out."""
     folds = {}
     for depth in range(2, max(map(len, paths)) + 1):
         for first, end in _runs([path[:depth] for path in paths]):
@@ -256,7 +257,8 @@ def _runs(items: Sequence[Parts]) -> Iterator[tuple[int, int]]:
 
 
 def _crosses(first: int, end: int, repeat: Repeat) -> bool:
-    """Whether a fold equals a repeat, or overlaps it and is neither around it nor in one round."""
+    """Whether a fold equals a repeat, or overlaps it, but neither contains it nor is in one
+    round."""
     if end <= repeat.first or repeat.end <= first:
         return False
     if (first, end) == (repeat.first, repeat.end):
@@ -274,7 +276,7 @@ def _crosses(first: int, end: int, repeat: Repeat) -> bool:
 MOST_KERNELS = 4
 """Most kernels that are run."""
 MOST_S = 0.5
-"""Most seconds of a run; a kernel that takes longer runs one group, if that takes no longer."""
+"""Most seconds of a run. Of a kernel that takes longer one group runs, if that takes less."""
 
 
 def unasked_run(kernel: Kernel) -> Trace | None:

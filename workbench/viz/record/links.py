@@ -96,8 +96,8 @@ class Linker:
         return CodeLink(list(origin.axes), nodes, self._lines(origin), [], statement)
 
     def tree(self, lines: Sequence[tuple[str, UOp | None]]) -> list[CodeLink | None]:
-        """Return the link of every line of a statement tree; None for a line without a node, as a
-        brace is."""
+        """Return the link of every line of a statement tree; None for a line without a node, such
+        as a brace."""
         nodes = {node for _, node in lines if node is not None}
         numbers = self.statements.of_tree(self.links, nodes)
         links: list[CodeLink | None] = []

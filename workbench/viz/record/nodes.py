@@ -32,7 +32,7 @@ from workbench.viz.schema.record import LineRow, NodeColumns, ValuesOf
 # --------------------------------------------------------------------------------------------------
 # Tables of a record.
 
-TEXT = 2000
+MOST_TEXT = 2000
 """Most characters of a text in a row; a longer one is cut, and its length is added."""
 
 
@@ -207,9 +207,9 @@ def arg_text(arg: Any) -> str:
 
 def bounded(text: str) -> str:
     """Return `text`; a very long one is cut, and its length is added."""
-    if len(text) <= TEXT:
+    if len(text) <= MOST_TEXT:
         return text
-    return f"{text[:TEXT]}\u2026 ({len(text):,} characters)"
+    return f"{text[:MOST_TEXT]}\u2026 ({len(text):,} characters)"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class States:
         self._values: dict[UOp, UOp] = {}
         self._rebuilt: dict[UOp, UOp] = {}
         """Per node: the node rebuilt over the values of its sources."""
-        self._same: defaultdict[UOp, set[UOp]] = defaultdict(set)
+        self._origins: defaultdict[UOp, set[UOp]] = defaultdict(set)
         """The inverse: per rebuilt node, the nodes that it was rebuilt from."""
         self._readers: defaultdict[UOp, set[UOp]] = defaultdict(set)
         """Per node: the nodes whose value depends on its value."""
@@ -245,7 +245,7 @@ class States:
     def apply(self, match: Match) -> UOp:
         """Return the state after one more match, which becomes `root`."""
         self._changes[match.before] = match.after
-        stale = self._above(self._same[match.before])
+        stale = self._above(self._origins[match.before])
         for node in stale:
             del self._values[node]
         self._settle(stale)
@@ -291,7 +291,7 @@ class States:
         rebuilt = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
         before = self._rebuilt.get(node)
         if before is not None:
-            self._same[before].discard(node)
+            self._origins[before].discard(node)
         self._rebuilt[node] = rebuilt
-        self._same[rebuilt].add(node)
+        self._origins[rebuilt].add(node)
         return rebuilt

@@ -34,9 +34,9 @@ MOST_REFUSED = 60
 MOST_PREDICTED = 40
 """Most opts of one kernel that are predicted: each takes about ten milliseconds."""
 FEWEST_PREDICTED = 4
-"""Fewest opts of one kernel that are predicted, however many kernels there are."""
+"""Fewest opts of one kernel that are predicted, however large it is."""
 PREDICTED_NODES = 8_000
-"""Most nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
+"""Most nodes that are lowered to predict opts of one kernel: of a large one fewer are predicted."""
 
 NextRows = tuple[list[OfferRow], list[RefusedRow]]
 

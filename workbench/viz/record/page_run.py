@@ -72,7 +72,7 @@ def _data(kernel: Kernel) -> PageData:
 
 def _answer(right: References) -> tuple[Array, float]:
     """Return the right values of an output in its own dtype, and the most that an element may be
-    off (0.0 for integers and bools). That is more than usual where numbers cancel, which the
+    off (0.0 for integers and bools). More than usual is allowed where numbers cancel, as the
     difference between float64 and the expression's dtypes shows."""
     own = right.narrow
     if own.dtype.kind in "iub":

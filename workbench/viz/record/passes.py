@@ -1,6 +1,6 @@
 """Passes as rows of a record: states before and after, and the root after every rewrite.
 
-Nodes are interned, so a step adds only its new nodes. Both are bounded: a rewrite beyond
+Nodes are interned, so a step adds only its new nodes. The rows are bounded: a rewrite beyond
 MOST_REWRITES is not listed (`matches` counts it), and once the states of a pass have added
 MOST_STATE_NODES nodes, later rewrites have root -1: their states are not recorded.
 
@@ -214,7 +214,7 @@ SCHEDULING = Owner(None, None)
 
 
 class PassRows:
-    """The table of passes; nodes, texts and rules that a pass refers to are added to theirs."""
+    """The table of passes. Nodes, texts and rules that a pass refers to are added to theirs."""
 
     def __init__(self, nodes: Nodes, texts: Texts, rules: RuleRows):
         self.listed: list[RecordedPass] = []
@@ -345,7 +345,7 @@ class PassRows:
 
 
 def _subject(match: Match) -> str:
-    """Return the subject of a match in words: that of a step, or the value that is read; "" for
+    """Return the subject of a match in words: of a step what it says, of a read its value; "" for
     other matches."""
     if isinstance(match.rule, PassStep):
         return match.rule.about

@@ -61,8 +61,8 @@ def build(
     exploration: Exploration, detail: str = "full", machine_speeds: Speeds | None = None
 ) -> PageRecord:
     """Return the record of an exploration: with `detail` "first" what a page needs to open, with
-    "full" also passes, code in every language, offers and the default opts. Without
-    `machine_speeds` they are read from disk, or else measured where they are needed."""
+    "full" also passes, code in every language, offers and the default opts. Speeds that are not
+    given are read from disk, or else measured where they are needed."""
     recorder = Recorder(exploration, machine_speeds)
     recorder.first()
     if detail == "full":
@@ -238,8 +238,8 @@ class Recorder:
                 self.add_trace(variant, run, None)
 
     def _add_auto(self, variant: int) -> int | None:
-        """Add a variant with the default opts of a kernel; return its place, None where the default
-        opts are none."""
+        """Add a variant with the default opts of a kernel; return its place, None if there are no
+        default opts."""
         auto = self.kernels[variant].optimized()
         auto_variant = None
         if auto.applied_opts:
@@ -311,7 +311,7 @@ class Recorder:
             self.put(("variants", variant, "cost"), cost)
 
     def add_data(self, number: int) -> None:
-        """Add the buffers of a kernel, with which a page runs it; or why it cannot have them."""
+        """Add the buffers with which a page runs a kernel, or the error that says why it cannot."""
         data = page_data(self.kernels[self.record.kernels[number].root])
         self.put(("kernels", number, "data"), data)
 

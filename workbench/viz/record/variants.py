@@ -173,11 +173,11 @@ def nest_row(kernel: Kernel, nodes: Nodes, linker: Linker | None = None) -> Nest
         return linker.statement(node)
 
     nest = kernel_nest(kernel, links)
-    _lead_loops(nest.rows)
+    _add_lines_to_loops(nest.rows)
     return nest
 
 
-def _lead_loops(rows: Sequence[NestRow]) -> None:
+def _add_lines_to_loops(rows: Sequence[NestRow]) -> None:
     """Give loops and lanes the user's lines of the statements in them."""
     around: list[NestRow] = []
     for row in rows:
@@ -304,8 +304,8 @@ def cost_rows(
     kernel: Kernel, speeds: Speeds | None, measured_s: float | None, registers: int | None = None
 ) -> tuple[str, CostRow] | None:
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
-    speeds; None where they are unknown, or cannot predict the kernel. `measured_s` is the measured
-    time of a run, if known.
+    speeds; None where they are unknown, or the kernel cannot be predicted. `measured_s` is the
+    measured time of a run, if known.
 
     For a GPU, and for a machine that is not here, published figures take the place of `speeds`.
 

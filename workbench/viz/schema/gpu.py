@@ -122,9 +122,9 @@ class RegisterRow(Struct, forbid_unknown_fields=True):
 
 
 class GpuFinding(Struct, forbid_unknown_fields=True):
-    """A defect, or what is right and slow, in words, with its lines, its group, and its steps,
-    where the trace has those of that group. `items` are its work-items by number, which access
-    `element` of `memory` (null: of none)."""
+    """A defect or an inefficiency, in words, with its lines, its group, and its steps if the trace
+    has those of that group. `items` are its work-items by number, which access `element` of
+    `memory` (null: of none)."""
 
     kind: str
     is_defect: bool

@@ -17,7 +17,7 @@ from workbench.viz.schema.variant import CodeRow, ErrorWords, OptRow, VariantRow
 # Replies of Python to the requests of a page.
 
 Value = bool | int | float | str
-"""A number, or the name of one that is not finite."""
+"""A number or a bool, or the name of a number that is not finite."""
 
 
 class NoResult(Struct, forbid_unknown_fields=True):
@@ -71,7 +71,7 @@ class TimedVariants(Struct, forbid_unknown_fields=True):
 
 
 class PatchCount(Struct, forbid_unknown_fields=True):
-    """The number of patches, after which the record began anew."""
+    """The number of patches so far, with which the record began anew."""
 
     n: int
 
@@ -101,8 +101,7 @@ class NodeValue(Struct, forbid_unknown_fields=True):
 
 
 class WhyNotReply(Struct, forbid_unknown_fields=True):
-    """Why a rule does not fire; the carets are the places in its text where the part that failed
-    begins and ends."""
+    """Why a rule does not fire: the part of its text that failed begins and ends at the carets."""
 
     text: str
     caret_start: int
@@ -174,7 +173,7 @@ class StatusMessage(Struct, forbid_unknown_fields=True):
 
 
 class PatchMessage(Struct, forbid_unknown_fields=True):
-    """A patch that no request led to."""
+    """A patch that belongs to no reply."""
 
     patch: RecordPatch
 

@@ -23,9 +23,9 @@ from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, Var
 
 
 class PageBuffer(Struct, forbid_unknown_fields=True):
-    """A buffer of a kernel, in the order of its slots. `data` has its elements, little-endian, in
-    base64. If it is `written`, they are the right result, and an element may be off by at most
-    `tolerance`; otherwise they are what the kernel reads. "": the kernel never touches the slot."""
+    """The buffer of a slot of a kernel. `data` has its elements, little-endian, in base64. If it is
+    `written`, they are the right result, and an element may be off by at most `tolerance`;
+    otherwise they are what the kernel reads ("": it never touches the slot)."""
 
     dtype: str
     size: int
@@ -62,8 +62,8 @@ class QuestionRow(Struct, forbid_unknown_fields=True):
     """A question about the record. Its answer is the first value that one of the paths in `answers`
     leads to (of a list its length); a step of such a path may also be the fields that a row must
     have. A guess is judged by its distance ("number"), by whether it is within the `factor`
-    ("factor"), whether it is the same ("choice"), or part by part ("set"). A number is guessed and
-    shown in a `unit` that is `scale` of the record's. `choices` are the possible guesses ([]: any
+    ("factor"), whether it is the same ("choice"), or part by part ("set"). Numbers are guessed in a
+    `unit`, which is `scale` of the record's unit. `choices` are the possible guesses ([]: any
     number)."""
 
     name: str
@@ -354,7 +354,8 @@ class PassRow(PassOutcome, forbid_unknown_fields=True):
 
 class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root after
-    it (-1: not recorded). `about` is the subject of a step in words, as the value that is read."""
+    it (-1: not recorded). `about` is the subject in words, such as the value that is read ("":
+    none)."""
 
     rule: int
     before: int
@@ -405,7 +406,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):
-    """A function to compare with, and its timing (null: none yet, or an error)."""
+    """A function to compare with: its timing, or its `error`; both are null before it is timed."""
 
     name: str
     timing: TimingRow | None
@@ -413,7 +414,7 @@ class BaselineRow(Struct, forbid_unknown_fields=True):
 
 
 class PanelSection(Struct, forbid_unknown_fields=True):
-    """The rows that one panel alone reads, of a type of its own, or the `error` that they had."""
+    """The section of one panel: `data` of a type of its own, or the `error` of building it."""
 
     data: Any
     error: ErrorWords | None

@@ -85,7 +85,7 @@ class ApplyRequest(Request, tag="apply"):
 
 
 class OptsRequest(Request, tag="opts"):
-    """Ask of each opt of a list whether it is legal after those before it, on the un-optimised
+    """Say of each opt of a list whether it is legal after those before it, on the un-optimised
     kernel of a variant. Of the opt at `place` the reply has the legal amounts, too; with `amount`
     that opt gets this amount first."""
 
@@ -245,7 +245,7 @@ class ValuesRequest(Request, tag="values"):
 
 
 class WhyNotRequest(Request, tag="why_not"):
-    """Ask why a rule does not fire at a node."""
+    """Say why a rule does not fire at a node."""
 
     reply: ClassVar[type[Struct]] = WhyNotReply
     place: Pass = field(name="pass")
@@ -319,8 +319,7 @@ class StopJobs(Request, tag="stop"):
 
 
 class PingRequest(Request, tag="ping"):
-    """Ask how many patches there were; where the page does not `have` that many, also for the whole
-    record."""
+    """Send the number of patches, and the whole record if the page does not `have` that many."""
 
     reply: ClassVar[type[Struct]] = WholeRecord
     have: int | None = None

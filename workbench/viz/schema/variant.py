@@ -133,8 +133,8 @@ class CompilerPass(Struct, forbid_unknown_fields=True):
 
 
 class CompilerPasses(Struct, forbid_unknown_fields=True):
-    """The passes of a compiler that changed a program, in execution order; `lines` has every line
-    of all states once."""
+    """The source of a program, as the first row, and the passes of a compiler that changed it, in
+    execution order; `lines` has every line of all states once."""
 
     lines: list[str]
     passes: list[CompilerPass]
@@ -232,13 +232,13 @@ class ShareRow(Struct, forbid_unknown_fields=True):
 
 class TimingRow(Struct, forbid_unknown_fields=True):
     """A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are seconds;
-    the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement. `machine`
-    is the machine, if it was not this one. `random_inputs`: the expression's own inputs were not
-    available. `moved_bytes` are loaded and stored in one run (null: as the variant's counts say).
-    `share` is the share of the peak as it is now known (null: it does not apply). `busy` is the
-    time of a loop of known length beside the timing, in units of its time at rest (null: unknown).
-    `medians` are those of earlier measurements in this session; `doubts` say why the timing is not
-    certain."""
+    the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement, `machine`
+    another machine than this one ("": it was this one). `random_inputs`: the expression's own
+    inputs were not available. `moved_bytes` are loaded and stored in one run (null: as the
+    variant's counts say). `share` is the share of the peak as it is now known (null: it does not
+    apply). `busy` is the time of a loop of known length beside the timing, in units of its time at
+    rest (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
+    why the timing is not certain."""
 
     median_s: Amount
     min_s: Amount

@@ -66,8 +66,8 @@ def _nbytes(buffer: UOp) -> int:
 
 
 def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
-    """Return in words: the step that needs most bytes, the most that is allocated, and what values
-    on the way share, and would need without sharing."""
+    """Return in words the step that needs most, the most bytes that are allocated, and the bytes of
+    values on the way: of the memory that they share, and without sharing."""
     if peak is None:
         return "nothing is computed"
     kernel = steps[peak].kernel

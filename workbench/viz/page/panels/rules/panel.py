@@ -29,8 +29,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[UOp, UOp | str]]] = {
     **index.EXAMPLES,
     **collapse.EXAMPLES,
 }
-"""By the name of a rule, graphs in which it fires, and what the rules of its pass make of them; the
-tests check both."""
+"""By the name of a rule, graphs in which it fires, each with its result by the rules of the pass;
+the tests check both."""
 FIRES: Mapping[str, UOp] = {
     **schedule.EXAMPLES,
     **lower.EXAMPLES,
