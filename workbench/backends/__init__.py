@@ -1,3 +1,3 @@
 """Devices: their contract, their memory and buffers, and the table of devices by name. Each device
-is a folder.
+has a folder.
 """

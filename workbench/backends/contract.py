@@ -1,4 +1,4 @@
-"""The contract of a device: a Target, a renderer, a loader, and facts that other layers ask for.
+"""The contract of a device: its Target, renderer and loader, and facts that other layers read.
 
 A device of the package is a folder NAME here with a module NAME_device, whose `DEVICE` is a
 DeviceInfo; any other one is registered (see `device.py`). No other file writes its name.
@@ -21,41 +21,42 @@ from workbench.ir.node.uop import UOp
 
 
 class Launch(Protocol):
-    """A kernel and its memory: call it to run. Where the device has a clock of its own it also has
-    `timed() -> float`: it runs, and returns the seconds by that clock; where it runs in another
-    process, `mean_s(batch) -> float`, the seconds of one of a batch of runs."""
+    """A kernel bound to its memory: call it to run. A device with a clock of its own adds
+    `timed() -> float`: it runs the kernel, and returns the seconds of that clock. A device that
+    runs in another process adds `mean_s(batch) -> float`: the mean seconds per run of a batch."""
 
     def __call__(self, wait: bool = True) -> None:
-        """Run, and return when it is done. Without `wait` a device that queues may return before:
-        its `synchronize` waits, and copies from and to its memory come after the run."""
+        """Run, and return when it is done. Without `wait`, a device that queues may return before:
+        then `synchronize` waits, and copies from and to its memory come after the run."""
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Give a slot other memory, of the same size and dtype."""
+        """Bind a slot to another Buffer of the same size and dtype."""
 
 
 class Program(Protocol):
-    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it. A launch
-    runs all of its `Source.launch`, in parts if the device likes. Where there is machine code to
-    read, it has `assembly` and `assembly_lines`; where a device runs no large kernels, it has
-    `require_room()`, which raises a DeviceError and is asked before memory is made for it; where
-    the driver compiles it when it is first bound, it has `require_code()`, which does that at once,
-    and raises its CompileError."""
+    """A loaded kernel: call it with one Buffer per slot, or bind the Buffers once and time the
+    launch. A launch runs the whole of `Source.launch`, in parts if the device has to.
+
+    Some have more: `assembly` and `assembly_lines`, where machine code can be read;
+    `require_room()`, which raises a DeviceError for a kernel that is too large for the device, and
+    is called before memory is allocated; `require_code()`, which compiles at once what the driver
+    would compile at the first bind, and raises its CompileError."""
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
-        """Return the kernel with its memory, one Buffer per slot."""
+        """Return the launch of the kernel on these Buffers, one per slot."""
 
 
 def require_room(program: Program) -> None:
-    """Errors: DeviceError where a program is too large for what runs it."""
+    """Check that a program is small enough for its device. Errors: DeviceError."""
     refuse = getattr(program, "require_room", None)
     if refuse is not None:
         refuse()
 
 
 def require_code(program: Program) -> None:
-    """Errors: CompileError where the driver's compiler refuses a program."""
+    """Compile a program that its driver would compile later. Errors: CompileError."""
     compile_now = getattr(program, "require_code", None)
     if compile_now is not None:
         compile_now()
@@ -64,12 +65,11 @@ def require_code(program: Program) -> None:
 class DeviceInfo(ABC):
     """One device: its Target, its renderer, its loader, and facts.
 
-    `about` describes it in a line, `how_to_get` says how to install it where it is missing: the
-    packages of `extra`, an extra of our distribution, and what it `needs` beside them. `memory`
-    has its buffers, and may be shared with other devices; `aliases` are other names. Of all devices
-    that are available the one with the least `rank` is the default. `language` is that of the text
-    its renderer writes and its loader reads (None: it runs the statement tree itself), `languages`
-    are all that its kernels can be read in.
+    `about` describes it in one line, `how_to_get` says how to install it: by `extra`, an extra of
+    our distribution, and by what it `needs` besides. `memory` has its buffers, and may be shared
+    with other devices; `aliases` are other names. The available device of the least `rank` is the
+    default. `language` is the one that its renderer writes and its loader reads (None: it runs the
+    statement tree itself), `languages` are all in which its kernels can be read.
     """
 
     name: str
@@ -83,35 +83,34 @@ class DeviceInfo(ABC):
     is_processor: bool = False
     """Whether kernels run on this machine's own processor, whose speeds are measured."""
     is_emulator: bool = False
-    """Whether it simulates kernels: its times say nothing about them, and are never compared with
-    others."""
+    """Whether it simulates kernels: its times are those of the simulation, and are never compared
+    with times of other devices."""
     is_elsewhere: bool = False
-    """Whether it is a machine that is not here: its kernels are emulated, as far as they are small,
-    and their times predicted."""
+    """Whether its machine is not this one: small kernels are emulated, and times predicted."""
     has_groups: bool = False
-    """Whether its Target has work-groups, also where it is not available."""
+    """Whether its Target has work-groups; known also where the device is not available."""
     notice: str = ""
-    """Facts for readers of its kernels."""
+    """Sentences for readers of its kernels; "": none."""
     runs_plain: bool = False
     """Whether its kernels get no default opts."""
     queues: bool = False
-    """Whether a launch may return before it is done, so that `synchronize` waits for it."""
+    """Whether a launch may return before it is done; `synchronize` waits for its end."""
     can_abort: bool = True
-    """Whether a wrong kernel may end the process: edited text runs in one of its own. A
-    device that only this process has runs here in any case."""
+    """Whether a wrong kernel may end the process: then edited text runs in a process of its own,
+    except on a device that only this process has."""
     takes_text: bool = False
     """Whether a kernel may be text that a user wrote in its language."""
     compiles_text: bool = False
-    """Whether it is compiled for one of `machines` from the text of its language, so that a text
-    that was edited is, too; else from the linear program alone."""
+    """Whether `compile_for` compiles the text of its language, and so edited text, too; else it
+    compiles the linear program alone."""
     renders_anywhere: bool = False
-    """Whether its Target, and so its source, is available where it cannot run."""
+    """Whether its Target is known, and kernels are rendered, also where the device cannot run."""
     only_compiles: bool = False
     """Whether it runs no kernel on any machine."""
     has_machine_code: bool = True
     """Whether its programs may have machine code that can be read."""
     page_stack_bytes: int = 0
-    """The stack of what `page_module` returns."""
+    """Bytes of stack in the module that `page_module` returns."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
 
@@ -121,33 +120,33 @@ class DeviceInfo(ABC):
         return ", ".join(part for part in parts if part)
 
     def page_module(self, source: Source) -> bytes:
-        """Return the WebAssembly module that a page runs; b"" where it compiles the text."""
+        """Return the WebAssembly module that a page runs; b"" where the page compiles the text."""
         return b""
 
     @property
     def is_lost(self) -> bool:
-        """Whether a fault took it from this process, so that only another one can use it."""
+        """Whether a fault has made it unusable in this process; another process can use it."""
         return False
 
     @property
     def machines(self) -> Mapping[str, Target]:
         """Targets of machines that need not be here, by name: kernels are compiled, predicted and
-        emulated for them. `Device["NAME:MACHINE"]` is the device on one."""
+        emulated for them. `Device["NAME:MACHINE"]` is the device on such a machine."""
         return {}
 
     @property
     def source_device(self) -> DeviceInfo:
-        """The device whose source its kernels have, and so whose costs; most often itself."""
+        """The device that gives kernels their source and costs: itself, or one that it wraps."""
         return self
 
     @property
     def has_hardware(self) -> bool:
-        """Whether costs of its kernels are by the published figures of its machine."""
+        """Whether its costs are computed from published figures, not from measured speeds."""
         return self.is_elsewhere
 
     def on(self, machine: str) -> DeviceInfo | None:
-        """Return the device on something that is none of `machines`, None where it is as any
-        device elsewhere. Errors: DeviceError for an unknown name."""
+        """Return the DeviceInfo of `Device["NAME:MACHINE"]` where the device makes it itself; None
+        where the registry makes it from `machines`. Errors: DeviceError for an unknown name."""
         return None
 
     @property
@@ -174,7 +173,7 @@ class DeviceInfo(ABC):
         return self._target()
 
     def missing(self) -> DeviceError:
-        """Return the error of what would run kernels on the device, where it is not available."""
+        """Return the error for a use of the device where it is not available."""
         because = f"this machine does not have it: {self.about}"
         machine = next(iter(self.machines), None)
         other = "" if machine is None else f'; or "{self.name}:{machine}", which is emulated'
@@ -186,7 +185,7 @@ class DeviceInfo(ABC):
 
     @abstractmethod
     def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
-        """Return the text of a kernel, from its lowered tree and its linear program; comments show
+        """Return the text of a kernel from its lowered tree and its linear program; comments quote
         `tree`, its statement tree before operations were decomposed."""
 
     def render_for(
@@ -196,8 +195,8 @@ class DeviceInfo(ABC):
         raise NotImplementedError
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
-        """Return the machine code of a kernel for one of `machines`, which does not run here; None
-        where no compiler for it is known.
+        """Return the machine code of a kernel for one of `machines`, to read; None where no
+        compiler for the machine is known.
 
         Errors: CompileError with the line of the source; DeviceError without the compiler.
         """
@@ -206,10 +205,10 @@ class DeviceInfo(ABC):
     def render_as(
         self, language: Language, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        """Return the text of a kernel in one of `languages` that it does not run; the rest is as in
-        `render`.
+        """Return the text of a kernel in one of `languages` that its loader does not read; the rest
+        is as in `render`.
 
-        Errors: DeviceError for another language.
+        Errors: DeviceError for a language that is not one of them.
         """
         what = f"{self.name} writes no {language.name}"
         names = " or ".join(each.name for each in self.languages)
@@ -227,26 +226,26 @@ class DeviceInfo(ABC):
         return self.render_as(language, block, linear, tree)
 
     def declaration(self, text: str) -> Declaration:
-        """Return what the function of a text that a user wrote takes, on a device that
+        """Return the name and the arguments of the function in a user's text, on a device that
         `takes_text`. Errors: ParseError."""
         raise NotImplementedError
 
     def framed(self, kernel: UOp) -> Source:
-        """Return the Source of a kernel (a EXTERN) that a user wrote, on such a device."""
+        """Return the Source of an EXTERN, a kernel that a user wrote as text, on such a device."""
         raise NotImplementedError
 
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
-        """Return what runs launches of this device together, in their order, each time on the
-        memory that they have then, and returns as they do without `wait`; None where a device
-        launches one by one."""
+        """Return a function that runs these launches of the device in their order, each on the
+        memory that it has then, and that returns as a launch without `wait` does; None where a
+        device launches one by one."""
         return None
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""
 
     def flush(self) -> None:
-        """See that launches begin that are queued, without waiting for them where the device can
-        do so: an error of theirs then comes with the next that waits."""
+        """Submit the queued launches. A device that can do so does not wait for them: their errors
+        are then raised by the next call that waits."""
         self.synchronize()
 
     @abstractmethod

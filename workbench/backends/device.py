@@ -25,8 +25,8 @@ from workbench.base.target import Target
 
 
 class Devices:
-    """The registry: `Device[name]`, in any case, aliases too, and `Device["NAME:MACHINE"]`, or
-    `Device["MACHINE"]`, for a machine of a device's that need not be here.
+    """The registry. `Device[name]` takes a name or an alias, in any case; `Device["NAME:MACHINE"]`,
+    or `Device["MACHINE"]`, is a device on a machine that need not be here.
 
     `Device.DEFAULT` is the DEV of a `with Context(DEV=...)`, else the name it was set to, else the
     environment's DEV, else the available device of the least rank.
@@ -51,11 +51,11 @@ class Devices:
         return f"<Device: {', '.join(self._devices)}; default {self.DEFAULT}>"
 
     def register(self, device: DeviceInfo) -> DeviceInfo:
-        """Add a device: from then on it is in every list of devices and languages. It replaces one
-        that was registered by the same name. Returns the device.
+        """Add a device to all lists of devices and languages, and return it. It replaces a device
+        that was registered by the same name.
 
-        Errors: DeviceError for a value that is not a DeviceInfo, for a name that is not a word in
-        capitals, and for the names of the package's own devices.
+        Errors: DeviceError for a value that is not a DeviceInfo, for a name or alias that is not a
+        word in capitals, and for one that is taken: by the package, or by another device.
         """
         what = f"cannot register {device!r:.60}"
         if not isinstance(device, DeviceInfo):
@@ -75,7 +75,8 @@ class Devices:
         return device
 
     def unregister(self, name: str) -> None:
-        """Remove a registered device. Errors: DeviceError for any other one."""
+        """Remove a registered device. Errors: DeviceError for one of the package, for a machine of
+        a device, and for an unknown name."""
         key = self.canonical(name)
         what, device = f"cannot remove the device {key}", key.partition(":")[0]
         if device in self._own:
@@ -113,12 +114,12 @@ class Devices:
         return tuple(self._devices)
 
     def on_machine(self, device: str | None = "", machine: str | Target | None = "") -> str:
-        """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
-        them alone ("" or None: any), or both in one as "CUDA:H100"; a Target stands for its
-        machine. A device that is not available has its first machine; one that runs nothing is what
-        it is.
+        """Return the name of a device on a machine that need not be here. "CUDA" and "H100" give
+        "CUDA:H100"; so do "H100" as `machine` alone ("" or None as `device`: any), "CUDA:H100" as
+        either of the two, and a Target of that machine. Without `machine`, a device that is
+        available or only compiles gives its own name, any other one its first machine.
 
-        Errors: DeviceError for an unknown name, with those that there are.
+        Errors: DeviceError for an unknown name, with the known ones.
         """
         device = "" if device is None else device
         machine = "" if machine is None else machine
@@ -145,14 +146,14 @@ class Devices:
         return [f"{d.name}:{m}" for d in self._devices.values() for m in d.machines]
 
     def runner(self, name: str) -> str:
-        """Return the device that computes the values that a device's kernels read: itself, or where
-        it is elsewhere the first one that is available."""
+        """Return the name of the device that computes the inputs of a device's kernels: the device
+        itself, or the first available one for a device elsewhere."""
         if not self[name].is_elsewhere:
             return name
         return next(n for n, d in self._devices.items() if d.is_available)
 
     def is_own(self, name: str) -> bool:
-        """Return whether a device is the package's own, so that every process has it."""
+        """Return whether a device is one of the package, which every process has."""
         return self.canonical(name).partition(":")[0] in self._own
 
     def available(self, name: str) -> bool:
@@ -173,13 +174,13 @@ class Devices:
 
     @property
     def reader(self) -> DeviceInfo:
-        """The device in whose language any kernel can be read, also where it cannot run: one of the
-        package's own, which knows every operation."""
+        """The package's device whose language has every operation: any kernel can be read in it,
+        also where the device cannot run."""
         return next(d for d in self._of_package() if d.renders_anywhere)
 
     @property
     def renderers(self) -> list[DeviceInfo]:
-        """The other devices in whose languages kernels can be read, also where they cannot run."""
+        """The other devices that cannot run here, but in whose languages kernels can be read."""
         return [
             d
             for d in self._devices.values()
@@ -187,17 +188,17 @@ class Devices:
         ]
 
     def for_language(self, name: str) -> DeviceInfo | None:
-        """Return the device that runs text of a language, one of the package's own if any, or
-        None."""
+        """Return the device that runs text of a language, the package's devices first; None where
+        there is none."""
         require(name, str, "for_language: name", '"C"')
         devices = (*self._of_package(), *self._devices.values())
         spoken = ((d.language, d) for d in devices)
         return next((d for language, d in spoken if language and language.name == name), None)
 
     def for_text(self, language: str, own: str) -> DeviceInfo | None:
-        """Return the device that takes edited text of a language, `own` before others; where that
-        is not here, and its compiler takes text, the first of its machines. None where no device
-        has the language."""
+        """Return the device for edited text of a language: `own` if the language is its own, else
+        the first that has it, else None. A device that is not available and compiles text is
+        returned on its first machine."""
         first = self[own].language
         is_own = first is not None and first.name == language
         device = self[own] if is_own else self.for_language(language)
@@ -206,8 +207,8 @@ class Devices:
         return self[self.on_machine(device.name)] if device.compiles_text else device
 
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
-        """Return a device in whose language `name` kernels can be read here, and the language: one
-        of `renderers`, or else the first machine of a device with work-groups; or None."""
+        """Return a device that renders the language `name`, and the language; None where there is
+        none. `renderers` come first, then devices with work-groups on their first machines."""
         require(name, str, "renderer_of: name", '"C"')
         devices = [*self.renderers, *self._first_machines()]
         pairs = ((d, each) for d in devices for each in d.languages)
@@ -252,13 +253,13 @@ class Devices:
         return DeviceError(what, because, hint)
 
     def _with(self, info: DeviceInfo) -> str:
-        """Return the name of a device on a machine; one that there is already stays."""
+        """Add a device on a machine, unless its name is there already; return the name."""
         memories.setdefault(info.name, info.memory)
         self._elsewhere.setdefault(info.name, info)
         return info.name
 
     def _machines_of(self, device: str) -> list[str]:
-        """Return the names of a device on machines, as far as they were requested."""
+        """Return the names under which a device on machines has been requested."""
         return [name for name in self._elsewhere if name.startswith(f"{device}:")]
 
     def _first_machines(self) -> Iterator[DeviceInfo]:
@@ -268,7 +269,7 @@ class Devices:
                 yield self[f"{device.name}:{first}"]
 
     def _device_of(self, machine: str) -> str:
-        """Return the name of a machine with its device. Errors: DeviceError for an unknown one."""
+        """Return the name of a machine with its device: "CUDA:H100". Errors: DeviceError."""
         if ":" in machine:
             return self.canonical(machine)
         name = self._with_machine(machine)
@@ -279,7 +280,7 @@ class Devices:
         raise DeviceError(what, f"the machines are {names}", "one of them")
 
     def _with_machine(self, machine: str) -> str | None:
-        """Return the name of a machine with its device, as `machine_names` has it."""
+        """Return the name of a machine with its device, as `machine_names` has it, or None."""
         named = ((n.partition(":")[2], n) for n in self.machine_names())
         spelling = _spelling(machine)
         return next((n for m, n in named if _spelling(m) == spelling), None)
@@ -300,12 +301,12 @@ class Devices:
 
 
 def _spelling(machine: str) -> str:
-    """Return the name of a machine as it is compared: in any case, without blanks and dashes."""
+    """Return the name of a machine for comparisons: capitals without blanks, dashes and `_`."""
     return re.sub(r"[\s_-]", "", machine).upper()
 
 
 def _package_devices() -> list[DeviceInfo]:
-    """Return the `DEVICE` of each folder here, as `cuda`, that has a module `cuda_device`."""
+    """Return the `DEVICE` of each module NAME_device in a folder NAME of this package."""
     folders = [m.name for m in pkgutil.iter_modules(backends.__path__) if m.ispkg]
     modules = [f"{backends.__name__}.{name}.{name}_device" for name in folders]
     return [import_module(module).DEVICE for module in modules if find_spec(module) is not None]

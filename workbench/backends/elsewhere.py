@@ -1,4 +1,5 @@
-"""A device of another machine: its kernels are compiled, predicted and emulated, never launched.
+"""Devices of machines that are not here, whose kernels are compiled, predicted and emulated, never
+launched; and renderers without a runtime.
 
 Sections: A device of another machine; A renderer without a runtime.
 """
@@ -26,7 +27,7 @@ from workbench.ir.node.uop import UOp
 
 
 class Elsewhere(DeviceInfo):
-    """One of the machines of a device. Its data are in this process's memory, where the emulator
+    """A device on one of its `machines`. Its data are in this process's memory, where the emulator
     reads them."""
 
     is_available = False
@@ -46,7 +47,7 @@ class Elsewhere(DeviceInfo):
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
         self.compiles_text = device.compiles_text
-        # a driver's own code may not be readable where what is compiled for others is
+        # a driver may hide the code that it compiles; that of a compiler here can be read
         self.has_machine_code = device.has_machine_code or device.compiles_text
 
     @property
@@ -90,7 +91,7 @@ class Elsewhere(DeviceInfo):
         return ElsewhereProgram(self, source, emulated)
 
     def no_times(self) -> DeviceError:
-        """Return the error of what would measure a time."""
+        """Return the error for measuring a time."""
         return DeviceError(
             f"{self.name} is not timed",
             f"the {self.machine} is not here: its times are predicted, not run here",
@@ -98,11 +99,11 @@ class Elsewhere(DeviceInfo):
         )
 
     def compile_here(self, source: Source) -> MachineCode | None:
-        """Return the machine code of a kernel, which does not run here; None where no compiler for
-        the machine is known.
+        """Return the machine code of a kernel, to read; None where no compiler for the machine is
+        known.
 
-        Errors: as `compile_for`, also for a text that has other kernels; one about a line names
-        what it computes.
+        Errors: as `compile_for`, and CompileError for a text with other kernels than its own; an
+        error at a line says what the line computes.
         """
         with errors_in(source):
             code = self.device.compile_for(self.target, source)
@@ -112,8 +113,8 @@ class Elsewhere(DeviceInfo):
 
 
 class ElsewhereProgram:
-    """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
-    nothing, as with an edited text: the emulator runs programs."""
+    """A kernel for a machine that is not here. Its machine code can be read; a launch runs
+    `emulated`. Without it (as for edited text: the emulator runs programs) `bind` raises."""
 
     def __init__(self, device: Elsewhere, source: Source, emulated: Program | None = None):
         self.device, self.source, self.emulated = device, source, emulated
@@ -124,12 +125,12 @@ class ElsewhereProgram:
         return self.device.compile_here(self.source)
 
     def require_code(self) -> None:
-        """Errors: CompileError; DeviceError without a compiler."""
+        """Compile now. Errors: CompileError; DeviceError without a compiler."""
         _ = self.machine_code
 
     @property
     def assembly(self) -> str | None:
-        """The machine code as text."""
+        """The machine code as text; None where no compiler for the machine is known."""
         return None if self.machine_code is None else self.machine_code.text
 
     @property
@@ -141,7 +142,7 @@ class ElsewhereProgram:
         self.bind(buffers)()
 
     def require_room(self) -> None:
-        """Errors: DeviceError where nothing can run it, for its size."""
+        """Errors: DeviceError if the kernel is too large for the emulator."""
         if self.emulated is not None:
             require_room(self.emulated)
 

@@ -44,9 +44,9 @@ def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
 
 
 def check_regular(path: Path) -> None:
-    """Raise for what is not a file with an end: opening a pipe would wait, and a device has none.
+    """Refuse a path that is not a regular file: opening a pipe would wait, a device has no end.
 
-    Errors: OSError; FileNotFoundError where there is nothing.
+    Errors: OSError; FileNotFoundError for a missing path, IsADirectoryError for a directory.
     """
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
@@ -59,11 +59,11 @@ def check_regular(path: Path) -> None:
 # Files as memory: a Buffer reads and writes bytes of a file.
 
 DISK = "DISK:"
-"""How the name of a file as a device begins."""
+"""The prefix of a file's name as a device."""
 
 
 class OpenFile:
-    """A file that is open as long as a Buffer is in it."""
+    """A file that is open as long as a Buffer uses it."""
 
     def __init__(self, path: Path, file: BinaryIO):
         self.path, self.file, self.lock = path, file, Lock()
@@ -80,11 +80,11 @@ class FileMemory(Memory):
     """The memory of all files; a handle is an OpenFile."""
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> OpenFile:
-        """Files have names: `file_buffer` opens one."""
+        """Refuse: a file has a name, and `file_buffer` opens it."""
         raise MemoryError
 
     def free(self, handle: OpenFile) -> None:
-        """The last Buffer closes the file."""
+        """Do nothing: an OpenFile is closed with its last Buffer."""
 
     def copy_in(self, handle: OpenFile, offset: int, data: Bytes) -> None:
         """Write bytes. Errors: FileError where the file may not be written, or the disk is full."""
@@ -127,8 +127,8 @@ file_memory = FileMemory()
 
 
 def file_buffer(path: Path, dtype: DType, size_bytes: int | None = None) -> Buffer:
-    """Return a file as a Buffer of `dtype`; bytes after the last whole element are left out. With
-    `size_bytes` the file is made where there is none, and made longer where it is shorter.
+    """Return a file as a Buffer of `dtype`, without bytes after the last whole element. With
+    `size_bytes` the Buffer has that many; a missing file is created, a shorter one made longer.
 
     Errors: FileError for a path that cannot be opened.
     """

@@ -1,6 +1,6 @@
 """Memory of a device, and buffers in it.
 
-Sections: The memory of a device; Memory for kernels.
+Sections: The memory of a device; Buffers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Memory(ABC):
 
     @abstractmethod
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
-        """Copy `data` of this process to memory, `offset` bytes from its beginning on."""
+        """Copy `data` of this process to memory, from `offset` bytes on."""
 
     @abstractmethod
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
@@ -239,7 +239,7 @@ def memory_named(device: str) -> Memory:
 
 
 def size_class(nbytes: int, step_bytes: int = 64) -> int:
-    """Return `nbytes` rounded up for reuse of blocks: at most an eighth, or a step, is added."""
+    """Return `nbytes` rounded up for reuse of blocks, by an eighth or by `step_bytes` at most."""
     if nbytes <= 8 * step_bytes:
         return max(1, -(-nbytes // step_bytes)) * step_bytes
     step = 1 << ((nbytes - 1).bit_length() - 4)
@@ -262,7 +262,7 @@ Array = NDArray[Any]
 
 
 # --------------------------------------------------------------------------------------------------
-# Memory for kernels: a number of elements in the memory of a device.
+# Buffers: a number of elements in the memory of a device.
 
 
 class Buffer(Unpicklable):

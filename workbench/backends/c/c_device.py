@@ -44,8 +44,8 @@ from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# The C device. A fork waits for an import: in a child, a module that is half imported would stay
-# so.
+# The C device. Imports hold `no_fork`: in a child that is forked during an import, a module would
+# stay half imported.
 
 
 class CDevice(Processor):
@@ -66,7 +66,7 @@ class CDevice(Processor):
         with no_fork:
             from workbench.backends.c.c_device import find_compiler
 
-        with suppress(DeviceError):  # of a $CC: a launch raises it
+        with suppress(DeviceError):  # a $CC that cannot be read: a launch raises it
             return find_compiler() is not None and find_spec("llvmlite") is not None
         return False
 
@@ -74,7 +74,7 @@ class CDevice(Processor):
         if find_spec("llvmlite") is None:
             return processor_target(self.name)
         # Compilers differ in their support of float16 and in their syntax of non-temporal stores;
-        # all of them have integers and plain stores. Intrinsics are one processor's.
+        # all have integers and plain stores. Tile products are intrinsics of single processors.
         return replace(
             compiled_target(self.name),
             conversions=(),
@@ -113,12 +113,12 @@ DEVICE = CDevice()
 #
 # $CC is tried first, then cc, clang and gcc. tcc is left out: it miscompiles vectors.
 
-# What the renderer relies on: signed integers wrap, a product and a sum are rounded each, float
-# operations are never done in another order. Not -fno-trapping-math: with it GCC 12 takes
-# (float)(int)x for trunc(x), which has a negative zero where an integer has none. Loops are not
+# The renderer relies on these flags: signed integers wrap, a product and its sum are each rounded,
+# float operations keep their order. Without -fno-trapping-math: with it GCC 12 replaces
+# (float)(int)x by trunc(x), which may be a negative zero where an integer has none. Loops are not
 # vectorised, as on LLVM: UPCAST does that (and GCC 12 miscompiles sums over falling indexes when it
-# vectorises them). But code that is written lane by lane may become one instruction, and the
-# loops over the lanes of a masked load or store say that they are one (-fopenmp-simd).
+# vectorises them). Code that is written lane by lane may become one instruction
+# (-ftree-slp-vectorize), as may a marked loop over the lanes of a masked access (-fopenmp-simd).
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
@@ -129,13 +129,13 @@ _FLAGS = (
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
 _ROOTS = "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bf16,+amx-tile"
-"""Features of processors without which there are none of those that are built on them."""
+"""Features that others are built on: turning one off turns those off, too."""
 _NAMES = ("cc", "clang", "gcc")
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A compiler: its command line, and its version."""
+    """A C compiler of this machine: its command line, flags and version."""
 
     command: tuple[str, ...]
     is_zig: bool
@@ -175,8 +175,8 @@ class Compiler:
             ) from error
 
     def require_declarations(self, text: str) -> None:
-        """Errors: CompileError with the line that calls a function which nothing declares: C takes
-        it for one that is elsewhere."""
+        """Check that each called function is declared: C takes an undeclared one for a function of
+        another file. Errors: CompileError with the line of the call."""
         flags = [flag for flag in self.flags if flag != "-w"]
         declared = "-Werror=implicit-function-declaration"
         self._run(*flags, declared, "-fsyntax-only", "-", text=text)
@@ -262,7 +262,7 @@ def load(source: Source) -> CProgram:
 def compile_many(sources: Sequence[Source]) -> list[CProgram]:
     """Return the compiled Programs of many sources, with few calls of the compiler.
 
-    `load` returns the same ones afterwards. Errors: as Program, for the first source that is
+    `load` returns the same ones afterwards. Errors: as CProgram, for the first source that is
     refused.
     """
     programs = [load(source) for source in sources]
@@ -323,7 +323,7 @@ def _compile_together(programs: Sequence[CProgram]) -> None:
     try:
         codes = _loaded(text, names)
     except CompileError:
-        codes = [program._code for program in programs]  # the error names it
+        codes = [program._code for program in programs]  # one by one: the error names the kernel
     for program, code in zip(programs, codes, strict=True):
         program.use(code)
 
@@ -364,8 +364,8 @@ def _object(text: str) -> bytes:
 #
 #     void scaled(float *out, const float *x) { for (int i = 0; i < 4; i++) out[i] = 2 * x[i]; }
 #
-# The function has a pointer for each tensor; one to const it only reads. The frame is the function
-# that a launch calls: it unpacks the pointers.
+# The function has a pointer for each tensor; through a pointer to const it only reads. The frame is
+# the function that a launch calls: it unpacks the pointers.
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _FUNCTION = re.compile(
@@ -386,13 +386,13 @@ _TYPES: dict[str, DType] = {
     "unsigned long": dtypes.uint64, "unsigned long long": dtypes.uint64,
     **{f"{d.name}_t": d for d in _MEMORY if d.is_int},
 }  # fmt: skip
-"""Types of C by their words; other names of types are not read."""
+"""Dtypes by their types in C; other types are refused."""
 
 
 def declaration(text: str) -> Declaration:
-    """Return what the one function of C text that is not static takes.
+    """Return the name and the arguments of the one function in C text that is not static.
 
-    Errors: ParseError where there is none, there are several, or one takes what is not memory.
+    Errors: ParseError for no such function, for several, and for an argument that is not memory.
     """
     plain = _COMMENT.sub(" ", text)
     functions = [m for m in _FUNCTION.finditer(plain) if "static" not in m["before"].split()]
@@ -410,7 +410,7 @@ def declaration(text: str) -> Declaration:
 
 
 def framed(kernel: UOp) -> Source:
-    """Return the Source of a kernel in C."""
+    """Return the Source of a user's kernel in C: its text, and the frame."""
     code = kernel.code
     assert code is not None
     name = f"{declaration(code.text).name}_launch"

@@ -1,8 +1,8 @@
-"""C with the vectors of GCC and clang, which have every operator.
+"""The dialect C: C with the vector extension of GCC and clang, which has every operator.
 
-A vector is a type of the compilers' vector extension: `f32x8` is eight floats, aligned like
-one, so that any address will do. A bool is a byte in memory, `_Bool` as a value, and in a
-vector a mask: an integer as wide as what it was computed from, all ones where it holds.
+`f32x8` is a vector of eight floats, aligned like one float, so that it may be at any float's
+address. A bool is a byte in memory and `_Bool` as a scalar. In a vector it is a mask: an integer
+as wide as the compared values, all ones for true.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _PARTS: dict[LoopRole | None, tuple[str, str]] = {
     "chunked": ("lo", "hi"),
     "thread": ("thread", "thread + 1"),
 }
-"""First and last step of the loops that a launch runs a part of."""
+"""The first step, and the one after the last, in loops of which a launch runs a part."""
 
 
 class C(Dialect):
-    """The dialect. It needs a compiler that wraps signed integers (-fwrapv) and fuses no product
-    with a sum by itself (-ffp-contract=off), which are the runtime's flags."""
+    """The dialect. Its compiler must wrap signed integers (-fwrapv) and must not fuse products with
+    sums by itself (-ffp-contract=off): the runtime sets these flags."""
 
     language = C_LANGUAGE
     reserved = C_WORDS | set(
@@ -65,7 +65,7 @@ class C(Dialect):
         super().__init__()
         self.helpers = VectorHelpers(self)
         self.vectors: dict[str, str] = {}
-        """The types of vectors, by name."""
+        """The definitions of vector types, by name."""
         self.has_integers = False
 
     # types
@@ -80,7 +80,7 @@ class C(Dialect):
         return name
 
     def part_of_name(self, dtype: DType) -> str:
-        """Return `f32x8`, `i64`."""
+        """Return a dtype as part of a function's name: `f32x8`, `i64`."""
         lanes = f"x{dtype.count}" if dtype.count > 1 else ""
         return f"bool{lanes}" if dtype.is_bool else f"{_LETTER[dtype.kind]}{dtype.bits}{lanes}"
 
@@ -130,7 +130,7 @@ class C(Dialect):
     def multiply_add(
         self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
     ) -> Expression:
-        """A macro, for which a comma in braces would begin another operand."""
+        """Return a call of a macro: a comma in braces would end its argument without parens."""
         texts = [f"({words})" if "{" in words else words for words, _ in operands]
         return call(self.helpers.multiply_add(dtype), *texts)
 
@@ -179,7 +179,7 @@ class C(Dialect):
         return super().define(kind, name, zero, constant)
 
     def bounds(self, role: LoopRole | None, extent: int) -> tuple[str, str]:
-        """A launch runs a part of the steps of some loops."""
+        """A launch runs a part of a chunked loop, and one step of a thread loop."""
         return _PARTS.get(role) or super().bounds(role, extent)
 
     def arguments(self, parameters: Sequence[Parameter]) -> list[str]:

@@ -1,5 +1,5 @@
-"""Functions before a kernel, for operations on vectors without an operator in C. The types and
-functions that one uses come before it.
+"""C functions before a kernel, for operations without an operator in C. Each comes after the types
+and functions that it uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMBINED = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "greatest", Ops.MIN: "
 _SIGN = {Ops.ADD: "+", Ops.MUL: "*"}
 _ON_MASKS = {Ops.ADD: "|", Ops.MUL: "&", Ops.MAX: "|", Ops.MIN: "&"}
 _AT_ONCE = "#pragma omp simd"
-"""The line before a loop over lanes that may be one masked instruction."""
+"""The line before a loop over lanes that may become one masked instruction."""
 
 
 def mask_type(bits: int, count: int) -> DType:
@@ -32,7 +32,8 @@ def math_name(name: str, dtype: DType) -> str:
 
 
 class VectorHelpers(Helpers):
-    """Functions of scalars and vectors."""
+    """Functions of scalars and vectors. A method returns the name of its function, or a call of it;
+    its docstring says what the function returns."""
 
     def type(self, dtype: DType) -> str:
         """Return the type of a value; a vector of bools is a mask and has none."""
@@ -65,7 +66,7 @@ class VectorHelpers(Helpers):
         )
 
     def choose(self, dtype: DType) -> str:
-        """The whole of a, or of b. (GCC's ?: wants both of exactly one type.)"""
+        """The whole of a, or of b. (GCC's ?: requires exactly one type for both.)"""
         vector = self.type(dtype)
         head = f"{vector} %(_Bool all, {vector} a, {vector} b)"
         return self._add(f"choose_{vector}", head, "return all ? a : b;")
@@ -96,16 +97,16 @@ class VectorHelpers(Helpers):
     def by_lane(
         self, name: str, dtype: DType, arity: int, one: Callable[[list[Expression]], Expression]
     ) -> str:
-        """`one` of the lanes of its arguments, for each lane."""
+        """A vector whose lane i is `one` of the lanes i of the arguments."""
         vector, letters = self.type(dtype), "abc"[:arity]
         lanes = [one([(f"{n}[{i}]", ATOM) for n in letters])[0] for i in range(dtype.count)]
         head = f"{vector} %({', '.join(f'{vector} {n}' for n in letters)})"
         return self._add(f"{name}_{vector}", head, f"return ({vector}){{{_rows(lanes)}}};")
 
     def multiply_add(self, dtype: DType) -> str:
-        """a * b + c, rounded once where the machine can: compilers are told to fuse nothing that
-        does not ask for it (-ffp-contract=off), and a call of the C library would be slow. A macro:
-        its instruction is of the line that stands in the kernel."""
+        """a * b + c, rounded once where the machine can. It must be explicit, since compilers fuse
+        nothing by themselves (-ffp-contract=off). Elsewhere it is rounded twice, since a call of
+        the C library would be slow. As a macro its instruction has the line of the kernel."""
         kind, name = self.type(dtype), f"fma_{self.dialect.part_of_name(dtype)}"
         if dtype.count == 1:
             text = (
@@ -210,7 +211,7 @@ class VectorHelpers(Helpers):
         return self._add(name, f"_Bool %({vector} x)", f"return ({_rows_of(lanes)}) != 0;")
 
     def load_where(self, dtype: DType) -> str:
-        """Elements from p[at] on where the mask holds, 0 elsewhere: no memory is touched there."""
+        """Elements from p[at] on; 0 where the mask is 0, without an access."""
         kind, vector = self.type(dtype.scalar), self.type(dtype)
         return self._add(
             f"load_where_{vector}",
@@ -224,7 +225,7 @@ class VectorHelpers(Helpers):
         )
 
     def store_where(self, dtype: DType) -> str:
-        """Elements to p[at] on where the mask holds; elsewhere memory is unchanged."""
+        """Store elements from p[at] on; where the mask is 0, memory is unchanged."""
         kind, vector = self.type(dtype.scalar), self.type(dtype)
         return self._add(
             f"store_where_{vector}",
@@ -252,7 +253,7 @@ class VectorHelpers(Helpers):
 
 
 def _rows(parts: Sequence[str]) -> str:
-    """Return values for braces, four a line where they are many."""
+    """Return values for braces, four on a line if one line would be too long."""
     if len(", ".join(parts)) <= 60:
         return ", ".join(parts)
     rows = [", ".join(parts[i : i + 4]) for i in range(0, len(parts), 4)]

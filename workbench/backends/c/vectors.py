@@ -1,8 +1,8 @@
-"""Vectors of C: whole, since they have every operator; a vector of bools is a mask.
+"""Vectors of C as whole expressions, since they have every operator; a vector of bools is a mask.
 
-A value that is the same in every lane stays a scalar as long as an operator takes one beside a
-vector. A mask has integers as wide as what was compared, 0 or -1 per lane: it chooses between
-vectors by bit operations, so it is as wide as the elements it chooses between.
+A value that is the same in every lane stays a scalar where it is an operand beside a vector. A mask
+has an integer per lane, 0 or -1, as wide as the compared values. It selects between vectors by bit
+operations, and is first converted to the width of their elements.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _ON_MASKS: dict[Ops, tuple[str, int]] = {
 
 
 class VectorValues(Values):
-    """The expressions of the values of one kernel. `mask_bits` has the width of masks, where it is
-    not 8."""
+    """The expressions of the values of one kernel. `mask_bits` has the bits per lane of masks; a
+    mask that is not in it has 8."""
 
     helpers: VectorHelpers
     loads_inline = True
@@ -104,7 +104,7 @@ class VectorValues(Values):
         return f"{text[0]} != 0", EQUAL
 
     def mask(self, node: UOp, bits: int, count: int) -> Expression:
-        """Return a vector of bools as a mask of this width."""
+        """Return a vector of bools as a mask of `bits` per lane."""
         kind = self.helpers.mask(bits, count)
         if is_splat(node):
             words = paren(self._of_all(node), UNARY)
@@ -117,7 +117,7 @@ class VectorValues(Values):
         return call("__builtin_convertvector", text[0], kind)
 
     def _of_all(self, node: UOp) -> Expression:
-        """Return the one value of all lanes, in the element's type, which a vector requires."""
+        """Return the value of all lanes as a scalar of exactly the vector's element type."""
         inner = node.src[0] if node.op is Ops.BROADCAST else node
         dtype, text = inner.dtype.scalar, self.scalar(inner)
         small = dtype.is_int and dtype.bits < 32
@@ -156,7 +156,7 @@ class VectorValues(Values):
         return self.operation(node, self._operands(node, count), dtype)
 
     def _operands(self, node: UOp, count: int) -> list[Expression]:
-        """Return the operands, vectors; beside one a scalar will do where there is an operator."""
+        """Return the operands as vectors; beside one, a splat stays a scalar if the op is infix."""
         op, sources = node.op, node.src
         has_sign = op in INFIX and not (op in (Ops.CDIV, Ops.CMOD) and may_overflow(node))
         if not has_sign or all(map(is_splat, sources)):
@@ -185,7 +185,7 @@ class VectorValues(Values):
     # masks
 
     def _where(self, node: UOp, count: int) -> Expression:
-        """Return the choice between two vectors: by a mask, or by the one condition of all."""
+        """Return the selection between two vectors: by a mask, or by one condition for all."""
         condition, yes, no = node.src
         a, b = self.vector(yes, count)[0], self.vector(no, count)[0]
         if condition.dtype.count == 1:
@@ -219,7 +219,7 @@ class VectorValues(Values):
         return words.format(a=parts[0], b=parts[1]), binds
 
     def _compared(self, node: UOp, count: int) -> Expression:
-        """Return the mask of a comparison of numbers, or of their test against 0."""
+        """Return the mask of a comparison of numbers, or of a cast of numbers to bools."""
         source = node.src[0].dtype
         self.mask_bits[node] = source.bits
         self.helpers.mask(source.bits, count)
@@ -239,13 +239,13 @@ class VectorValues(Values):
 
 
 def _constant_first(node: UOp) -> UOp:
-    """`a > b ? a : b` is one instruction, if a is known not to be NaN."""
+    """Put an operand that cannot be NaN first: `a > b ? a : b` is then one instruction."""
     a, b = node.src
     return UOp(node.op, node.dtype, (b, a)) if is_number(b) and not is_number(a) else node
 
 
 class VectorMemory(WorkItemMemory):
-    """Loads and stores of vectors, under a mask too; bools are bytes in memory."""
+    """Loads and stores of vectors, also masked; bools are bytes in memory."""
 
     values: VectorValues
 
@@ -281,8 +281,8 @@ class VectorMemory(WorkItemMemory):
         self._write_guarded(of_all_lanes(rest), 0, statement or "")
 
     def _mask(self, condition: Sequence[UOp], dtype: DType) -> str:
-        """Return a condition of each lane as a mask as wide as the elements in memory, "" where
-        all lanes have one."""
+        """Return conditions of single lanes as a mask as wide as the elements in memory; "" where
+        there is none, or one for all lanes."""
         conditions = of_all_lanes(condition)
         if not conditions or conditions[0].dtype.count == 1:
             return ""

@@ -1,7 +1,7 @@
-"""A language like C, as data and small texts that `render.py` asks for.
+"""The base class of dialects, languages like C: data, and methods that return small texts for
+`render.py`.
 
-The default texts are those that most of the languages have in common; a dialect says what it writes
-otherwise.
+The defaults are what most of the languages share; a dialect overrides what it writes otherwise.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ C_WORDS = frozenset(
     " inline long register return short signed sizeof static struct switch typedef union unsigned"
     " void volatile while main".split()
 )
-"""Names that an axis, a value or a kernel does not get, in all these languages but WGSL."""
+"""Reserved words of all these languages but WGSL: no axis, value or kernel has such a name."""
 _SHORT_DIGITS = 9
+"""Most characters of a decimal float; a longer one is written as a hexadecimal float."""
 
 
 Parameters = Sequence[tuple[str, str]]
@@ -59,8 +60,8 @@ class Parameter(NamedTuple):
 
 
 class ArrayPart(NamedTuple):
-    """An array in memory that a launch hands in: the type and the number of its elements, and where
-    it begins. Units: offset is in bytes."""
+    """An array in memory that a launch passes: the type and the number of its elements, its name,
+    and its offset in bytes."""
 
     kind: str
     name: str
@@ -69,8 +70,8 @@ class ArrayPart(NamedTuple):
 
 
 class FragmentText(NamedTuple):
-    """What a lane holds of a tile, as expressions: of the whole vector, or of each lane of it.
-    `is_packed`: the vector is of registers of 32 bits, which an exchange of rows has filled."""
+    """A lane's fragment of a tile, as expressions: the whole vector, or each element.
+    `is_packed`: the vector has registers of 32 bits, which an exchange of rows has filled."""
 
     dtype: DType
     whole: Callable[[], str]
@@ -79,9 +80,8 @@ class FragmentText(NamedTuple):
 
 
 class CopyText(NamedTuple):
-    """A copy of `nbytes` from an argument to an array of the group: the places as expressions, and
-    the condition where it does not hold that it fills the place with zeros ("": it always
-    holds)."""
+    """A copy of `nbytes` from an argument to an array of the group: both places as expressions, and
+    a condition ("": always true), where it is false the copy writes zeros."""
 
     to: str
     source: str
@@ -90,43 +90,42 @@ class CopyText(NamedTuple):
 
 
 class Dialect(ABC):
-    """A language. `types` has its name of each scalar dtype: what it lacks is refused."""
+    """A language. `types` has its name of each scalar dtype; one without a name is refused."""
 
     language: Language
     reserved: frozenset[str]
     types: Mapping[str, str]
     barrier = ""
-    """The statement that a work-group waits at."""
+    """The statement at which a work-group waits."""
     parts: ClassVar[tuple[type[Any], ...]] = ()
-    """What writes helpers, values and memory otherwise than the modules beside this one."""
+    """Subclasses of Helpers, Values and WorkItemMemory for this language; (): the three bases."""
     functions: ClassVar[Mapping[Ops, str]] = {
         Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.EXP2: "exp2", Ops.LOG2: "log2",
         Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
     }  # fmt: skip
     """Functions of floats by their ops."""
     runs_alone = False
-    """Whether a runtime needs no program beside the text."""
+    """Whether the text is all that its runtime needs, without the tree and the linear program."""
     alignment_bytes = 1
-    """Where arrays begin."""
+    """The alignment of arrays."""
     unit_groups = 0
-    """Work-groups that a unit runs together, by the memory that they share; 0 where that limits
-    nothing."""
+    """Work-groups that a compute unit has room for, for the compiler; 0: it decides alone."""
     truths = ("false", "true")
     """The constants of bools."""
     has_extremes = True
-    """Whether `max` and `min` are functions of integers of 32 bits."""
+    """Whether the language has `max` and `min` of 32-bit integers."""
     wraps = False
     """Whether sums and products of signed integers wrap; in C and C++ these are undefined."""
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1
-    """The work-items that take each step of this kernel together."""
+    """The work-items that execute this kernel in lock step."""
     serial_items = False
-    """Whether those of a group run one after another."""
+    """Whether the work-items of a group run one after another."""
 
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
-        """What stands before the kernel, by name: each after what it needs."""
+        """Declarations before the kernel, by name; each comes after those that it uses."""
 
     # types
 
@@ -140,13 +139,13 @@ class Dialect(ABC):
         return name
 
     spaces: ClassVar[Mapping[str, str]] = {"global": "", "shared": "", "private": ""}
-    """The words before the type of a pointer, by the memory."""
+    """The words before the type of a pointer, by memory space."""
     aligns_vectors = True
-    """Whether a pointer to a vector is a multiple of the vector's size."""
+    """Whether the address of a vector must be a multiple of the vector's size."""
     not_finite: ClassVar[Mapping[int, tuple[str, str]]] = {}
     """NaN and infinity, by the bits of a float."""
     rounds_stores = False
-    """Whether registers hold float16 as float32, which a store rounds."""
+    """Whether a float16 is a float32 in registers, which a store rounds."""
 
     def part_of_name(self, dtype: DType) -> str:
         """Return the name of a type as part of the names of functions: `float32`."""
@@ -185,7 +184,7 @@ class Dialect(ABC):
             return str(value)
         suffix = "u" if dtype.kind == "uint" else ""
         suffix += self.long_suffix if dtype.bits == 64 else ""
-        if value == dtype.min and value:  # a minus and a number that is too large
+        if value == dtype.min and value:  # -128 is minus a literal, and 128 would be too large
             return f"({value + 1}{suffix} - 1)"
         return f"{value}{suffix}"
 
@@ -215,8 +214,8 @@ class Dialect(ABC):
     # expressions
 
     def operation(self, node: UOp, arguments: Sequence[Expression]) -> Expression | None:
-        """Return an elementwise node, of one lane, on a dtype for which the language has no
-        operators; None where it has."""
+        """Return one lane of an elementwise node on a dtype without operators in the language; None
+        where the dtype has operators."""
         return None
 
     def has_operators(self, dtype: DType) -> bool:
@@ -243,19 +242,20 @@ class Dialect(ABC):
 
     @property
     def masked(self) -> Callable[[Expression, str, DType], str] | None:
-        """What returns a value where a condition holds, else 0, for a load of the first element
-        where it does not; None where a load behind a condition may be a branch."""
+        """A function of a condition, a load and its dtype: the loaded value where the condition is
+        true, else 0. The load is done in any case, of element 0 where the condition is false. None:
+        a conditional load may be a branch."""
         return None
 
     def apply(self, op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression:
-        """Return a function of floats."""
+        """Return a call of a function of floats."""
         return call(self.functions[op], *[words for words, _ in arguments])
 
     def multiply_add(
         self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
     ) -> Expression:
-        """Return a * b + c of floats, rounded once: compilers are told to fuse no product with a
-        sum by themselves. Of a vector, an operand in `splats` is the scalar of all lanes."""
+        """Return a * b + c of floats, rounded once. It must be explicit: compilers fuse nothing by
+        themselves. `splats` says which operands of a vector are scalars for all lanes."""
         parts = [
             self.splat(dtype, operand) if is_splat else operand
             for operand, is_splat in zip(operands, splats, strict=True)
@@ -271,7 +271,7 @@ class Dialect(ABC):
         return f"-{paren(value, ATOM)}", UNARY
 
     def differ(self, a: Expression, b: Expression) -> Expression:
-        """Return whether two floats differ, as they do where either is NaN."""
+        """Return whether two floats differ; NaN differs from every value, also from itself."""
         return f"{paren(a, EQUAL + 1)} != {paren(b, EQUAL + 1)}", EQUAL
 
     def shift(self, amount: Expression, tight: int) -> str:
@@ -287,7 +287,7 @@ class Dialect(ABC):
         return self.build(dtype, [value])
 
     def has_vector(self, dtype: DType) -> bool:
-        """Whether there is a type for a vector; each lane of another is a value of its own."""
+        """Whether the language has a type for a vector; without one, each lane is a scalar."""
         return dtype.count <= len(COMPONENTS)
 
     def component(self, value: str, i: int, count: int) -> str:
@@ -295,12 +295,12 @@ class Dialect(ABC):
         return f"{value}.{COMPONENTS[i]}"
 
     def extreme_function(self, name: str, op: Ops, dtype: DType) -> str:
-        """Return the function of the greater or lesser of two values, NaN if either is, by an
-        instruction for it; "" where a comparison makes it."""
+        """Return a function of the greater or lesser of two values, NaN if either is, that uses an
+        instruction; "" where a comparison computes it."""
         return ""
 
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
-        """Return the value of the lane of the warp whose number is this one's xor `distance`.
+        """Return a value of another lane of the warp: its number is this lane's xor `distance`.
 
         Errors: LanguageError for a language that has no such function.
         """
@@ -308,8 +308,9 @@ class Dialect(ABC):
         raise LanguageError(self.language.name, "warp shuffle", hint)
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        """Return the function before the kernel that multiplies the tiles of a tensor core: its
-        parameters are those that `tile_arguments` has values for; operands are in memory as `bits`.
+        """Return the function before the kernel that multiplies tiles on a tensor core. Its
+        parameters are the `tile_arguments` of both operands, and the accumulator; an element of an
+        operand is held as `bits`.
 
         Errors: LanguageError for a language that has no such instruction.
         """
@@ -317,19 +318,19 @@ class Dialect(ABC):
         raise LanguageError(self.language.name, what, hint)
 
     def tile_arguments(self, value: FragmentText) -> list[str]:
-        """Return what a fragment is as arguments of a tile function: one vector."""
+        """Return a fragment as arguments of a tile function; most languages have one vector."""
         return [value.whole()]
 
     def exchange_function(self, name: str, matrices: int, transposed: bool) -> str:
-        """Return the function before the kernel that reads rows of matrices of a shared array, each
-        lane one, and gives the fragments of them, packed. Errors: as `tile_function`."""
+        """Return the function before the kernel that reads matrices in a shared array: each lane
+        names one row, and gets its packed fragments. Errors: as `tile_function`."""
         raise LanguageError(self.language.name, "instruction that exchanges rows")
 
     def operator(  # noqa: B027  most languages have operators
         self, sign: str, dtype: DType, left: bool, right: bool
     ) -> None:
-        """Note that a sum or product of a vector is written; `left` and `right` say which operand
-        is a vector, the other one is a scalar (there is no left one of a minus sign)."""
+        """Note the use of an operator on vectors: `left` and `right` say whether that operand is a
+        vector; else it is a scalar (the left one of a minus sign: nothing)."""
 
     def function(
         self,
@@ -339,8 +340,8 @@ class Dialect(ABC):
         value: str,
         about: str = "",
     ) -> str:
-        """Return a function before the kernel that gives one expression; `about` says which, where
-        the language has room for it."""
+        """Return the definition of a function whose result is one expression; `about` is a comment,
+        which some languages leave out."""
         listed = ", ".join(f"{k} {n}" for k, n in parameters)
         return f"{self.inline}{kind} {name}({listed}) {{ return {value}; }}"
 
@@ -349,7 +350,7 @@ class Dialect(ABC):
     # memory
 
     def element(self, name: str, index: str) -> str:
-        """Return the place of one element."""
+        """Return the expression of one element in memory."""
         return f"{name}[{index}]"
 
     def load_element(self, name: str, index: str, dtype: DType) -> Expression:
@@ -368,15 +369,15 @@ class Dialect(ABC):
     def vector_place(
         self, name: str, index: str, dtype: DType, space: str, constant: bool = False
     ) -> str:
-        """Return the place of a vector: `*(float4 *)&p1[g0*4]`."""
+        """Return the expression of a vector in memory: `*(float4 *)&p1[g0*4]`."""
         kind = f"{self.spaces[space]}{'const ' if constant else ''}{self.vector(dtype)}"
         return f"*({kind} *)&{name}[{index}]"
 
     def load_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, constant: bool
     ) -> str | None:
-        """Return the expression that loads `dtype` from there on, None where each lane is loaded
-        by itself. `space` is "global", "shared" or "private"; `aligned` says that the address is a
+        """Return the expression that loads a vector from an index on, None where each lane is
+        loaded by itself. `space` is "global", "shared" or "private"; `aligned`: the address is a
         multiple of the vector's size."""
         if not aligned and self.aligns_vectors:
             return None
@@ -391,19 +392,19 @@ class Dialect(ABC):
         return f"{self.vector_place(name, index, dtype, space)} = {value};"
 
     def copy(self, copy: CopyText) -> str | None:
-        """Return the statement of a copy at addresses that are multiples of its bytes; None where
-        it is a load and a store."""
+        """Return the statement that copies between addresses that are multiples of the size; None
+        where a load and a store do it."""
         return None
 
     def copy_function(self, name: str, nbytes: int) -> str:
-        """Return the function before the kernel that begins a copy to an array of the group, which
-        goes on while the program does: its arguments are the two places, and the bytes that are
-        copied, beyond which there are zeros; "" where there is none."""
+        """Return the function before the kernel that begins an asynchronous copy to an array of the
+        group; "" where there is none. Its arguments are the two places, and the number of bytes to
+        copy: the rest is filled with zeros."""
         return ""
 
     def barrier_but(self, batches: int) -> str:
-        """Return the statement that a work-group waits at for all copies but those begun after the
-        last `batches` barriers of this kind."""
+        """Return a barrier that also waits for asynchronous copies, but not for the last `batches`
+        batches; a batch is the copies begun between two such barriers."""
         return self.barrier
 
     # statements
@@ -418,19 +419,18 @@ class Dialect(ABC):
 
     @abstractmethod
     def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
-        """Return the declaration of an array that a work-item has for itself, of zeros or of what
-        happens to be there."""
+        """Return the declaration of an array of one work-item, with zeros or not initialised."""
 
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         """Return the declaration of an array that a work-group shares."""
         raise LanguageError(self.language.name, "work-groups")
 
     most_array_bytes = 0
-    """Bytes of the arrays that a group may share, together, with their sizes in the text; 0 where
-    all of them have."""
+    """Most bytes of a group's shared arrays that are declared with their sizes; larger ones are
+    memory of the launch. 0: no limit."""
 
     def launch_arrays(self, arrays: Sequence[ArrayPart], slot: int) -> list[str]:
-        """Return the declarations of arrays in memory whose size is the launch's; `slot` is the
+        """Return the declarations of arrays in memory that the launch allocates; `slot` is the
         argument after those of the kernel."""
         what, hint = "memory of a launch", "smaller tiles"
         raise LanguageError(self.language.name, what, hint)
@@ -463,7 +463,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
-        """Return the lines that begin a kernel, the last with its brace."""
+        """Return the lines that begin a kernel; the last one ends with its brace."""
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         """Return the lines before the declarations; `uses` has the scalar types in the text."""

@@ -17,7 +17,8 @@ _B: Expression = ("b", ATOM)
 
 
 class Helpers:
-    """Functions by name, in the order of their first call."""
+    """Functions by name, in the order of their first call. A method returns a call, and its
+    docstring says what the function computes."""
 
     def __init__(self, dialect: Dialect):
         self.dialect = dialect
@@ -67,7 +68,7 @@ class Helpers:
         return self._called(name, dtype, text, value, source=source, about="clamped; NaN: 0")
 
     def multiply(self, core: TensorCore, tiles: Sequence[FragmentText]) -> Expression:
-        """C + A @ B of the tiles of a warp, in their fragments."""
+        """C + A @ B of the tiles of a warp, from their fragments."""
         a, b, c = tiles
         name = f"wmma_{core.shape}_{core.operand.name}"
         if name not in self.texts:
@@ -83,7 +84,7 @@ class Helpers:
         return call(name, f"&{place}")
 
     def begin_copy(self, copy: CopyText) -> str | None:
-        """The statement that begins a copy; None where the language has none that goes on."""
+        """The statement that begins an asynchronous copy; None where the language has none."""
         name = f"begin_copy_{copy.nbytes}"
         if name not in self.texts:
             text = self.dialect.copy_function(name, copy.nbytes)

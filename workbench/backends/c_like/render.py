@@ -12,11 +12,11 @@
         barrier(CLK_LOCAL_MEM_FENCE);
 
 Axes and accumulators keep their names; a value that is used once, and is short, stands where it is
-used. A comment says which part of the expression the lines below it compute, where one statement
-became several.
+used. Where a statement became several lines, a comment above them says what they compute.
 
-This file has the order of the program, the loops, and which values get names; `values.py` writes
-expressions, `storage.py` loads, stores and registers, and the dialect every word.
+This file writes the nodes in their order and the loops, and decides which values get names;
+`values.py` writes expressions, `storage.py` loads, stores and registers, and a dialect has the
+words of a language.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from workbench.ir.node.uop import KernelInfo, UOp, leaves
 def render(
     dialect: Dialect, block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None
 ) -> Source:
-    """Return the text of a linear program in a dialect, with comments from the statement tree
-    `block`, whose text is that of `tree` (before exp2 and the like were decomposed).
+    """Return the text of a linear program in a dialect. Comments follow the statement tree `block`,
+    and quote `tree`, the same tree before exp2 and the like were decomposed.
 
     Errors: LanguageError for a dtype or an operation that the language lacks.
     """
@@ -116,9 +116,9 @@ class _Writer:
         self.text, self.follower = CodeWriter({*dialect.reserved, name}), follower
         self.inlining = plan_inlining(linear)
         self._inline: dict[UOp, tuple[int, ...]] = {}
-        """Values that stand where they are used, with the positions of their nodes."""
+        """Inlined values, with the positions of the nodes in them."""
         self._statement_at = 0
-        """The line where the statement of the tree begins that is being written."""
+        """The first line of the statement that is being written."""
         self.dialect, self.plan = dialect, plan
         helpers, values, memory = dialect.parts or (Helpers, Values, WorkItemMemory)
         self.helpers: Helpers = helpers(dialect)
@@ -129,7 +129,7 @@ class _Writer:
         self.memory: WorkItemMemory = memory(dialect, self.values, self.text, written)
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
         self.fused = _fused(linear, dialect, self.inlining.once)
-        """LOADs without a value of their own: a copy's, and those of rows that are exchanged."""
+        """LOADs that are written with their one use, a copy or an EXCHANGE."""
         self.copies_on, self.target = target.copies_async, target
         sets = {n.src[0] for n in linear if n.op is Ops.SET}
         self.own_registers = sum(n.dtype.itemsize for n in sets) // REGISTER_BYTES
@@ -138,10 +138,10 @@ class _Writer:
         """Lines before the kernel: the arrays of a group, in some languages."""
         self.axes: dict[UOp, str] = {}
         self.loops: list[UOp] = []
-        """Those that are open."""
+        """The axes of the open loops."""
 
     def parameters(self) -> list[Parameter]:
-        """Return the arguments, named, and name the arrays."""
+        """Name the arguments and arrays, declare the arrays, and return the arguments."""
         dialect, plan, names = self.dialect, self.plan, self.memory.names
         parameters = []
         for param in plan.params:
@@ -188,7 +188,7 @@ class _Writer:
         return total
 
     def body(self, linear: Sequence[UOp]) -> None:
-        """Write the whole program."""
+        """Write the nodes of a linear program."""
         self._statement_at = len(self.text.lines)
         for position, node in enumerate(linear):
             self.text.at = ()
@@ -249,7 +249,7 @@ class _Writer:
     # values
 
     def _exchange(self, node: UOp) -> None:
-        """Name the registers that a lane has of the rows of a warp."""
+        """Write an EXCHANGE of the rows of a warp, and name the registers that this lane gets."""
         before, after = node.arg
         matrices = node.dtype.itemsize // REGISTER_BYTES
         transposed = is_transposed(before, after)
@@ -282,7 +282,6 @@ class _Writer:
         self._define(node)
 
     def _define(self, node: UOp) -> None:
-        """Give a value a name."""
         name, words = self.text.numbered(self._stem(node)), self.values.wholes[node][0]
         self.text.put(self.dialect.define(self.values.type_of(node), name, words))
         self.values.wholes[node] = name, ATOM
@@ -327,7 +326,7 @@ class _Writer:
     # statements
 
     def _open(self) -> None:
-        """What follows is inside of the line that was written last."""
+        """Indent what follows: the last line opened a loop or an IF."""
         self.text.depth += 1
         self._statement_at = len(self.text.lines)
 
@@ -340,7 +339,7 @@ class _Writer:
 
     def _finish_statement(self, node: UOp) -> None:
         """Write a comment above the lines of a statement of the tree, if this SET or STORE
-        completes it and it took several lines, or a vector."""
+        completes the statement, and it took several lines or a vector."""
         leaf = self.follower.write(node)
         if leaf is None:
             return
@@ -391,17 +390,17 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
 
 
 OTHER_REGISTERS = 48
-"""Registers of a work-item beside those that loops set."""
+"""Registers of a work-item besides those that SETs write: an estimate."""
 
 
 FEW_GROUPS = 2
-"""Groups of a unit, up to which a compiler is told how many there are: it then need not spare
-registers. Told of more, it spills what it would not."""
+"""Most groups of a compute unit of which a compiler is given the number, so that it can use more
+registers. With the number of more groups it would spill registers without need."""
 
 
 def unit_groups(shared_bytes: int, registers: int, target: Target) -> int:
-    """Return how many groups with `shared_bytes` and `registers` each a unit has room for; 0 where
-    nothing is known of it."""
+    """Return how many groups a compute unit has room for, if each needs `shared_bytes` and
+    `registers`; 0 where the hardware is not known."""
     hardware = target.hardware
     if hardware is None or not hardware.unit_shared_bytes:
         return 0
@@ -416,7 +415,7 @@ ARRAY_BYTES = 16
 
 
 def _fused(linear: Sequence[UOp], dialect: Dialect, once: set[int]) -> set[UOp]:
-    """Return the LOADs whose one use writes them: an EXCHANGE, or a STORE that copies them."""
+    """Return the LOADs that are written with their one use: an EXCHANGE, or a STORE that copies."""
     users: dict[UOp, list[UOp]] = {}
     for node in linear:
         for source in node.src:
@@ -434,7 +433,7 @@ def _fused(linear: Sequence[UOp], dialect: Dialect, once: set[int]) -> set[UOp]:
 
 
 def _is_copy(store: UOp, dialect: Dialect) -> bool:
-    """Whether a STORE copies from an argument to an array of the group, in a way of its own."""
+    """Whether a STORE copies a LOAD of an argument to an array of the group as one statement."""
     memory, load = store.place.param, store.src[1]
     if memory.op is not Ops.DEFINE or memory.space != "shared" or len(store.src) > 2:
         return False

@@ -1,5 +1,5 @@
 """Loads, stores and registers in a language like C: vectors where the language and the address
-allow; a register is a variable, declared in the innermost loop around all of its uses.
+allow them; a register is a variable, declared in the innermost loop around all of its uses.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from workbench.ir.node.uop import UOp
 _SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
 
 PART = 4
-"""Elements of a vector that every language has."""
+"""Lanes of a vector type that every language has."""
 
 
 class WorkItemMemory:
-    """Writes memory accesses. `names` has the name of each argument and array."""
+    """Writes memory accesses. `names` has the name of each argument and array, `written` the
+    memory that the kernel writes."""
 
     def __init__(self, dialect: Dialect, values: Values, text: CodeWriter, written: set[UOp]):
         self.dialect, self.values, self.text = dialect, values, text
@@ -30,7 +31,7 @@ class WorkItemMemory:
         self.written = written
 
     def load(self, node: UOp) -> Expression | Lanes:
-        """Return a LOAD: 0 where its condition does not hold."""
+        """Return the value of a LOAD, whole or by lanes; 0 where its condition is false."""
         address, *rest = node.src
         condition, count = of_all_lanes(rest), node.dtype.count
         if count == 1:
@@ -94,8 +95,8 @@ class WorkItemMemory:
         return self.dialect.element(name, index[0])
 
     def copy(self, node: UOp, helpers: Helpers | None) -> None:
-        """Write a STORE of a LOAD that nothing else uses. With `helpers`, it goes on while the
-        program does, where the language has that."""
+        """Write a STORE of a LOAD that nothing else uses. With `helpers`, the copy is asynchronous
+        where the language can do that."""
         address, load = node.src
         source, *rest = load.src
         condition, nbytes = of_all_lanes(rest), load.dtype.itemsize
@@ -137,7 +138,7 @@ class WorkItemMemory:
             self.text.put(text or "")
 
     def store(self, node: UOp) -> None:
-        """Write a STORE, which does nothing where its condition does not hold."""
+        """Write a STORE, which does nothing where its condition is false."""
         address, value, *rest = node.src
         condition, count = of_all_lanes(rest), value.dtype.count
         per_lane = bool(condition) and condition[0].dtype.count > 1
@@ -193,19 +194,20 @@ class WorkItemMemory:
         return "global" if memory.op is Ops.PARAM else _SPACES[memory.space]
 
     def _is_aligned(self, address: UOp, nbytes: int) -> bool:
-        """Whether an address is a multiple of `nbytes` from the beginning of its memory, which
-        begins at a multiple of 16 or more."""
+        """Whether an address is a multiple of `nbytes`, counted from the beginning of its memory,
+        which itself begins at a multiple of 16 or more."""
         return alignment(address, nbytes) == nbytes
 
 
 def of_all_lanes(condition: Sequence[UOp]) -> list[UOp]:
-    """Return a condition that all lanes share as one bool: a vector is then accessed whole."""
+    """Return conditions with the bool that all lanes share as a scalar: a vector is then accessed
+    whole."""
     return [each.src[0] if each.op is Ops.BROADCAST else each for each in condition]
 
 
 class WorkItemRegisters:
-    """Writes declarations and SETs. A vector that the language has no
-    type for, as of bools, is as many scalars."""
+    """Writes declarations and SETs of registers. A vector without a type in the language, such as
+    one of bools, becomes a scalar per lane."""
 
     def __init__(self, dialect: Dialect, values: Values, text: CodeWriter, linear: Sequence[UOp]):
         self.dialect, self.values, self.text = dialect, values, text
@@ -264,7 +266,8 @@ class WorkItemRegisters:
             self.text.put(f"{name} = {words};")
 
     def _update(self, register: UOp, value: UOp) -> str | None:
-        """Return `+= ...` or `*= ...` where a value is the register combined with another one."""
+        """Return `+= ...` or `*= ...` for a value that combines the register with another value;
+        None for any other value."""
         whole = self.values.wholes.get(value)
         if whole is None or whole[0].isidentifier() or value.dtype.is_bool:
             return None

@@ -60,10 +60,10 @@ _LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.NEG, Ops.NOT)
 def operation(
     dialect: Dialect, helpers: Helpers, node: UOp, arguments: Arguments, dtype: DType
 ) -> Expression:
-    """Return an elementwise node, of which `arguments` are the operands: as `dtype`, that of one
-    lane, or of all of them where the language has operators for vectors.
+    """Return an elementwise node as an expression over `arguments`, its operands. `dtype` is that
+    of one lane, or of the vector where the language has operators for vectors.
 
-    Errors: CompileError for an op, or a dtype, that the language has nothing for.
+    Errors: CompileError for an op that the language lacks, LanguageError for a dtype.
     """
     op, source = node.op, node.src[0].dtype.scalar.vec(dtype.count)
     own = dialect.operation(node, arguments)
@@ -98,7 +98,7 @@ def operation(
 
 
 def _wrapped(dialect: Dialect, node: UOp, unsigned: DType, arguments: Arguments) -> Expression:
-    """Return what a signed type does not define as that of the unsigned one."""
+    """Compute in the unsigned type: an overflow of the signed one is undefined."""
     dtype = node.dtype.scalar
     first, *others = arguments
     parts = [dialect.cast(first, dtype, unsigned), *others]
@@ -142,7 +142,7 @@ def _on_bools(op: Ops, arguments: Arguments) -> Expression:
 
 
 def _narrowed(dialect: Dialect, op: Ops, dtype: DType, text: Expression) -> Expression:
-    """Cast a result back to its type where that is narrower than int, in which C computes."""
+    """Cast a result back to a type narrower than int: C computes it as int."""
     if not dtype.is_int or dtype.bits >= 32 or dtype.count > 1 or op not in _LEAVES_ITS_TYPE:
         return text
     return dialect.cast(text, dtypes.int32, dtype)
@@ -196,8 +196,8 @@ PREFIX: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {
 #
 # A work-item computes one lane at a time; vectors are for memory and for registers. So a vector is
 # either one expression (a load, a register, sums and products of floats) or an expression for each
-# of its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`. The vectors of C have
-# every operator: `c/vectors.py` writes them whole.
+# of its lanes. Each can be written as the other: `v.x`, and `(float4)(a, b, c, d)`. The vectors of
+# C have every operator: `c/vectors.py` writes them whole.
 
 Lanes = tuple[Expression, ...]
 _VECTOR_INFIX = {Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL)}
@@ -217,7 +217,7 @@ class Values:
         define: Callable[[UOp], None],
         unrounded: Set[UOp] = frozenset(),
     ):
-        """`unrounded` has the casts that are left to the stores that read them."""
+        """`unrounded` has casts that are not written, since the stores that read them round."""
         self.dialect, self.helpers, self.unrounded = dialect, helpers, unrounded
         self._define = define
         self.wholes: dict[UOp, Expression] = {}
@@ -232,12 +232,12 @@ class Values:
         return self.type(node.dtype)
 
     def is_split(self, dtype: DType) -> bool:
-        """Whether a vector is as many scalars: the language has no type for it, as of bools."""
+        """Whether a vector is a scalar per lane: it has bools, or no type in the language."""
         has_vector = not dtype.is_bool and self.dialect.has_vector(dtype)
         return dtype.count > 1 and not has_vector
 
     def can_update(self, dtype: DType) -> bool:
-        """Whether `+=` and `*=` are for values of a dtype."""
+        """Whether the language has `+=` and `*=` for values of a dtype."""
         is_number = dtype.count == 1 or dtype.is_float
         return is_number and self.dialect.has_operators(dtype)
 
@@ -266,7 +266,7 @@ class Values:
         if node in self.parts:
             return self.parts[node][i]
         if not self.wholes.get(node, ("", 0))[0].isidentifier():
-            self._define(node)  # it would be computed for each lane
+            self._define(node)  # else it would be computed for each lane
         words = self.whole(node)[0]
         return self.dialect.component(words, i, node.dtype.count), ATOM
 
@@ -284,7 +284,7 @@ class Values:
         raise CompileError("render", f"{node!r} is used before it has a value")
 
     def stored(self, node: UOp, count: int) -> Expression:
-        """Return a value as a register of `count` lanes has it."""
+        """Return a value as a register of `count` lanes holds it."""
         if node.dtype.count == count:
             return self.whole(node)
         return self.dialect.build(node.dtype.vec(count), [self.scalar(node)] * count)
@@ -342,7 +342,7 @@ class Values:
         return operation(self.dialect, self.helpers, node, arguments, dtype)
 
     def _combined(self, node: UOp) -> Expression:
-        """The lanes of a vector combined: its halves with each other, until one lane is left."""
+        """Combine the lanes of a vector: its halves with each other, until one lane is left."""
         source = node.src[0]
         op, dtype = node.combines, node.dtype
         lanes = [self.lane(source, i) for i in range(source.dtype.count)]
@@ -379,7 +379,7 @@ class Values:
         return f"{words} {sign} {right}", binds
 
     def _operand(self, node: UOp) -> Expression:
-        """Return a value beside a vector, where a scalar will do for all lanes."""
+        """Return an operand beside a vector: a scalar where all lanes have one value."""
         if node.op is Ops.BROADCAST:
             return self.scalar(node.src[0])
         if node.op is Ops.CONST:
@@ -393,6 +393,6 @@ def is_splat(node: UOp) -> bool:
 
 
 def pair_of(op: Ops, dtype: DType) -> UOp:
-    """Return a node that combines two values that are not known."""
+    """Return a node that combines two unknown values."""
     a, b = (UOp(Ops.REG, dtype, (), (name, 0)) for name in "ab")
     return UOp(op, dtype, (a, b))

@@ -16,10 +16,10 @@ from workbench.base.target import Target
 
 
 def compile_source(source: Source, target: Target) -> MachineCode:
-    """Return the SASS of a kernel by NVRTC; where that is not here, PTX by LLVM.
+    """Return the SASS of a kernel by NVRTC; without NVRTC or nvdisasm, its PTX by LLVM.
 
-    Errors: CompileError with the line of the source; DeviceError without NVRTC, for a text that
-    a user wrote.
+    Errors: CompileError with the line of the source; DeviceError without these tools, for a text
+    that a user wrote.
     """
     arch, tools = PTX.processor(target), nvrtc.toolkit()
     if tools is not None and tools.nvdisasm:
@@ -39,7 +39,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
 
 
 def _version(tools: nvrtc.Toolkit) -> str:
-    """Return what tells versions of the tools apart, without loading them."""
+    """Return a text that differs between versions of the tools, without loading them."""
     about = Path(tools.library).stat() if Path(tools.library).exists() else None
     changed = f"{about.st_size} {about.st_mtime_ns}" if about else ""
     return f"{tools.library} {tools.nvdisasm} {changed}"

@@ -51,7 +51,7 @@ class CudaGraph(LaunchGraph[CudaLaunch]):
 
 
 class CudaMemory(AddressMemory):
-    """Memory that kernels of the CUDA device read and write."""
+    """Memory of the GPU, through the CUDA driver."""
 
     spare_limit_bytes = 4 << 30
     driver = CudaDriver
@@ -64,7 +64,7 @@ class CudaMemory(AddressMemory):
         return CudaDriver.current().stream.handle
 
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
-        CudaDriver.current().gpu.set_current()  # a thread has no context of its own
+        CudaDriver.current().gpu.set_current()  # the context is set for each thread
         return call(name, *arguments)
 
 

@@ -1,7 +1,7 @@
-"""The NVIDIA GPUs, as Targets.
+"""NVIDIA GPUs as Targets: their tensor cores, generations and machines.
 
-Sources: the architecture whitepapers and data sheets named with each; what a generation shares is
-in the section on generations.
+Sources: the architecture whitepapers and data sheets named with each machine; those of what a
+generation shares are named in the section on generations.
 
 Sections: The tensor cores of NVIDIA's GPUs; Generations of NVIDIA GPUs; The NVIDIA GPUs, as
 Targets.
@@ -90,23 +90,23 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
 # cycle (CUDA C++ Programming Guide, "Shared Memory").
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
-"""What the language has types of."""
+"""The low-precision types of the language."""
 BANK_BYTES = 32 * 4
 GROUP_SHARED_BYTES = 48 << 10
-"""Shared memory of a group whose arrays have their sizes in the program; all that a unit has, where
-its launch says so."""
+"""Most bytes of a group's shared arrays with sizes in the program; with a size in the launch they
+may have all that a unit has."""
 READS_MATRICES = 75
 COPIES_ASYNC = 80
 """The first compute capabilities with ldmatrix and cp.async."""
 RESERVED_SHARED_BYTES = 1 << 10
-"""Shared memory of each group that is the system's."""
+"""Shared memory that the system takes for itself in each group."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One multiprocessor. `lanes` multiply-adds of float32 begin in it per cycle; `shares` are the
-    rates of other dtypes, as a share of float32's; `tensor_rates` the operations of its tensor
-    cores per cycle, by the format of the operands."""
+    """A multiprocessor of a generation. It begins `lanes` multiply-adds of float32 per cycle.
+    `shares` has the rates of other dtypes relative to float32's, `tensor_rates` the operations of
+    its tensor cores per cycle, by the format of the operands."""
 
     lanes: int
     unit_items: int
@@ -157,7 +157,7 @@ _HOPPER = Generation(
 GENERATIONS = {
     75: _TURING, 80: _A100, 86: _AMPERE, 87: _AMPERE, 89: _ADA, 90: _HOPPER, 120: _ADA,
 }  # fmt: skip
-"""By compute capability, without its dot."""
+"""Generations by compute capability, without its dot: 90 is 9.0."""
 
 
 def capability(arch: str) -> int:
@@ -166,8 +166,8 @@ def capability(arch: str) -> int:
 
 
 def generation(arch: str) -> Generation:
-    """Return the generation of an architecture such as "sm_90": of one that is in no table, the
-    last one before it."""
+    """Return the generation of an architecture such as "sm_90"; one that is in no table has that
+    of the last one before it."""
     number = capability(arch)
     earlier = [each for each in GENERATIONS if each <= number]
     return GENERATIONS[max(earlier, default=min(GENERATIONS))]
@@ -184,7 +184,10 @@ def hardware(
     memory_bytes: int,
     l2: float = 0.0,
 ) -> Hardware:
-    """Return the figures of a GPU. Units: `dram` and `l2` are bytes per second (0: not known)."""
+    """Return the Hardware of a GPU: limits and rates of its generation, by its units and clock.
+
+    Units: `dram` and `l2` are bytes per second (0: not known).
+    """
     one = generation(arch)
     float32 = 2.0 * one.lanes * units * clock_hz
     tensor_cycles = units * clock_hz
@@ -245,7 +248,7 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
 _HOPPER_PAPER = "NVIDIA H100 Tensor Core GPU Architecture, whitepaper 2022, tables 1 to 4"
 _HOPPER_L2 = "Chips and Cheese, Nvidia's H100: Funny L2, and Tons of Bandwidth, 2023"
 _HOPPER_L2_SPEED = 5.7e12
-"""Bytes per second of reads from the second cache as measured there: NVIDIA publishes none."""
+"""Bytes per second of reads from L2, measured by that source; NVIDIA publishes none."""
 _H100_CLOCK_HZ = 1.98e9
 H100 = hardware(
     "H100",
@@ -296,15 +299,16 @@ MACHINES: Mapping[str, Target] = {
     "A100": target("A100", A100, 40 << 20),
     "RTX 4090": target("RTX 4090", RTX_4090, 72 << 20),
 }
-"""By name."""
+"""The machines of the CUDA device, by name."""
 
 
 def hardware_here(
     gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int, dram: float
 ) -> Hardware:
-    """Return the figures of a GPU that is here, by what its driver says: its name, such as "NVIDIA
-    H100 80GB HBM3", and the speed of its memory in bytes per second. What is published of a machine
-    holds where name, units and memory are the machine's; any other GPU has its generation's."""
+    """Return the Hardware of this machine's GPU, from what its driver reports: its name, such as
+    "NVIDIA H100 80GB HBM3", and `dram`, the speed of its memory in bytes per second. Published
+    speeds are used where name, units and memory are those of a machine in MACHINES; any other GPU
+    has the figures of its generation."""
     row = _machine_named(gpu)
     if row is not None and row.units == units and _fits_data_sheet(row.memory_bytes, memory_bytes):
         l2 = row.bandwidth("L2") * clock_hz / row.clock_hz
@@ -325,5 +329,5 @@ def _machine_named(gpu: str) -> Hardware | None:
 
 
 def _fits_data_sheet(published_bytes: int, memory_bytes: int) -> bool:
-    """Return whether a GPU has the memory of its data sheet, of which its system takes a part."""
+    """Return whether a GPU has the memory of its data sheet, but for what its system takes."""
     return 0.9 < memory_bytes / published_bytes < 1.1

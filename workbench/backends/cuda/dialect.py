@@ -1,4 +1,4 @@
-"""CUDA C++ (NVIDIA, CUDA C++ Programming Guide)."""
+"""The dialect CUDA C++ (NVIDIA, CUDA C++ Programming Guide)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from workbench.base.tensor_cores import TensorCore
 from workbench.ir.node.ops import Ops
 
 _HALVES = {"float16": "half", "bfloat16": "bfloat16"}
-"""What functions call the types of 16 bits."""
+"""The 16-bit floats in the names of functions."""
 _HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
 _WORDS = {8: "uint2", 16: "uint4"}
-"""Vectors that are copied as they are, by their bytes."""
+"""The vector types of copies, by bytes."""
 CUDA_CPP = Language("CUDA", "CUDA C++, the program of one thread", COMMENT, WORD, HEAD)
 
 
 class CudaCpp(GpuCpp):
-    """The dialect. A vector of it has no operators: those that a kernel uses stand before it, and
-    so do vectors of more than two floats of 16 bits."""
+    """The dialect. Its vectors have no operators: those that a kernel uses are defined before it,
+    and so are vectors of more than two 16-bit floats."""
 
     language = CUDA_CPP
     types = {**GpuCpp.types, "float16": "__half", "bfloat16": "__nv_bfloat16"}
@@ -92,7 +92,7 @@ class CudaCpp(GpuCpp):
         return f"{head} {{ return make_{vector}({lanes}); }}"
 
     def extreme_function(self, name: str, op: Ops, dtype: DType) -> str:
-        """One instruction from sm_80 on, in the place of three."""
+        """For float32: one instruction from sm_80 on, instead of three."""
         if dtype is not dtypes.float32:
             return ""
         word, sign = op.name.lower(), ">" if op is Ops.MAX else "<"
@@ -155,5 +155,5 @@ class CudaCpp(GpuCpp):
 
 
 def _word(dtype: DType) -> DType:
-    """Return the type that has the bits of an element of an operand."""
+    """Return the dtype that holds the bits of an operand's element."""
     return dtypes.uint16 if dtype.is_low_precision else dtype

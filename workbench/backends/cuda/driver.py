@@ -60,7 +60,7 @@ class CudaDriver(GpuDriver):
 
     @property
     def arch(self) -> str:
-        """What compilers call it: "sm_90"."""
+        """Its architecture, for compilers: "sm_90"."""
         capability = self.gpu.compute_capability
         return f"sm_{capability.major}{capability.minor}"
 
@@ -91,7 +91,8 @@ class CudaDriver(GpuDriver):
         )
 
     def allow_shared(self, kernel: Any, nbytes: int) -> None:
-        """Allow launches of a kernel to give a group more memory than arrays with sizes may be."""
+        """Allow launches of a kernel to give a group `nbytes` of shared memory, which may be more
+        than the limit of arrays with sizes in the text."""
         bindings = library("cuda.bindings.driver")
         limit = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         gpu = bindings.CUdevice(self.gpu.device_id)
@@ -99,7 +100,7 @@ class CudaDriver(GpuDriver):
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes of its memory, taken or not."""
+        """The bytes of its memory, used or free."""
 
         def act() -> int:
             self.gpu.set_current()
@@ -109,14 +110,14 @@ class CudaDriver(GpuDriver):
         return self.explain("the GPU does not say what memory it has", act)
 
     def flush(self) -> None:
-        """A stream begins by itself."""
+        """Do nothing: a stream begins its work by itself."""
 
     def wait(self) -> None:
         self.explain("the GPU stopped", self.stream.sync)
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Return what a function of cuda.bindings gives beside its status: one value, or several.
+    """Call a function of cuda.bindings; return its values without its status: one, or a tuple.
 
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
     """
@@ -146,14 +147,15 @@ class CudaProgram:
 
     @once
     def image(self) -> nvrtc.Image:
-        """The cubin, compiled in the process of compilers."""
+        """The cubin, compiled in the child process of compilers."""
         text, arch = self.source.text, CudaDriver.current().arch
         with errors_in(self.source):
             image: nvrtc.Image = in_child(nvrtc.compile_text, text, arch)
         return image
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile now. Errors: CompileError, also for a text with other kernels than its own;
+        DeviceError without nvdisasm."""
         kernels = self.machine_code.kernels
         with errors_in(self.source):
             require_kernel("nvrtc", kernels, self.source)
@@ -178,7 +180,7 @@ class CudaProgram:
 
     @once
     def machine_code(self) -> MachineCode:
-        """The SASS, with the registers that are in use."""
+        """The SASS, with the live registers of each instruction. Errors: as `require_code`."""
         compiler = f"NVRTC for {CudaDriver.current().arch}"
         image = self.image
         code: MachineCode = in_child(
@@ -204,7 +206,7 @@ class CudaProgram:
 
 
 class CudaLaunch(AddressLaunch):
-    """A kernel and its memory."""
+    """A kernel bound to its memory."""
 
     def __init__(self, program: CudaProgram, buffers: Sequence[Buffer]):
         self.kernel = program.kernel
@@ -250,8 +252,8 @@ class CudaLaunch(AddressLaunch):
 #       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ..);
 #     }
 #
-# Of `size` bytes on there are zeros. What was begun since the last commit is a batch. Source: PTX
-# ISA 8.5, "Data Movement and Conversion Instructions: cp.async".
+# Bytes from `size` on are filled with zeros. The copies since the last commit are a batch. Source:
+# PTX ISA 8.5, "Data Movement and Conversion Instructions: cp.async".
 
 COPY_BYTES = (4, 8, 16)
 COMMIT = 'asm volatile("cp.async.commit_group;");'
@@ -259,7 +261,7 @@ WAIT = 'asm volatile("cp.async.wait_group %d;" ::: "memory");'
 
 
 def copy_function(name: str, nbytes: int) -> str:
-    """Return the function that begins a copy of `nbytes`; those of 16 bypass the first cache."""
+    """Return the function that begins a copy of `nbytes`; copies of 16 bytes bypass L1."""
     cache = "cg" if nbytes == max(COPY_BYTES) else "ca"
     return "\n".join(
         [

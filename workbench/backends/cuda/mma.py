@@ -1,5 +1,5 @@
-"""Products of tiles in CUDA C++: functions around PTX's mma.sync and ldmatrix, whose arguments and
-results are the fragments of a lane.
+"""Functions of tiles in CUDA C++, around PTX's mma.sync (products) and ldmatrix (loads): their
+operands and results are the fragments of a lane.
 
     __device__ inline float4 wmma_16x8x16_float16(unsigned a0, .., unsigned b0, .., float4 c) {
       asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, .."
@@ -20,12 +20,12 @@ from workbench.base.tensor_cores import TensorCore
 
 REGISTER_BITS = 32
 _LETTERS = {dtypes.float32: "f", dtypes.float64: "d", dtypes.int32: "r"}
-"""What inline assembly calls a register of a type."""
+"""The letters of register types in inline assembly."""
 
 
 def mma_function(name: str, core: TensorCore, total: str) -> str:
-    """Return the function of a tensor core; `total` is the type of the vector of the
-    accumulators."""
+    """Return the function that multiplies tiles on a tensor core; `total` is the type of a vector
+    of its accumulators."""
     is_double = core.operand is dtypes.float64
     bits = core.operand.bits if is_double else REGISTER_BITS
     sides = [
@@ -57,8 +57,8 @@ def mma_function(name: str, core: TensorCore, total: str) -> str:
 
 
 def matrix_function(name: str, count: int, transposed: bool) -> str:
-    """Return the function that reads `count` matrices of 8 rows of 16 bytes, a row by each lane,
-    and gives the lane's word of each."""
+    """Return the function that reads `count` matrices of 8 rows of 16 bytes: each lane passes the
+    address of one row, and gets its word of each matrix."""
     vector = f"uint{count}" if count > 1 else "unsigned"
     parts = [f"r.{c}" for c in "xyzw"[:count]] if count > 1 else ["r"]
     outputs = ", ".join(f'"=r"({part})' for part in parts)
@@ -78,7 +78,7 @@ def matrix_function(name: str, count: int, transposed: bool) -> str:
 
 
 def registers(words: Sequence[str], operand: DType) -> list[str]:
-    """Return the registers that hold elements, the first element lowest."""
+    """Return the registers that hold these elements, the first element in the lowest bits."""
     if operand is dtypes.float64:
         return list(words)
     if operand is dtypes.float32:

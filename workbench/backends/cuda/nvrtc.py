@@ -1,7 +1,7 @@
-"""NVRTC, NVIDIA's compiler of CUDA C++ as a library (NVIDIA, NVRTC documentation), by ctypes.
+"""NVRTC, NVIDIA's library that compiles CUDA C++ (NVIDIA, NVRTC documentation), by ctypes.
 
-It is looked for where pip installs it, in $CUDA_HOME, and by the system's loader. It runs in the
-process of compilers; what can be said without loading it is said here.
+It is searched where pip installs it, in $CUDA_HOME and $CUDA_PATH, and by the system's loader. It
+runs in the child process of compilers; `toolkit` and `how_to_get` do not load it.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ HEADERS: Mapping[str, str] = {
     "cuda_fp16.h": _TYPE.format(kind="__half", word="half") + _FP16,
     "cuda_bf16.h": _TYPE.format(kind="__nv_bfloat16", word="bfloat16") + _BF16,
 }
-"""Short stand-ins for NVIDIA's headers, by the name that a text includes, where there are none: the
-types, and conversions by the instructions of PTX ISA 8.5, "cvt". bfloat16 is rounded by an
-instruction from sm_80 on, and before that by integers."""
+"""Short stand-ins for NVIDIA's headers, by file name, where those are not installed: types, and
+conversions by the instructions of PTX ISA 8.5, "cvt". bfloat16 is rounded by an instruction from
+sm_80 on, and before that by integer arithmetic."""
 
 
 class Toolkit(NamedTuple):
-    """Where NVIDIA's tools are: the library, nvdisasm and the headers ("": none)."""
+    """Paths of NVIDIA's tools: the library, nvdisasm and the folder of headers ("": none)."""
 
     library: str
     nvdisasm: str
@@ -76,7 +76,7 @@ class Toolkit(NamedTuple):
 
 
 class Image(NamedTuple):
-    """What NVRTC makes of a text: PTX or a cubin, and what it says of it."""
+    """A compiled text, PTX or a cubin, and the compiler's log."""
 
     data: bytes
     log: str
@@ -116,7 +116,7 @@ def _library() -> Any:
     if tools is None:
         raise DeviceError("there is no NVRTC here", "it compiles CUDA C++", how_to_get())
     try:
-        # NVRTC opens this by its name alone, and where pip installed it no loader looks
+        # loaded first: NVRTC opens it by its bare name, which no loader finds where pip installs it
         for name in ("libnvrtc-builtins.so*", "nvrtc-builtins64_*.dll"):
             for builtins in Path(tools.library).parent.glob(name):
                 ctypes.CDLL(str(builtins))

@@ -1,5 +1,5 @@
 """SASS, the machine code of NVIDIA's GPUs: CUDA C++ compiled by NVRTC, and read by nvdisasm
-(NVIDIA, CUDA Binary Utilities), which also names the registers in use at each instruction.
+(NVIDIA, CUDA Binary Utilities), which also lists the live registers of each instruction.
 
 Sections: The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls;
 SASS, the machine code of NVIDIA's GPUs.
@@ -26,8 +26,8 @@ from workbench.base.errors import DeviceError
 # The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls: the source
 # line of each instruction.
 #
-# nvdisasm lists either lines or registers in use, and takes half a second to start: so it is run
-# for the registers, and lines are read here.
+# nvdisasm lists either lines or live registers, and takes half a second to start: so it is run for
+# the registers, and lines are read here.
 
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -38,11 +38,11 @@ _FIXED_ADVANCE_PC = 9
 _END_SEQUENCE = 1
 _SET_ADDRESS = 2
 _INLINED_CALL = 0x90
-"""NVIDIA's: the row of the table that calls what follows (0: nothing does), and a name."""
+"""NVIDIA's opcode: the number of the row that calls the code that follows (0: none), and a name."""
 
 
 class LineStart(NamedTuple):
-    """From an `offset` of a section of code on, instructions are for a `line`."""
+    """A row: in a section of code, instructions from `offset` on are for `line`."""
 
     offset: int
     line: int
@@ -54,8 +54,8 @@ class _Section(NamedTuple):
 
 
 def line_table(cubin: bytes) -> dict[str, list[LineStart]]:
-    """Return the rows for each section of code, by offset: of what was inlined, the line of the
-    call. It is empty where the cubin has no table of lines."""
+    """Return the rows of each section of code, sorted by offset; inlined code has the line of its
+    call. Empty where the cubin has no line table."""
     sections = _sections(cubin)
     by_name = {section.name: section.data for section in sections}
     lines = by_name.get(".debug_line", b"")
@@ -90,7 +90,7 @@ def _text(data: bytes, start: int) -> str:
 
 
 def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[tuple[int, str]]:
-    """Yield places in the table of lines with the section whose address belongs there."""
+    """Yield positions in the line table where an address belongs, with the section at it."""
     symbols = list(_SYMBOL.iter_unpack(by_name[".symtab"]))
     layouts = {".rel.debug_line": _RELOCATION, ".rela.debug_line": _RELOCATION_AND_MORE}
     for name, layout in layouts.items():
@@ -99,7 +99,7 @@ def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[
 
 
 class _Bytes:
-    """Bytes that are read one number after the other."""
+    """A reader of bytes, one number after the other."""
 
     def __init__(self, data: bytes):
         self.data, self.at = data, 0
@@ -111,7 +111,7 @@ class _Bytes:
         return int(value)
 
     def leb(self, signed: bool = False) -> int:
-        """Return the next number of seven bits a byte (DWARF 3, section 7.6)."""
+        """Return the next LEB128 number: seven bits per byte (DWARF 3, section 7.6)."""
         value = shift = 0
         while True:
             byte = self.number("B")
@@ -122,7 +122,7 @@ class _Bytes:
 
 
 def _sequences(data: _Bytes) -> Iterator[tuple[int, list[LineStart]]]:
-    """Yield the place where each sequence has its address, and its rows."""
+    """Yield for each sequence the position of its address in the table, and its rows."""
     while data.at < len(data.data):
         end = data.number("I") + data.at
         yield from _unit(data, end)
@@ -130,20 +130,20 @@ def _sequences(data: _Bytes) -> Iterator[tuple[int, list[LineStart]]]:
 
 
 class _LineProgram:
-    """The state of a table's program, and the rows that it has made."""
+    """The state of a line program, and its rows so far."""
 
     def __init__(self) -> None:
         self.offset, self.line, self.caller = 0, 1, 0
         self.rows: list[LineStart] = []
 
     def put(self) -> None:
-        """Add a row: of what was inlined with the line of the call, whose row came before."""
+        """Add a row; inlined code gets the line of its call, whose row came before."""
         line = self.rows[self.caller - 1].line if self.caller else self.line
         self.rows.append(LineStart(self.offset, line))
 
 
 def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
-    """Yield the sequences of a unit, which has a header."""
+    """Yield the sequences of a unit, after its header."""
     data.number("H")
     program = data.number("I") + data.at
     scale, _, base = data.number("B"), data.number("B"), data.number("b")
@@ -176,7 +176,7 @@ def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
 def _standard(
     op: int, data: _Bytes, state: _LineProgram, scale: int, step: int, operands: int
 ) -> None:
-    """Do an operation with a number below the special ones."""
+    """Execute a standard opcode; one without an effect on lines has `operands` to skip."""
     if op == 1:
         state.put()
     elif op == 2:
@@ -209,7 +209,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 
 class _Listing(NamedTuple):
-    """Instructions with their offsets; a label has that of the next instruction."""
+    """A line of a listing with its offset; a label has the offset of the next instruction."""
 
     offset: int
     line: AsmLine
@@ -225,7 +225,10 @@ def compile_to_sass(text: str, arch: str) -> MachineCode:
 
 
 def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
-    """Return the instructions of a cubin, and what the assembler's log says that it uses."""
+    """Return the machine code of a cubin, with the resources that the assembler's log lists.
+
+    Errors: DeviceError without nvdisasm, CompileError where nvdisasm fails.
+    """
     tools = nvrtc.toolkit()
     if tools is None or not tools.nvdisasm:
         because = "nvdisasm, which reads machine code, is not here"
@@ -253,14 +256,14 @@ def _disassembled(program: str, path: Path) -> str:
 
 
 def _without_registers(text: str) -> str:
-    """Return a listing without the columns of registers in use, and without their legend."""
+    """Return a listing without the columns of live registers, and without their legend."""
     rows = [(line, _COLUMNS.sub("", line)) for line in text.splitlines()]
     return "\n".join([plain for line, plain in rows if plain or not line])
 
 
 def _listing(text: str, table: Mapping[str, Sequence[LineStart]]) -> Iterator[_Listing]:
-    """Yield labels that something jumps to, and instructions, each with the line of the source that
-    it is for, by the table of its section. What pads the end is left out."""
+    """Yield the instructions, each with its line of the source by the table of its section, and the
+    labels that are jumped to. Padding at the end is left out."""
     rows: list[_Listing] = []
     places: Sequence[LineStart] = ()
     labels: list[str] = []
@@ -283,14 +286,14 @@ def _listing(text: str, table: Mapping[str, Sequence[LineStart]]) -> Iterator[_L
 
 
 def _jumps_to_itself(label: _Listing, jump: _Listing) -> bool:
-    """Whether the end is the empty loop that follows each kernel."""
+    """Whether these last lines are the empty loop that follows each kernel."""
     words = jump.line.text.split()
     return label.line.text == f"{words[-1]}:" and words[0] == "BRA"
 
 
 def live_registers(text: str) -> Iterator[tuple[int, LiveRegisters]]:
-    """Yield the offset of each instruction in nvdisasm's listing of life ranges, and the registers
-    in use there."""
+    """Yield the offset of each instruction in nvdisasm's listing of life ranges, with its live
+    registers."""
     for line in text.splitlines():
         row, columns = _INSTRUCTION.match(line), _LIVE.search(line)
         if row and columns:
@@ -299,7 +302,7 @@ def live_registers(text: str) -> Iterator[tuple[int, LiveRegisters]]:
 
 
 def resources(log: str) -> ResourceUse:
-    """Return what the assembler's log says that a kernel uses."""
+    """Return the resources of a kernel that the assembler's log lists."""
     registers, shared = _REGISTERS.search(log), _SHARED.search(log)
     numbers = _NUMBERS.search(log)
     stack, stores, loads = map(int, numbers.groups()) if numbers else (0, 0, 0)

@@ -1,1 +1,1 @@
-"""GPUs: the dialects that several have, and what their drivers share."""
+"""GPUs: dialects, drivers, memory and the base class of devices, as far as several share them."""

@@ -1,6 +1,6 @@
-"""The common part of CUDA C++ and HIP: C++ with CUDA's names.
+"""Dialects that several devices share: the common part of CUDA C++ and HIP, and OpenCL C.
 
-Sections: The common part of CUDA C++ and HIP; OpenCL C (OpenCL C specification, version 1.2.
+Sections: The common part of CUDA C++ and HIP; OpenCL C.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
 # --------------------------------------------------------------------------------------------------
-# The common part of CUDA C++ and HIP.
+# The common part of CUDA C++ and HIP: C++ with CUDA's names.
 
 COMMENT = "//.*$"
 WORD = (
@@ -39,7 +39,7 @@ _VECTORS = {
 
 
 class GpuCpp(Dialect):
-    """A dialect with CUDA's words."""
+    """C++ with CUDA's words: vectors are structs without operators."""
 
     reserved = CPP_WORDS | set("shared_memory blockIdx threadIdx gridDim blockDim warpSize".split())
     types = {
@@ -65,7 +65,7 @@ class GpuCpp(Dialect):
     def multiply_add(
         self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
     ) -> Expression:
-        """Of a vector: a function that stands before the kernel, one for the types of operands."""
+        """Of vectors: a function before the kernel, one for each combination of operand types."""
         if dtype.count > 1:
             self._note_multiply_add(dtype, splats)
             return call("fma", *[words for words, _ in operands])
@@ -122,13 +122,13 @@ class GpuCpp(Dialect):
     def head(self, name: str, parameters: Sequence[Parameter], launch: LaunchShape) -> list[str]:
         listed = ", ".join(map(self.pointer, parameters))
         items = f"{math.prod(group_size(launch))}"
-        if self.unit_groups:  # a compiler need not spare registers for more
+        if self.unit_groups:  # with this number, a compiler may use more registers
             items += f", {self.unit_groups}"
         return [f'extern "C" __global__ void __launch_bounds__({items})', f"{name}({listed}) {{"]
 
 
 # --------------------------------------------------------------------------------------------------
-# OpenCL C (OpenCL C specification, version 1.2: what every implementation has).
+# OpenCL C. Source: OpenCL C specification, version 1.2, which every implementation has.
 
 OPENCL_C = Language(
     "OpenCL C",
@@ -139,10 +139,10 @@ OPENCL_C = Language(
     head="^__kernel ",
 )
 STANDARD = "-cl-std=CL1.2"
-"""The option that compilers get."""
+"""The option of compilers for this version."""
 _ENABLE = "#pragma OPENCL EXTENSION {} : enable"
 _NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
-"""Else an implementation may round a product and its sum once."""
+"""Without it, an implementation may fuse: round a product and its sum once."""
 _HALF_TYPE = _ENABLE.format("cl_khr_fp16")
 _HALF_FUNCTIONS = {
     "round_half": """\
@@ -163,12 +163,12 @@ static inline float half_of_bits(ushort a) {
   return vload_half(0, (const half *)&b);
 }""",
 }
-"""float16 in registers, where it is a float: rounded to it, its bits, and one of bits."""
+"""float16 in registers, where it is a float: rounding to float16, its bits, and back from bits."""
 _ALIGNED = "__attribute__((aligned(16)))"
 
 
 class OpenCLC(Dialect):
-    """The dialect."""
+    """The dialect. A float16 is a float in registers."""
 
     language = OPENCL_C
     reserved = C_WORDS | set(
@@ -189,7 +189,7 @@ class OpenCLC(Dialect):
     def __init__(self) -> None:
         super().__init__()
         self._sub_group = 0
-        """The work-items of a sub-group, where a kernel depends on it."""
+        """Work-items of a sub-group, where the kernel requires a number; 0: any."""
 
     # float16: every implementation has it in memory, and few in registers
 
@@ -227,15 +227,16 @@ class OpenCLC(Dialect):
 
     @property
     def masked(self) -> Callable[[Expression, str, DType], str] | None:
-        """PoCL 3.0, on a processor, takes a value for that of all work-items where a branch that
-        they take alike chooses between a load and 0: after a barrier the value is another's."""
+        """A `select` where the work-items of a group run one after another. PoCL 3.0 takes the
+        result of a branch for the same in all work-items if they branch alike: between a load and
+        0, it would be another work-item's after a barrier."""
         return self._masked if self.serial_items else None
 
     def _masked(self, condition: Expression, value: str, dtype: DType) -> str:
         if dtype.is_bool:
             return f"(bool)({value} & ({condition[0]}))"
         zero = self.constant(0, dtype)[0]
-        bits = 32 if dtype is dtypes.float16 else dtype.bits  # as it is in registers
+        bits = 32 if dtype is dtypes.float16 else dtype.bits  # a float in registers
         mask = {8: "char", 16: "short", 32: "int", 64: "long"}[bits]
         kind = self.scalar(dtype)
         return f"select(({kind}){zero}, {value}, ({mask})({condition[0]}))"
@@ -251,21 +252,22 @@ class OpenCLC(Dialect):
         return f"{value}.s{i:x}"
 
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
-        """A function of cl_intel_subgroups, which has numbers of 32 bits and of 64. A sub-group
-        must be a warp, by cl_intel_required_subgroup_size."""
+        """A function of cl_intel_subgroups, for numbers of 32 and 64 bits. The extension
+        cl_intel_required_subgroup_size makes a sub-group as large as a warp."""
         self._sub_group = self.warp_lanes
         return call("intel_sub_group_shuffle_xor", value[0], f"{distance}u")
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        """Return a call of cl_intel_subgroup_matrix_multiply_accumulate: in sub-groups of 8 a pair
-        of A's columns is an int, in those of 16 a column is a short; pairs of B's rows are ints."""
+        """Return a function that calls cl_intel_subgroup_matrix_multiply_accumulate. Two columns of
+        A are an int in sub-groups of 8, one column is a short in sub-groups of 16; two rows of B
+        are always an int."""
         if not core.instruction.startswith("intel_"):
             return super().tile_function(name, core, bits)
         self._sub_group = core.lanes
         a, b = (self.vector(bits.vec(f.per_lane)) for f in (core.a, core.b))
         total = self.vector(core.accumulator.vec(core.c.per_lane))
         rows, columns = "ab"
-        if bits is dtypes.float16:  # compilers undo the load's conversion by this one
+        if bits is dtypes.float16:  # compilers remove this conversion with that of the load
             rows, columns = f"convert_half{core.a.per_lane}(a)", "convert_half16(b)"
             self.declarations["half"] = _HALF_TYPE
         rows = f"as_{'int8' if core.lanes == 8 else 'short8'}({rows})"
@@ -306,7 +308,7 @@ class OpenCLC(Dialect):
         return self._array("", dtype, name, size, " = {0}" if zeros else "")
 
     def _array(self, space: str, dtype: DType, name: str, size: int, value: str) -> str:
-        """Return an array: without cl_khr_fp16 there is a pointer to halves, but no array."""
+        """Return a declaration: without cl_khr_fp16 half has pointers, but no arrays."""
         if dtype.scalar is not dtypes.float16:
             kind = self.in_memory(dtype)
             return f"{space}{kind} {name}[{size}] {_ALIGNED}{value};"

@@ -1,4 +1,4 @@
-"""The driver of a device with work-groups: it finds and opens a GPU.
+"""The base class of drivers of devices with work-groups: a driver finds and opens a GPU.
 
 A new device is a dialect, a driver, and the Program that its sources become:
 
@@ -20,17 +20,17 @@ from workbench.base.target import Target
 
 T = TypeVar("T")
 _lost: set[type[GpuDriver]] = set()
-"""Drivers whose GPU a fault took from this process."""
+"""Drivers whose GPU this process cannot use any more, after a fault."""
 _processes: dict[type[GpuDriver], int] = {}
-"""The process in which each driver was looked for: its threads are there."""
+"""The process that searched the GPU of each driver: the driver's threads are in it."""
 
 
 class GpuDriver(ABC):
-    """A GPU of this machine that is open, with the queue of its launches and copies.
+    """An open GPU of this machine, with the queue of its launches and copies.
 
-    `name` is the device's, `package` what has to be installed to look for a GPU ("": nothing),
-    `absence` says what is missing where none is found. After an error with one of the words
-    `sticky` the process cannot use the GPU any more.
+    `name` is the device's, `package` the Python package that finds a GPU ("": none is needed),
+    `absence` the reason that is printed where none is found. After an error with one of the words
+    in `sticky` the process cannot use the GPU any more.
     """
 
     name: ClassVar[str]
@@ -49,14 +49,14 @@ class GpuDriver(ABC):
 
     @abstractmethod
     def target(self) -> Target:
-        """Return its limits, with its figures where they are known."""
+        """Return the limits of the GPU, with its Hardware where that is known."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Wait until all that was launched is done. Errors: DeviceError for a fault."""
+        """Wait until all launches and copies are done. Errors: DeviceError for a fault."""
 
     def flush(self) -> None:
-        """See that what was launched begins, without waiting for it where that can be."""
+        """Submit the queued launches; a driver that can do so does not wait for them."""
         self.wait()
 
     @classmethod
@@ -82,14 +82,15 @@ class GpuDriver(ABC):
 
     @classmethod
     def is_lost(cls) -> bool:
-        """Return whether a fault took the GPU from this process."""
+        """Return whether a fault has made the GPU unusable in this process."""
         return cls in _lost
 
     @classmethod
     def explain(cls, what: str, act: Callable[[], T]) -> T:
-        """Return what `act` does.
+        """Return what `act` returns.
 
-        Errors: DeviceError with `what` for any error of the driver.
+        Errors: DeviceError with `what` for any exception of `act`, but for a CompileError,
+        DeviceError or MemoryError, which are raised as they are.
         """
         try:
             return act()
@@ -106,7 +107,7 @@ class GpuDriver(ABC):
 
 @cache
 def find_once(kind: type[GpuDriver]) -> Any | None:
-    """Return the GPU of a driver, None without one."""
+    """Return the GPU of a driver, None without one. It is searched once."""
     _processes[kind] = os.getpid()
     return kind.find() if not kind.package or _is_installed(kind.package) else None
 
@@ -125,6 +126,7 @@ def open_once(kind: type[GpuDriver]) -> GpuDriver:
 def _is_installed(package: str) -> bool:
     try:
         spec = find_spec(package)
-    except ModuleNotFoundError:  # not even what it is in
+    except ModuleNotFoundError:  # the parent package is missing, too
         return False
-    return spec is not None and spec.origin is not None  # else others left their files
+    # a namespace package, such as a folder that other packages left behind, has no origin
+    return spec is not None and spec.origin is not None

@@ -1,4 +1,4 @@
-"""GPUs whose kernels take addresses of buffers: memory, bound kernels, and graphs of them."""
+"""Memory, launches and graphs of launches on GPUs whose kernels take addresses of buffers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from workbench.backends.program.launch import grid_size, group_size
 from workbench.backends.program.text import Source
 
 KEPT_GRAPHS = 8
-"""Graphs of the same launches, for other buffers each."""
+"""Graphs of the same launches that are kept, each for other buffers."""
 L = TypeVar("L", bound="AddressLaunch")
 
 
 class AddressMemory(Memory):
-    """Memory whose handles are addresses. Copies stand in the stream of the launches; those from
-    and to this process's memory are done when they return.
+    """Memory whose handles are addresses. Copies are queued in the stream of the launches; those
+    from and to this process's memory return when they are done.
 
     CUDA and HIP have the same functions: `prefix` begins their names, `allocation` and `release`
     are the two whose names differ.
@@ -34,11 +34,11 @@ class AddressMemory(Memory):
     @property
     @abstractmethod
     def stream(self) -> Any:
-        """The stream of launches and copies, as the functions take it."""
+        """The stream of launches and copies, as the driver's functions take it."""
 
     @abstractmethod
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Return what a function of the driver gives beside its status: a value, or several."""
+        """Call a function of the driver; return its values without its status: one, or a tuple."""
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
         return int(self._call(self.allocation, max(1, size_bytes)))
@@ -73,8 +73,8 @@ class AddressMemory(Memory):
 
 
 class AddressLaunch:
-    """The arguments of a launch. `places` has the address of each buffer that the kernel has a
-    parameter for, in their order."""
+    """The arguments of a launch. `places` has the address of each parameter's buffer by slot, in
+    the order of the parameters."""
 
     def __init__(self, source: Source, buffers: Sequence[Buffer]):
         self.name = source.name
@@ -83,16 +83,16 @@ class AddressLaunch:
         self.buffers = [*buffers]
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Give a slot other memory, of the same size and dtype."""
+        """Bind a slot to another Buffer of the same size and dtype."""
         self.buffers[slot] = buffer
         if slot in self.places:
             self.places[slot] = _address(buffer)
 
 
 class LaunchGraph(ABC, Generic[L]):
-    """Launches in their order, which a GPU runs together: call it to run them, on the memory that
-    they have then. A graph has the addresses of its buffers: for other ones it is built anew, and
-    the last few are kept."""
+    """Launches that a GPU runs together, in their order: call it to run them, each on the memory
+    that it has then. A built graph contains the addresses of buffers: for other addresses it is
+    built anew, and the last few are kept."""
 
     def __init__(self, launches: Sequence[L]):
         self.launches = tuple(launches)
@@ -103,14 +103,14 @@ class LaunchGraph(ABC, Generic[L]):
         graph = self._graphs.pop(places, None)
         if graph is None:
             graph = self.build()
-        self._graphs[places] = graph  # the newest again
+        self._graphs[places] = graph  # at the end, as the newest
         while len(self._graphs) > KEPT_GRAPHS:
             del self._graphs[next(iter(self._graphs))]
         self.launch(graph)
 
     @abstractmethod
     def build(self) -> Any:
-        """Return the graph of the launches with the memory that they have."""
+        """Return a graph of the launches, each on the memory that it has now."""
 
     @abstractmethod
     def launch(self, graph: Any) -> None:

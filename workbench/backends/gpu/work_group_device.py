@@ -28,13 +28,14 @@ KEPT_PROGRAMS = 1024
 
 
 class WorkGroupDevice(DeviceInfo):
-    """A device with work-groups. It runs kernels where it has a driver that finds a GPU: each is
-    the `program` of its Source."""
+    """A device with work-groups. It runs kernels where its `driver` finds a GPU; `program` makes
+    the Program of a Source."""
 
     memory: Memory = host_memory
     has_groups = True
     gpu_target: GpuTarget | None = None
-    """What LLVM writes for it, beside its own language."""
+    """The GPU target of LLVM for it, whose language kernels can also be read in; None: there is
+    none."""
     driver: type[GpuDriver] | None = None
     program: Callable[[Source], Program]
 
@@ -61,7 +62,7 @@ class WorkGroupDevice(DeviceInfo):
 
     @abstractmethod
     def dialect(self) -> Dialect:
-        """Return the language, for one kernel."""
+        """Return a new dialect, which writes one kernel."""
 
     def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
         return self.render_for(self.target, block, linear, tree)

@@ -42,7 +42,7 @@ class HipDriver(GpuDriver):
 
     @property
     def arch(self) -> str:
-        """What compilers call it: "gfx942"."""
+        """Its architecture, for compilers: "gfx942"."""
         return _words(self.properties.gcnArchName).partition(":")[0]
 
     def target(self) -> Target:
@@ -66,15 +66,15 @@ class HipDriver(GpuDriver):
         )
 
     def flush(self) -> None:
-        """A stream begins by itself."""
+        """Do nothing: a stream begins its work by itself."""
 
     def wait(self) -> None:
         self.explain("the GPU stopped", lambda: call("StreamSynchronize", self.stream))
 
 
 def _properties() -> Any:
-    """Return the properties of the first GPU: hip-python fills a record that it is handed, or as
-    later releases do returns one."""
+    """Return the properties of the first GPU. hip-python fills a record that it is given; later
+    releases return one."""
     function = part("hip").hipGetDeviceProperties
     if len(inspect.signature(function).parameters) == 1:
         return call("GetDeviceProperties", 0)
@@ -89,12 +89,12 @@ def _words(text: bytes | str) -> str:
 
 
 def part(name: str) -> Any:
-    """Return "hip" or "hiprtc" of hip-python: modules, or names that it binds to others."""
+    """Return hip-python's "hip" or "hiprtc": an attribute of its package, or a module of it."""
     return getattr(library("hip"), name, None) or library(f"hip.{name}")
 
 
 def call(name: str, *arguments: Any, module: str = "hip") -> Any:
-    """Return what a function of hip-python gives beside its status: one value, or several.
+    """Call a function of hip-python; return its values without its status: one, or a tuple.
 
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
     """

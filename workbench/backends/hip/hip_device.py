@@ -43,12 +43,12 @@ class HipProgram:
         self.source = source
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile and load now. Errors: CompileError; DeviceError if the GPU does not load it."""
         _ = self.kernel
 
     @once
     def kernel(self) -> Any:
-        """The kernel on the GPU, with the module that it is of."""
+        """The kernel on the GPU, and the module that it is in."""
         driver, source = HipDriver.current(), self.source
         with errors_in(source):
             code: bytes = in_child(compile_text, source.text, driver.arch)
@@ -67,7 +67,7 @@ class HipProgram:
 
 
 class HipLaunch(AddressLaunch):
-    """A kernel and its memory."""
+    """A kernel bound to its memory."""
 
     def __init__(self, program: HipProgram, buffers: Sequence[Buffer]):
         self.kernel, _ = program.kernel
@@ -99,7 +99,7 @@ class HipLaunch(AddressLaunch):
             call("EventDestroy", end)
 
     def enqueue(self) -> None:
-        """Launch in the stream, which may be captured."""
+        """Launch in the stream, or add the launch to the graph that is captured from it."""
         arguments = tuple(ctypes.c_void_p(place) for place in self.places.values())
         sizes = *self.grid, *self.group
         stream = HipDriver.current().stream
@@ -111,7 +111,7 @@ class HipLaunch(AddressLaunch):
 
 
 class HipExecutable:
-    """A graph that can be launched; the driver holds it until its last reference ends."""
+    """A graph that can be launched; it is destroyed with the last reference to this object."""
 
     def __init__(self, handle: Any):
         self.handle = handle
@@ -119,7 +119,7 @@ class HipExecutable:
 
 
 class HipGraph(LaunchGraph[HipLaunch]):
-    """A graph of what is captured from the stream."""
+    """A graph of launches that are captured from the stream."""
 
     def build(self) -> HipExecutable:
         return HipDriver.explain("HIP cannot build a graph", self._built)
@@ -136,7 +136,7 @@ class HipGraph(LaunchGraph[HipLaunch]):
         try:
             for launch in self.launches:
                 launch.enqueue()
-        finally:  # else the stream stays one that runs nothing
+        finally:  # without this the stream would stay in capture, and run nothing
             graph = call("StreamEndCapture", stream)
         try:
             return HipExecutable(call("GraphInstantiateWithFlags", graph, 0))
@@ -149,7 +149,7 @@ class HipGraph(LaunchGraph[HipLaunch]):
 
 
 class HipMemory(AddressMemory):
-    """Memory that kernels of the HIP device read and write."""
+    """Memory of the GPU, through HIP."""
 
     driver = HipDriver
     prefix = "hip"

@@ -1,4 +1,4 @@
-"""The AMD GPUs, as Targets.
+"""AMD GPUs as Targets, with their matrix cores; and the dialect HIP.
 
 Sources: AMD CDNA 3 Architecture, white paper 2023 (units, rates of a compute unit, caches, local
 data share, Infinity Cache); AMD Instinct MI300X Accelerator, data sheet 2023 (clock, peaks,
@@ -27,8 +27,8 @@ from workbench.base.tensor_cores import Fragment, TensorCore
 #
 # Sources: AMD matrix instruction calculator (register layouts of v_mfma_*, CDNA2 and CDNA3); "How
 # to accelerate AI applications on RDNA 3 using WMMA", GPUOpen 2023, and the RDNA3 ISA, section
-# "Wave matrix multiply accumulate": there the lanes 16 to 31 hold copies of what lanes 0 to 15 hold
-# of A and B.
+# "Wave matrix multiply accumulate": there lanes 16 to 31 hold copies of the elements of A and B
+# that lanes 0 to 15 hold.
 
 _F32 = dtypes.float32
 _WORDS = {dtypes.float16: "f16", dtypes.bfloat16: "bf16_1k", _F32: "f32"}
@@ -37,7 +37,7 @@ _SQUARE_32 = Fragment("n0 n1 n2 n3 n4 m2", "m0 m1 m3 m4")
 
 
 def _mfma(size: int, operand: DType) -> TensorCore:
-    """Return v_mfma_f32 of 16x16 or 32x32: a lane has 4 steps of a row, or 1 of float32."""
+    """Return v_mfma_f32 of 16x16 or 32x32: a lane has 4 elements along k, or 1 of float32."""
     inside = "" if operand is _F32 else "k0 k1"
     outside = ["k0", "k1"] if operand is _F32 else ["k2", "k3"]
     rest = " ".join(outside[: 2 if size == 16 else 1])
@@ -77,7 +77,7 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
 # The AMD GPUs, as Targets.
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
-"""What the language has types of."""
+"""The low-precision types of the language."""
 MI300X = Hardware(
     name="MI300X",
     about="AMD Instinct MI300X (CDNA 3)",
@@ -130,12 +130,13 @@ MACHINES: Mapping[str, Target] = {
         tensor_cores=tensor_cores(MI300X.arch),
     )
 }
-"""By name."""
+"""The machines of the HIP device, by name."""
 
 
 def machine_of(gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int) -> Target:
-    """Return the Target of a GPU that is here, by what its driver says: that of a machine of its
-    name or architecture, with its own units, clock and memory; else one without figures."""
+    """Return the Target of this machine's GPU, from what its driver reports: that of a machine in
+    MACHINES with the same name or architecture, at its own units, clock and memory; else one
+    without Hardware."""
     for machine in MACHINES.values():
         row = machine.hardware
         assert row is not None
@@ -152,8 +153,8 @@ def machine_of(gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: i
 # --------------------------------------------------------------------------------------------------
 # HIP (AMD, HIP documentation): CUDA's words, and vectors with operators.
 #
-# Vectors of up to 4 lanes are HIP's, but for those of 16-bit floats. These are vectors of clang's;
-# so are longer ones, and the operands of instructions, to which HIP's are converted bit by bit.
+# Vectors of up to 4 lanes have HIP's types. Longer ones, those of 16-bit floats, and operands of
+# instructions have types of clang's vectors, to which HIP's are converted bit by bit.
 
 HIP_CPP = Language("HIP", "HIP, the program of one work-item", COMMENT, WORD, HEAD)
 _ELEMENTS = {
@@ -163,7 +164,7 @@ _ELEMENTS = {
 
 
 class HipCpp(GpuCpp):
-    """The dialect. The types of clang's vectors that a kernel uses stand before it."""
+    """The dialect. The types of clang's vectors that a kernel uses are defined before it."""
 
     language = HIP_CPP
     types = {**GpuCpp.types, "float16": "_Float16", "bfloat16": "__bf16"}
@@ -198,7 +199,7 @@ class HipCpp(GpuCpp):
         return call("__shfl_xor", value[0], str(distance))
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        """Return a call of the compiler's function for v_mfma or v_wmma."""
+        """Return a function that calls the compiler's builtin for v_mfma or v_wmma."""
         if not core.instruction.startswith("__builtin_amdgcn_"):
             return super().tile_function(name, core, bits)
         kind, total = (

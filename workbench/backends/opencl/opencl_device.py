@@ -30,7 +30,7 @@ from workbench.base.target import Target
 
 
 class OpenCLMemory(Memory):
-    """Memory that kernels of the OPENCL device read and write."""
+    """Memory of the driver's device."""
 
     alignment_bytes = 128
     offset_bytes = 128
@@ -85,11 +85,11 @@ class OpenCLProgram:
         self.items, self.group = item_counts(source.launch), group_size(source.launch)
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile now. Errors: CompileError."""
         self.kernel()
 
     def kernel(self) -> Any:
-        """Return the driver's kernel, a new one each time: it holds its arguments.
+        """Return a new kernel of the driver, since a kernel holds its arguments.
 
         Errors: CompileError, also for a text with another kernel.
         """
@@ -120,7 +120,7 @@ class OpenCLProgram:
 
 
 class OpenCLLaunch:
-    """A kernel and its memory."""
+    """A kernel bound to its memory."""
 
     def __init__(self, program: OpenCLProgram, buffers: Sequence[Buffer]):
         source = program.source

@@ -1,4 +1,4 @@
-"""The GPUs that are programmed in OpenCL C, as Targets.
+"""GPUs that are programmed in OpenCL C, as Targets, with their matrix engines.
 
 Sources: Intel, oneAPI GPU Optimization Guide, 2023 (execution units, threads, registers, local
 memory and work-items of a group of the Xe-LP architecture); Intel, Core i7-1185G7 Processor,
@@ -20,9 +20,9 @@ from workbench.base.tensor_cores import Fragment, TensorCore
 # --------------------------------------------------------------------------------------------------
 # The matrix engines of Intel's GPUs (XMX).
 #
-# Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate: 8 rows of A, a row in each
-# element (as a short in sub-groups of 16, as an int that packs two columns in sub-groups of 8), and
-# pairs of rows of B packed in ints.
+# Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate. Each element of a lane is
+# of one of A's 8 rows: in sub-groups of 16 a short, in sub-groups of 8 an int that packs two
+# columns. B's rows are packed in pairs, as ints.
 
 
 def _dpas(lanes: int, operand: DType) -> TensorCore:
@@ -99,4 +99,4 @@ MACHINES: Mapping[str, Target] = {
         tensor_cores=tensor_cores(IRIS_XE.arch),
     )
 }
-"""By name."""
+"""The machines of the OPENCL device, by name."""

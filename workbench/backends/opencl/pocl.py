@@ -1,10 +1,10 @@
 """Cached binaries of PoCL, compiled for known sizes of work-groups.
 
-PoCL compiles a kernel a second time when it is first launched, for the size of the work-group. A
-binary has that code where the variable POCL_BINARY_SPECIALIZE_WG asks for it (PoCL, "Environment
-variables"), beside code for any size, which takes two or three times as long to compile, and is
-never used. But PoCL compiles nothing that is in its cache: so an empty kernel's code is put there
-before.
+PoCL compiles a kernel a second time when it is first launched, for the size of its work-groups.
+With the variable POCL_BINARY_SPECIALIZE_WG (PoCL, "Environment variables") a binary contains that
+code. It also contains code for any size, which takes two or three times as long to compile, and is
+never used. PoCL does not compile code that is in its cache: so an empty kernel's code is put there
+in its place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any
 from workbench.backends.compilers.compilers import binary_in, build
 
 KERNEL = "workbench_kernel"
-"""The name of each kernel in its binary, because the empty one must have the same name."""
+"""The name of each kernel in its binary: the empty kernel must have the same name."""
 _ANY_SIZE = "0-0-0"
 _SMALL_ITEMS = (1 << 16) - 1
-"""PoCL computes indexes in fewer bits where a launch has fewer work-items along each dimension."""
+"""PoCL computes indexes in fewer bits where a launch has fewer work-items in each dimension."""
 _VARIABLE = "POCL_BINARY_SPECIALIZE_WG"
 _numbers = itertools.count()
 _LIST_BYTES = 64
-"""The length of the list of work-groups in the variable, whose end is filled up with commas."""
+"""The length of the variable, a list of launches that is filled up with commas."""
 
 
 def is_pocl(device: Any) -> bool:
@@ -39,8 +39,8 @@ def is_pocl(device: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def own_cache() -> TemporaryDirectory[str]:
-    """Return the folder that is PoCL's cache in this process, and ends with it. Call it before PoCL
-    is loaded."""
+    """Return the folder of PoCL's cache in this process, which is deleted at its end. It must be
+    called before PoCL is loaded."""
     folder = TemporaryDirectory(prefix="workbench-pocl-")
     os.environ |= {"POCL_CACHE_DIR": folder.name, _VARIABLE: "," * _LIST_BYTES}
     return folder
@@ -49,8 +49,8 @@ def own_cache() -> TemporaryDirectory[str]:
 def binary(
     context: Any, text: str, name: str, items: tuple[int, ...], group: tuple[int, ...]
 ) -> bytes:
-    """Return the binary of a text whose kernel `name` is launched with that many work-items in all
-    and in a group. Its name in the binary is KERNEL. Errors: CompileError."""
+    """Return the binary of a text whose kernel `name` is launched with `items` work-items in all,
+    and `group` in a group. Its name in the binary is KERNEL. Errors: CompileError."""
     renamed = f"-D{name}={KERNEL}"
     try:
         data = _specialized(context, text, renamed, _variant(items, group))
@@ -64,11 +64,11 @@ def binary(
 def _specialized(context: Any, text: str, options: str, variant: str) -> bytes | None:
     """Return a binary with the code of a launch, None where PoCL does not add it.
 
-    Errors: CompileError; OSError, ValueError or AttributeError where PoCL is not as this one knows
-    it.
+    Errors: CompileError; OSError, ValueError or AttributeError where this version of PoCL has
+    other files or functions.
     """
     empty = _empty(context)
-    # what it has loaded before, PoCL does not write again: each program is another one
+    # PoCL does not write a program again that it has loaded before: the number makes each one new
     program = build(context, text, f"{options} -DWORKBENCH_{next(_numbers)}")
     (folder,) = _programs()
     _code(folder, _ANY_SIZE).parent.mkdir(parents=True)
@@ -109,8 +109,8 @@ def _variant(items: tuple[int, ...], group: tuple[int, ...]) -> str:
 
 
 def _specialize(variant: str) -> None:
-    """Have binaries include the code of a launch. PoCL copies the variable once, so it is the copy
-    that changes. Errors: ValueError where it has no such copy; as `_specialized`."""
+    """Make binaries contain the code of a launch. PoCL has copied the variable, so its copy is
+    changed. Errors: ValueError where it has no such copy; others as `_specialized`."""
     option = _library().pocl_get_string_option
     option.restype = ctypes.c_void_p
     address = option(_VARIABLE.encode(), None)

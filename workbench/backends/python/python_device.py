@@ -1,5 +1,5 @@
-"""The PYTHON device. A fork waits for an import: in a child, a module that is half imported would
-stay so.
+"""The PYTHON device, an emulator that runs statement trees on numpy. Imports hold `no_fork`: in a
+child that is forked during an import, a module would stay half imported.
 
 Sections: The PYTHON device; The runtime of the PYTHON device; The renderer of the PYTHON device.
 """
@@ -76,9 +76,9 @@ DEVICE = PythonDevice()
 # lock step.
 #
 # A loop whose iterations are independent is a dimension of numpy arrays, and so is each lane axis.
-# A statement runs for all of them before the next one begins, so barriers cost nothing. REDUCE
-# loops run in sequence. Where there are too many lanes, the outermost loops run in pieces. Every
-# access to a buffer is checked against its size.
+# A statement runs for all of their steps before the next statement begins, so barriers cost
+# nothing. REDUCE loops run in sequence. Where there are too many lanes, the outermost loops run in
+# parts. Every access to a buffer is checked against its size.
 
 LANES_AT_ONCE = 1 << 20
 
@@ -93,7 +93,8 @@ class HasArray(Protocol):
 class EmulatorProgram(Unpicklable):
     """A kernel that the emulator can run. Calling it runs it once over `buffers`, by slot.
 
-    Errors: WorkbenchError where an index leaves its buffer, with the position it happened at.
+    Errors: WorkbenchError where an index leaves its buffer, with the position in the loops;
+    DeviceError for a Source without a statement tree, and for buffers that do not fit.
     """
 
     def __init__(self, source: Source, lanes_at_once: int = LANES_AT_ONCE):
@@ -130,8 +131,8 @@ class EmulatorProgram(Unpicklable):
 
 
 class EmulatorLaunch:
-    """A kernel and the memory that it runs over: call it to run. `move` gives a slot other
-    memory, of the same dtype and size."""
+    """A kernel bound to its memory: call it to run. `move` binds a slot to other memory of the
+    same dtype and size."""
 
     def __init__(self, plan: EmulatorPlan, arrays: list[Array], lanes_at_once: int):
         self._plan, self._arrays, self._lanes_at_once = plan, arrays, lanes_at_once
@@ -182,7 +183,7 @@ class _Run:
         del state.first[loop.axis], state.count[loop.axis]
 
     def pieces(self, loop: EmulatorLoop) -> Iterator[tuple[int, int]]:
-        """Yield (first step, steps) so that no statement has too many lanes at once."""
+        """Yield (first step, steps) of parts that are small enough for `lanes_at_once`."""
         lanes = math.prod(self.state.count[axis] for axis in self.state.axes[:-1])
         step = max(1, self.lanes_at_once // (lanes * loop.lanes))
         for first in range(0, loop.axis.extent, step):

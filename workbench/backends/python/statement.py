@@ -1,4 +1,5 @@
-"""A statement on the PYTHON device: numpy computes it for all lanes at once.
+"""Plans of kernels on the PYTHON device, and their statements, which numpy computes for all lanes
+at once.
 
 Sections: The plan of a kernel on the PYTHON device; A statement on the PYTHON device.
 """
@@ -26,7 +27,8 @@ from workbench.ir.node.uop import UOp, leaves, split_gate
 # that owns each storage.
 
 Path = tuple[int, ...]
-"""The position of a loop: its number among its parent's children, outermost first."""
+"""The position of a loop: the numbers of the loops around it, and its own number, each among the
+children of its parent."""
 
 
 Access = tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]
@@ -35,8 +37,8 @@ _REACHES = (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
 
 @dataclass(frozen=True, slots=True)
 class EmulatorStatement:
-    """A STORE or ACCUMULATE. `steps`: the values that it needs, sources first, each with those that
-    no later step needs; `lanes`: its lane axes; `accesses`: the access of each INDEX."""
+    """A STORE or ACCUMULATE. `steps` has the values that it needs, sources first, each with the
+    values that no later step needs; `lanes` its lane axes, `accesses` the access of each INDEX."""
 
     node: UOp
     steps: tuple[tuple[UOp, tuple[UOp, ...]], ...]
@@ -46,8 +48,8 @@ class EmulatorStatement:
 
 @dataclass(frozen=True, slots=True)
 class EmulatorLoop:
-    """A loop, and the storage that each iteration has. `lanes` is the number of elements of one
-    iteration; `independent` says that iterations may run together."""
+    """A loop, and the storage that each iteration has. `lanes` is the greatest number of elements
+    that a statement or storage has in one iteration."""
 
     axis: UOp
     body: tuple[EmulatorLoop | EmulatorStatement, ...]
@@ -194,8 +196,8 @@ Array = Any  # numpy arrays of any dtype, and numpy scalars
 class State:
     """The state of a launch: its open loops and its storage.
 
-    `first` and `count` have a loop's steps in flight; a loop that runs in sequence has its value in
-    `first` and is not among `axes`.
+    Of a loop in `axes`, `count` steps from `first` on run together; a loop that runs in sequence
+    has its step in `first`, and is not in `axes`.
     """
 
     name: str
@@ -206,7 +208,7 @@ class State:
     storage: dict[UOp, Array] = field(default_factory=dict)
 
     def open_storage(self, defines: Sequence[UOp]) -> None:
-        """Allocate arrays full of conspicuous values: a read before a write shows in the answer."""
+        """Allocate arrays of NaN or the least integer: a read before a write is then noticed."""
         lanes = tuple(self.count[axis] for axis in self.axes)
         for define in defines:
             dtype, shape = define.dtype, lanes + define.memory_shape
@@ -215,9 +217,9 @@ class State:
 
 
 def execute(state: State, statement: EmulatorStatement) -> None:
-    """Carry out one statement for all lanes in flight.
+    """Execute a statement for all lanes that run together.
 
-    Errors: WorkbenchError where an index leaves its buffer, with the position it happened at.
+    Errors: WorkbenchError where an index leaves its buffer, with the position in the loops.
     """
     _Frame(state, statement).execute()
 
@@ -241,20 +243,20 @@ class _Frame:
         _EFFECTS[node.op](self, node)
 
     def span(self, axis: UOp) -> tuple[int, int]:
-        """Return the first value and the number of values of an axis in flight."""
+        """Return the first step of an axis, and the number of its steps that run together."""
         if axis.axis_kind.is_lane:
             return 0, axis.extent
         return self.state.first[axis], self.state.count[axis]
 
     def steps(self, axis: UOp) -> Array:
-        """Return the values of an axis along its own dimension."""
+        """Return the steps of an axis that run together, along its own dimension."""
         shape = [1] * len(self.axes)
         first, count = self.span(axis)
         shape[self.place[axis]] = count
         return np.arange(first, first + count, dtype=np.int64).reshape(shape)
 
     def condition(self, gates: Sequence[UOp]) -> Array | None:
-        """Return where all gates are open; None if there is no gate."""
+        """Return the lanes in which all gates are true; None without gates."""
         total = None
         for gate in gates:
             value = self.values[gate]
@@ -265,7 +267,7 @@ class _Frame:
         if np.ndim(index) == 0:
             if 0 <= index < size:
                 return
-        # as unsigned numbers those below 0 are the greatest: one comparison is enough
+        # as unsigned numbers, the negative ones are the greatest: one comparison is enough
         elif index.size == 0 or _greatest(index.view(np.uint64), axis=None) < size:
             return
         wrong = (index < 0) | (index >= size)
@@ -302,8 +304,8 @@ class _Frame:
     def cells(self, at: UOp, indexes: Sequence[UOp], valid: Array | None) -> tuple[Array, Any]:
         """Return (array, key): `array[key]` are the elements of storage, lane by lane.
 
-        Where each index is an axis from end to end, or one number, the array is a view with a
-        dimension per axis and the key selects all of it; else the key gathers.
+        Where each index is a whole axis or one number, the array is a view with a dimension per
+        axis and the key selects all of it; else the key gathers.
         """
         define = self.statement.accesses[at][0]
         offsets = [self.values[index] for index in indexes]
@@ -326,14 +328,14 @@ class _Frame:
         view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
         dims = range(len(self.axes))
         spread = tuple(slice(None) if i in places else None for i in dims)
-        # the ellipsis makes it a view where no index is left
+        # with the ellipsis it is a view, even without any other index
         return view[(*spread, ...)], ...
 
     def _covers(self, index: UOp, size: int) -> bool:
         return index in self.place and self.span(index) == (0, size)
 
     def _gather(self, depth: int, offsets: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the key of storage: its own loops, counted from 0, and then its indexes."""
+        """Return the key of storage: the steps of its loops, counted from 0, then its indexes."""
         own = [self.steps(axis) - self.state.first[axis] for axis in self.axes[:depth]]
         return (*own, *offsets)
 
@@ -409,7 +411,7 @@ def _store(frame: _Frame, node: UOp) -> None:
 
 
 def _accumulate(frame: _Frame, node: UOp) -> None:
-    """Combine a value into storage; lanes that the value alone has are combined first."""
+    """Combine a value into storage; lanes that the storage lacks are combined first."""
     op = node.combines
     _, indexes, _ = frame.statement.accesses[node.src[0]]
     array, key = frame.cells(node.src[0], indexes, None)
@@ -425,7 +427,7 @@ _greatest = np.maximum.reduce
 _ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
     op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
 }
-"""Functions without a context of their own for numpy's warnings: a launch has one."""
+"""Functions that do not suppress numpy's warnings themselves: a launch does it once."""
 _MEANINGS: dict[Ops, Callable[[_Frame, UOp], Array]] = {
     Ops.CONST: _constant,
     Ops.RANGE: _range,

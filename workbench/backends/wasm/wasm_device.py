@@ -1,4 +1,4 @@
-"""The WASM device: WebAssembly, which browsers run, and here wasmtime.
+"""The WASM device: WebAssembly, which wasmtime runs here, and a page in its browser.
 
 Sections: WebAssembly memory; The WASM device; The wasmtime engine; The WASM runtime.
 """
@@ -36,13 +36,13 @@ from workbench.ir.node.uop import UOp
 
 
 class WasmMemory(HostMemory):
-    """Memory of WebAssembly; a handle is an array of bytes, and its address is one of this
-    process's. `place` gives that in WebAssembly. A piece that is free again is used again."""
+    """Memory of WebAssembly. A handle is an array of bytes; `address` returns its address in this
+    process, `place` the one in WebAssembly. Freed pieces are used again."""
 
     shares_host_memory = False  # not the memory that other devices have
 
     def __init__(self) -> None:
-        self._gaps: list[tuple[int, int]] = []  # beginnings and ends
+        self._gaps: list[tuple[int, int]] = []  # freed pieces: their beginnings and ends
         self._end = STACK_BYTES
         self._lock = free_lock()
 
@@ -82,7 +82,7 @@ class WasmMemory(HostMemory):
         """Return None: other memory is not WebAssembly's."""
 
     def place(self, address: int) -> int:
-        """Return the address in WebAssembly of one in this process."""
+        """Return the WebAssembly address of an address in this process."""
         from workbench.backends.wasm.wasm_device import engine
 
         return address - engine().address
@@ -148,11 +148,11 @@ DEVICE = WasmDevice()
 # The wasmtime engine: its store, and the one memory of all kernels.
 
 PAGE_BYTES = 1 << 16
-"""The unit of memory."""
+"""The unit in which memory grows."""
 MOST_PAGES = 1 << 16
-"""All that addresses of 32 bits reach."""
+"""The pages that addresses of 32 bits reach."""
 FIRST_PAGES = 64
-"""The memory before anything is allocated, but for the stack."""
+"""The pages of the memory at the beginning, the stack among them."""
 
 
 class WasmEngine:
@@ -172,7 +172,7 @@ class WasmEngine:
         self.stack = wasmtime.Global(self.store, number, top)
         begin = self.memory.data_ptr(self.store)
         self.address = ctypes.addressof(begin.contents)
-        """Where the memory begins in this process."""
+        """The address of the memory in this process."""
 
     @property
     def size_bytes(self) -> int:
@@ -180,7 +180,7 @@ class WasmEngine:
         return int(self.memory.data_len(self.store))
 
     def grow(self, size_bytes: int) -> None:
-        """Let the memory have at least as many bytes. Errors: MemoryError."""
+        """Grow the memory to at least this size. Errors: MemoryError."""
         pages = -(-(size_bytes - self.size_bytes) // PAGE_BYTES)
         if pages > 0:
             try:
@@ -190,12 +190,12 @@ class WasmEngine:
                 raise MemoryError(because) from error
 
     def view(self, begin: int, size_bytes: int) -> Bytes:
-        """Return some bytes of the memory as an array."""
+        """Return an array over bytes of the memory."""
         kind = ctypes.c_uint8 * size_bytes
         return np.ctypeslib.as_array(kind.from_address(self.address + begin))
 
     def instance(self, module: bytes) -> Any:
-        """Return the kernel of a module, as a function of addresses."""
+        """Return the exports of a module: under EXPORT its kernel, a function of addresses."""
         wasmtime = library("wasmtime")
         code = wasmtime.Module(self.engine, module)
         is_memory = (isinstance(i.type, wasmtime.MemoryType) for i in code.imports)
@@ -203,7 +203,7 @@ class WasmEngine:
         return wasmtime.Instance(self.store, code, imports).exports(self.store)
 
     def close(self) -> None:
-        """Free all, in order; at the end of the process nothing would."""
+        """Free the store, then the engine: at the end of the process nothing else would."""
         self.store.close()
         self.engine.close()
 
@@ -238,7 +238,7 @@ class WasmProgram:
         self.source, self.memory = source, memory
         with errors_in(source):
             self.module = module_of(source)
-        """The bytes that a browser runs, too."""
+        """The module, which a browser can run, too."""
 
     @once
     def kernel(self) -> Any:
@@ -251,7 +251,7 @@ class WasmProgram:
         return kernel
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile for this processor now. Errors: CompileError."""
         _ = self.kernel
 
     @once
@@ -272,7 +272,7 @@ class WasmProgram:
 
 
 class WasmLaunch:
-    """A kernel and its memory, with scratch memory of its own where it needs some."""
+    """A kernel bound to its memory, with scratch memory of its own where it needs some."""
 
     def __init__(self, program: WasmProgram, buffers: Sequence[Buffer]):
         source = program.source

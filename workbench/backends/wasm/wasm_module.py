@@ -1,5 +1,5 @@
-"""The linker for WebAssembly: from LLVM's object file to a module that exports the kernel and
-imports its memory (WebAssembly Core Specification, chapter 5; the tool conventions' "Linking").
+"""WebAssembly modules from LLVM's object files, and the LLVM renderer for WebAssembly (WebAssembly
+Core Specification, chapter 5; the tool conventions' "Linking").
 
 Sections: The linker for WebAssembly; The LLVM renderer for WebAssembly.
 """
@@ -25,18 +25,19 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 
 # --------------------------------------------------------------------------------------------------
-# The linker for WebAssembly.
+# The linker for WebAssembly: from LLVM's object file to a module that exports the kernel and
+# imports its memory.
 
 ISA = compilers.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
 """WebAssembly 2.0, as browsers have it."""
 EXPORT = "kernel"
-"""What a module exports."""
+"""The name of the function that a module exports."""
 MEMORY = "__linear_memory"
-"""The memory that it imports."""
+"""The name of the memory that a module imports."""
 STACK = "__stack_pointer"
-"""The number that says where its stack ends."""
+"""The name of the stack pointer, a number that a module imports."""
 STACK_BYTES = 1 << 20
-"""The stack is the beginning of the memory, and grows down from its end."""
+"""The size of the stack at the beginning of the memory; it grows down from its end."""
 _CUSTOM = 0
 _IMPORTS = 2
 _EXPORTS = 7
@@ -58,7 +59,7 @@ def module_of(source: Source) -> bytes:
 
     It exports `EXPORT`, a function of the addresses of the arguments that the kernel touches, in
     order of their slots, and of its scratch memory where the Source has some. It imports MEMORY
-    from "env", and STACK, a number that can change, where it needs a stack.
+    from "env", and STACK, a mutable global, where it needs a stack.
     Errors: CompileError if LLVM refuses the text, or it has no such kernel.
     """
 
@@ -74,10 +75,10 @@ def module_of(source: Source) -> bytes:
 
 
 def with_export(image: bytes, name: str, function: int) -> bytes:
-    """Return a module that exports a function of an object file, by its number, without what only
-    linkers read.
+    """Return an object file as a module that exports its function of this number as `name`, without
+    the sections for linkers.
 
-    Errors: CompileError where it needs functions that nothing has.
+    Errors: CompileError where the file imports functions.
     """
     sections = {kind: body for kind, body in _sections(image) if kind != _CUSTOM}
     imports = list(_imports(sections.get(_IMPORTS, b"\0")))
@@ -96,7 +97,7 @@ def with_export(image: bytes, name: str, function: int) -> bytes:
 
 
 class Import(NamedTuple):
-    """What a module wants from outside: its kind, and its name."""
+    """An import of a module: its kind and its name."""
 
     kind: int
     name: str
@@ -110,8 +111,8 @@ def _sections(image: bytes, at: int = 8) -> Iterator[tuple[int, bytes]]:
 
 
 def _functions(image: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the functions of an object file by its table of symbols, which is for linkers: the name
-    of each, and its number (WebAssembly's tool conventions, "Linking")."""
+    """Yield the name and the number of each function that an object file defines, from its table of
+    symbols for linkers (WebAssembly's tool conventions, "Linking")."""
     for kind, body in _sections(image):
         size, at = _read(body, 0)
         if kind == _CUSTOM and body[at : at + size] == _LINKING:
@@ -135,7 +136,7 @@ def _function_symbols(body: bytes) -> Iterator[tuple[str, int]]:
             if kind == _FUNCTION and has_name:
                 yield body[begin:at].decode(), index
         if is_data and has_name:
-            for _ in range(3):  # where it is
+            for _ in range(3):  # segment, offset, size
                 _, at = _read(body, at)
 
 
@@ -189,13 +190,14 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
 #
 #     void name(ptr p0, ptr p1, ptr scratch)
 #
-# A launch runs all of it. Memory is one piece, of addresses of 32 bits; so are the indexes. There
-# are no constants in memory, since nothing would put them there, and no library of functions: the
-# remainder of floats is a function after the kernel.
+# A launch runs the whole function. Memory is one block with addresses of 32 bits; indexes have 32
+# bits, too, unless a kernel needs 64. There are no constants in memory, since nothing would put
+# them there, and no library of functions: the remainder of floats is a function after the kernel.
 
 _RESERVED = frozenset({"entry", "scratch"})
-# The divisor is doubled up to the dividend, and subtracted on its way back: each difference of
-# two floats within a factor of two is a float. (Half of infinity is not smaller.)
+# The divisor is doubled as long as it does not exceed the dividend, then halved again, and
+# subtracted where it fits: the difference of two floats within a factor of two is exact. (An
+# infinite divisor ends the loop: its half is not smaller.)
 _REMAINDER = """
 define double @fmod(double %a, double %b) #0 {
 entry:
@@ -285,7 +287,7 @@ class _Arguments(ArgumentMemory):
 
 
 class _WasmWalker(LLVMWalker):
-    """Writes the program."""
+    """Writes a program; FMOD calls the function after the kernel."""
 
     has_remainder = False
 

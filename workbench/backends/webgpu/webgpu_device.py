@@ -30,8 +30,8 @@ from workbench.base.target import Target
 # --------------------------------------------------------------------------------------------------
 # The Target that every implementation of WebGPU supports.
 #
-# Source: W3C, WebGPU, section "Limits": the default of each limit, which no implementation is
-# below.
+# Source: W3C, WebGPU, section "Limits": the default of each limit, which every implementation
+# supports.
 
 
 def target(
@@ -44,7 +44,7 @@ def target(
     """Return the Target of an implementation with these limits.
 
     Transcendentals are functions of the language (`wgsl.py`): the polynomials of other devices
-    need 64 bits, and sums in the order in which they stand, which an implementation may change.
+    need 64 bits, and sums in the written order, which an implementation may change.
     """
     return Target(
         device,
@@ -61,7 +61,7 @@ def target(
 
 
 MACHINES: Mapping[str, Target] = {"BROWSER": target("BROWSER")}
-"""By name."""
+"""The machines of the WEBGPU device, by name."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -77,11 +77,11 @@ LIMITS = (
     "max-compute-workgroup-size-z",
     "max-compute-workgroup-storage-size",
 )
-"""Limits of which the device asks for all that the GPU has."""
+"""Limits that the device requests as high as the GPU has them."""
 
 
 class WebGpuDriver(GpuDriver):
-    """One GPU (WebGPU's adapter), and a small buffer that is read to wait."""
+    """One GPU (WebGPU's adapter), and `mark`, a small buffer: to read it waits for all launches."""
 
     name = "WEBGPU"
     package = "wgpu"
@@ -97,7 +97,7 @@ class WebGpuDriver(GpuDriver):
 
     @staticmethod
     def find() -> Any | None:
-        # else EGL complains
+        # without it EGL complains
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
         wgpu = library("wgpu")
         try:
@@ -121,7 +121,7 @@ class WebGpuDriver(GpuDriver):
         )
 
     def wait(self) -> None:
-        self.queue.read_buffer(self.mark)  # which comes after all that was submitted
+        self.queue.read_buffer(self.mark)  # it comes after all that was submitted
 
 
 # --------------------------------------------------------------------------------------------------
@@ -131,12 +131,12 @@ WORD = 4
 
 
 def whole_words(nbytes: int) -> int:
-    """Return bytes rounded up to words."""
+    """Return a number of bytes rounded up to whole words."""
     return -(-nbytes // WORD) * WORD
 
 
 class WebGpuMemory(Memory):
-    """Memory that kernels of the WEBGPU device read and write."""
+    """Memory of the GPU, through WebGPU."""
 
     alignment_bytes = 256
     offset_bytes = 256
@@ -209,12 +209,12 @@ class WebGpuProgram:
         self.written = {self.slots[place] for place in places}
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile now. Errors: CompileError."""
         _ = self.pipeline
 
     @once
     def pipeline(self) -> Any:
-        """The compiled program."""
+        """The compiled kernel, as a compute pipeline of WebGPU."""
         with errors_in(self.source):
             return self._compiled()
 
@@ -239,20 +239,20 @@ class WebGpuProgram:
 
 
 def written_places(text: str) -> list[int]:
-    """Return the numbers of the bindings that a text declares as memory that it writes: attributes
-    stand in any order, with spaces and comments between them."""
+    """Return the numbers of the bindings that a text declares as storage with write access.
+    Attributes may stand in any order, with spaces and comments between them."""
     count = 1
-    while count:  # comments may be in each other
+    while count:  # comments may be nested
         text, count = _COMMENT.subn(" ", text)
     matches = (_BINDING.search(attributes) for attributes in _STORAGE.findall(text))
     return [int(match[1]) for match in matches if match]
 
 
 class WebGpuLaunch:
-    """A kernel and its memory.
+    """A kernel bound to its memory.
 
-    A GPUBuffer that a kernel writes cannot be bound to be read, too, whatever the parts: of such an
-    input a copy is read.
+    WebGPU does not bind one GPUBuffer for writing and for reading, not even different parts of it:
+    such an input is copied, and the kernel reads the copy.
     """
 
     def __init__(self, program: WebGpuProgram, buffers: Sequence[Buffer]):
@@ -272,7 +272,7 @@ class WebGpuLaunch:
             WebGpuDriver.current().wait()
 
     def mean_s(self, batch: int) -> float:
-        """Return the seconds of one of a batch of runs, by this process's clock."""
+        """Return the mean seconds per run of a batch, by this process's clock."""
         WebGpuDriver.current().wait()
         begin = time.perf_counter()
         self._submit(batch)
@@ -336,7 +336,7 @@ class WebGpuLaunch:
 
 
 class WebGpuDevice(WorkGroupDevice):
-    """WGSL on any GPU that WebGPU reaches."""
+    """WGSL on a GPU, through WebGPU."""
 
     name = "WEBGPU"
     has_machine_code = False

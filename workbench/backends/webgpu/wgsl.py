@@ -1,5 +1,5 @@
-"""WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, no types above 32 bits
-(`wgsl_integers.py` has integers of 64 bits).
+"""The dialect WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, no types
+above 32 bits (`wgsl_integers.py` has integers of 64 bits).
 
 Sections: WGSL functions for kernels that need more accuracy than the built-in ones have; WGSL
 (W3C, WebGPU Shading Language).
@@ -36,15 +36,15 @@ from workbench.ir.node.views import LoopRole
 # WGSL functions for kernels that need more accuracy than the built-in ones have.
 #
 # WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last place, and each may
-# be anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are,
-# as in the polynomials of other devices, do not help: an implementation may reassociate them. Here
-# powers of two are split at an integer by `round`, and arguments of sines reduced by `fma`, which
-# nothing reassociates; a remainder is a long division of integers, eight bits a step. Source of the
+# be anything for NaN (W3C, WGSL, section "Accuracy"). Sums that rely on rounding, as in the
+# polynomials of other devices, do not help: an implementation may reassociate them. Here powers of
+# two are split at an integer by `round`, and arguments of sines reduced by `fma`, which nothing
+# reassociates; a remainder is a long division of integers, eight bits per step. Source of the
 # reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
 
 NAN = "var<private> nan_bits: u32 = 0x7fc00000u;"
 INFINITY = "var<private> infinity_bits: u32 = 0x7f800000u;"
-"""A constant expression that is not finite is an error: its bits are a variable."""
+"""In WGSL a constant expression that is not finite is an error: its bits are in a variable."""
 _EXP2 = """\
 fn exp2_float32(x: f32) -> f32 {
   let n: f32 = round(clamp(x, -160.0f, 160.0f));
@@ -135,9 +135,9 @@ _NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 
 
 class Wgsl(Dialect):
-    """The dialect. Floats are at least what WGSL promises: a number below the normal ones may be 0.
-    Elements below 32 bits share words in memory (`wgsl_integers.py`); their values have 32
-    bits, wrapped where an operation may leave its own."""
+    """The dialect. Floats have the accuracy that WGSL guarantees: a subnormal number may be 0.
+    Elements below 32 bits share words in memory (`wgsl_integers.py`); as values they have 32 bits,
+    and are wrapped after an operation that may exceed their own."""
 
     language = WGSL
     reserved = _RESERVED | wgsl_integers.NAMES
@@ -154,7 +154,7 @@ class Wgsl(Dialect):
     def __init__(self) -> None:
         super().__init__()
         self._calls: set[str] = set()
-        """Functions of two words."""
+        """The functions on 64-bit integers that the kernel calls."""
         self._packed = PackedMemory()
         self._shared: set[str] = set()
         """The arrays of the group whose elements share words."""
@@ -174,7 +174,7 @@ class Wgsl(Dialect):
     # memory
 
     def in_memory(self, dtype: DType) -> str:
-        """Return the type of a word that no other work-item writes a part of."""
+        """Return the type of a word in memory, where it is not atomic."""
         return "u32" if is_packed(dtype) else super().in_memory(dtype)
 
     def _is_shared_word(self, name: str, dtype: DType) -> bool:
@@ -248,7 +248,7 @@ class Wgsl(Dialect):
         return str(value)
 
     def special_float(self, value: float, dtype: DType) -> str:
-        """A constant expression that is infinite is an error: its bits are a variable."""
+        """Read the bits of a variable: a constant expression that is infinite is an error."""
         bits = NAN if math.isnan(value) else INFINITY
         self.declarations[bits] = bits
         sign = "-" if value < 0 else ""
@@ -272,13 +272,13 @@ class Wgsl(Dialect):
         return call("select", no[0], yes[0], condition[0])
 
     def negative(self, value: Expression, dtype: DType) -> Expression:
-        """A minus sign is for signed numbers alone."""
+        """Only signed numbers have a minus sign."""
         if dtype.kind == "uint":
             return f"0u - {paren(value, MUL)}", ADD
         return super().negative(value, dtype)
 
     def rest(self, a: Expression, b: Expression, dtype: DType) -> Expression:
-        """Where a sign is negative, implementations on Vulkan give what they like for %."""
+        """With a negative operand, implementations on Vulkan return any value for %."""
         if dtype.kind == "uint":
             return super().rest(a, b, dtype)
         divisor = paren(b, UNARY)
@@ -286,11 +286,11 @@ class Wgsl(Dialect):
         return f"{paren(a, ADD)} - {product}", ADD
 
     def differ(self, a: Expression, b: Expression) -> Expression:
-        """Some compilers make of != what is false for NaN."""
+        """Some compilers turn != into a comparison that is false for NaN."""
         return f"!({a[0]} == {b[0]})", UNARY
 
     def element(self, name: str, index: str) -> str:
-        """A constant index before the array is an error, also where a condition keeps it unread."""
+        """A negative constant index is an error, even in an access that is never executed."""
         return f"{name}[{'0' if _NEGATIVE.fullmatch(index) else index}]"
 
     def shift(self, amount: Expression, tight: int) -> str:

@@ -1,8 +1,9 @@
-"""Integers of 64 bits, which WGSL lacks: two words of 32 bits, the lower one first.
+"""Integers that WGSL lacks: of 64 bits, as two words of 32 bits, the lower one first; and of less
+than 32 bits, packed in words.
 
-A value is a `vec2<u32>`, in memory as well: bits, which a function takes for a number with a sign
-or without. Source: Knuth, The Art of Computer Programming 2, section 4.3.1: the product by halves
-of words, the division bit by bit.
+A value of 64 bits is a `vec2<u32>`, in memory as well. The function that is called decides whether
+its bits are a signed number. Source: Knuth, The Art of Computer Programming 2, section 4.3.1: the
+product by halves of words, the division bit by bit.
 
 Sections: Integers of 64 bits, which WGSL lacks; Elements of less than 32 bits, packed in WGSL's
 words of 32 bits.
@@ -21,7 +22,7 @@ from workbench.ir.node.ops import Ops
 # Integers of 64 bits, which WGSL lacks.
 
 LONG_TYPE = "vec2<u32>"
-"""The type of a value."""
+"""The type of a value of 64 bits."""
 _MASK = (1 << 32) - 1
 _FUNCTIONS = """\
 fn add_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -168,7 +169,7 @@ def constant(value: int) -> Expression:
 
 
 def operation(op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Expression | None:
-    """Return an operation on integers of `dtype`; None where the language has an operator."""
+    """Return an operation on integers of 64 bits; None where the language has an operator."""
     words = [each for each, _ in arguments]
     if op in (Ops.CMPEQ, Ops.CMPNE):
         name, sign = ("all", "==") if op is Ops.CMPEQ else ("any", "!=")
@@ -186,7 +187,7 @@ def operation(op: Ops, dtype: DType, arguments: Sequence[Expression]) -> Express
 
 
 def cast(value: Expression, source: DType, dtype: DType) -> Expression:
-    """Return a number as an integer of two words, or such a one as a float."""
+    """Return a number as an integer of two words, or an integer of two words as a float."""
     if not has_words(dtype):
         return call(f"float32_of_{source.name}", value[0])
     if has_words(source):
@@ -199,7 +200,7 @@ def cast(value: Expression, source: DType, dtype: DType) -> Expression:
 
 
 def low_word(value: Expression) -> Expression:
-    """Return the lower word of a value, which is of u32."""
+    """Return the lower word of a value, a u32."""
     return f"{paren(value, ATOM)}.x", ATOM
 
 
@@ -209,7 +210,7 @@ def calls(text: str) -> set[str]:
 
 
 def functions(names: Iterable[str]) -> list[str]:
-    """Return the texts of functions, and of those that they call."""
+    """Return the texts of functions, and of the functions that they call."""
     needed = set[str]()
     pending = {*names}
     while pending:
@@ -228,8 +229,8 @@ def functions(names: Iterable[str]) -> list[str]:
 #       atomicOr(&p0[i >> 2u], (value & 255u) << at);
 #     }
 #
-# Several work-items may write elements of one word. Each changes the bits of its own element, in
-# two steps between which those of others stay as they are; whole words are stored at once.
+# Several work-items may write elements of one word: each changes only the bits of its own element,
+# in two atomic steps. Whole words are stored at once.
 
 WORD_BITS = 32
 _PARTS = "xyzw"
@@ -246,7 +247,7 @@ def fills_words(dtype: DType) -> bool:
 
 
 def word_count(dtype: DType, size: int) -> int:
-    """Return the words of `size` elements."""
+    """Return the number of words of `size` elements."""
     return -(-size * dtype.itemsize * 8 // WORD_BITS)
 
 
@@ -276,7 +277,7 @@ class PackedMemory:
         return f"{_function('store', access)}({index}, {value});"
 
     def functions(self, atomic: Container[str]) -> list[str]:
-        """Return the functions; `atomic` has the names of arrays that are written."""
+        """Return the texts of the functions; `atomic` has the names of arrays of atomic words."""
         return [
             *(_load(access, access.name in atomic) for access in self._loads),
             *(_store(access) for access in self._stores),
@@ -289,7 +290,7 @@ def _function(what: str, access: _Access) -> str:
 
 
 def _place(access: _Access, more: int = 0) -> str:
-    """Return the place of the word of element `i`, or of one after it."""
+    """Return the word of element `i`, or the one `more` words after it."""
     index = f"i >> {(WORD_BITS // _bits(access)).bit_length() - 1}u"
     return f"{access.name}[{f'({index}) + {more}' if more else index}]"
 
@@ -299,7 +300,7 @@ def _bits(access: _Access) -> int:
 
 
 def _at(access: _Access) -> str:
-    """Return where the bits of element `i` begin in its word."""
+    """Return the number of the first bit of element `i` in its word."""
     bits = _bits(access)
     return f"u32(i & {WORD_BITS // bits - 1}) << {bits.bit_length() - 1}u"
 
@@ -324,7 +325,7 @@ def _load(access: _Access, is_atomic: bool) -> str:
 
 
 def _masked(access: _Access, value: str) -> str:
-    """Return the bits of an element of which all others are 0."""
+    """Return the bits of an element in a word whose other bits are 0."""
     word = f"u32({value})" if access.dtype.kind == "int" else value
     return f"({word} & {(1 << _bits(access)) - 1}u)"
 
