@@ -334,7 +334,7 @@ def canonical(device: str) -> str:
     if not isinstance(device, str):
         raise device_error(
             f"there is no device {short(device)}",
-            f"a device is named in a word, and this is {type_name(type(device))}",
+            f"the name of a device is text, and this is {type_name(type(device))}",
             f'"{Device.DEFAULT}", or None for the default one',
         )
     return Device[device].name

@@ -151,10 +151,10 @@ def _not_contiguous(node: UOp) -> FileError:
         below = below.src[0]
     what = f"cannot compute {below.op.name} in a file"
     if below.op is Ops.BUFFER:
-        what = f"these {node.size} elements are not neighbours in their file"
+        what = f"these {node.size} elements are not contiguous in their file"
     return FileError(
         what,
-        "a file computes nothing: neighbours in it can be read and written",
+        "a file computes nothing: contiguous parts of it can be read and written",
         f'.to("{Device.DEFAULT}") first, which takes them to a device',
         where(),
     )

@@ -171,7 +171,7 @@ class Interop(Base):
         if not self.dtype.in_numpy:
             raise BufferError(f"numpy, which makes the capsule, has no {self.dtype}")
         if dl_device is not None and (int(dl_device[0]), dl_device[1]) != (_CPU, 0):
-            raise BufferError("the memory is the processor's")
+            raise BufferError("the memory is the processor's: dl_device must be (1, 0)")
         array = None if copy else self._memory_array()
         if array is not None:
             self._share_memory()

@@ -382,7 +382,7 @@ class Autograd(Base):
             if self.numel() != 1:
                 raise shape_error(
                     f"{what} of a tensor of shape {self.shape}",
-                    "without gradient= it is that of one number, such as a loss",
+                    "without gradient= the tensor must have one element, as a loss has",
                     ".sum() or .mean() first, or gradient=Tensor.ones(..)",
                 )
             return full(self.shape, self.uop.like(1))

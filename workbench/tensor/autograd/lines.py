@@ -219,7 +219,7 @@ def shares_of(name: str, results: Any, tensors: Sequence[Base]) -> list[UOp | No
         if share.shape != tensor.shape:
             raise shape_error(
                 f"a gradient of {name} has shape {share.shape}",
-                f"the tensor that it is of has shape {tensor.shape}",
+                f"its tensor has shape {tensor.shape}",
                 ".sum() over what was broadcast",
             )
         node = cast_to(share.uop, tensor.dtype)

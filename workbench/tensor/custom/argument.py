@@ -266,7 +266,7 @@ def _layout(
         name = kernel.arg.name
     if any(n.op is Ops.EXTERN for n in kernel.toposort()):
         raise ParseError(
-            "its text is not in it",
+            "its source text is missing",
             "the IR of a kernel in another language only names its memory",
             "the source text itself",
         )

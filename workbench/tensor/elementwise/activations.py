@@ -50,7 +50,7 @@ class Activations(Base):
         """
         scale = number(beta, "softplus: beta")
         if not scale:
-            raise shape_error("softplus: beta = 0", "it is divided by", "beta=1.0")
+            raise shape_error("softplus: beta = 0", "the logarithm is divided by it", "beta=1.0")
         return self._float(lambda x: (x * scale).alu(Ops.SOFTPLUS) * (1.0 / scale))
 
     def silu(self) -> Self:

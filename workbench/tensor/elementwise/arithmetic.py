@@ -41,7 +41,7 @@ class Arithmetic(Base):
         if a.dtype.is_bool:
             raise dtype_error(
                 "cannot subtract bool from bool",
-                "it has no one meaning",
+                "their difference has more than two values",
                 "^ for where they differ, or cast(dtypes.int32) first",
             )
         return self._with(a + _negative(b), other)

@@ -271,7 +271,7 @@ def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, i
         if extra and extra >= max(window.stride, window.dilation):
             raise shape_error(
                 f"{_TRANSPOSED}: output_padding = {extra} is too large for axis {axis}",
-                f"it is below the stride, {window.stride}, or the dilation, {window.dilation}",
+                f"it must be below the stride, {window.stride}, or the dilation, {window.dilation}",
             )
         length = (size - 1) * window.stride + window.extent + extra
         if length - window.before - window.after < 1 or not size:

@@ -311,8 +311,8 @@ class Attention(Base):
         if min(self.ndim, keys.ndim) < 3 or self.shape[-3] % max(1, keys.shape[-3]):
             raise shape_error(
                 f"scaled_dot_product_attention: queries of {self.shape} and keys of {keys.shape}",
-                "with enable_gqa heads of queries (axis -3) share those of keys, equally many each",
-                "a number of heads of queries that those of keys divide",
+                "with enable_gqa each head of keys is for equally many heads of queries (axis -3)",
+                "a number of query heads that the number of key heads divides",
             )
         *lead, heads, length, width = keys.shape
         times = self.shape[-3] // max(1, heads)

@@ -147,7 +147,7 @@ class Reduce(Base):
         empty = [i for i in axes if self.shape[i] == 0]
         return shape_error(
             f"cannot take the {what} over axis {empty[0]} of shape {self.shape}",
-            "it has no elements, and nothing is the greatest or least of none",
+            "it has no elements, so there is no greatest or least one",
             "check for .numel() == 0 first, or pad",
         )
 
