@@ -209,19 +209,19 @@ def _processor() -> str:
 # The full benchmark as text: a line per row, the means, the budgets.
 
 # widths of columns, in characters
-NAME = 22
-OWN = 18
-PEER = 17
+NAME_WIDTH = 22
+OWN_WIDTH = 18
+PEER_WIDTH = 17
 OVER = "OVER"
 GEOMEAN_TO_TORCH = 0.8
 WORST_TO_TORCH = 1.5
-MATMUL = 0.95
+MATMUL_TO_BEST = 0.95
 
 
 def header(names: Sequence[str]) -> str:
     """Return the line above the rows, for libraries in this order, ours first."""
-    peers = "".join(f"{name:>{PEER}}" for name in names if name != OURS)
-    return f"{'':{NAME}}{OURS:>{OWN}}{'speed':>12}{peers}"
+    peers = "".join(f"{name:>{PEER_WIDTH}}" for name in names if name != OURS)
+    return f"{'':{NAME_WIDTH}}{OURS:>{OWN_WIDTH}}{'speed':>12}{peers}"
 
 
 def line(row: ReportRow) -> str:
@@ -230,8 +230,10 @@ def line(row: ReportRow) -> str:
     own = ours.state
     if ours.samples_s:
         own = f"{seconds_text(ours.median_s)} +-{ours.spread:4.0%}"
-    peers = "".join(f"{_time_and_ratio(row, name):>{PEER}}" for name in row.figures if name != OURS)
-    return f"{row.name:{NAME}}{own:>{OWN}}{_speed(row):>12}{peers}"
+    peers = "".join(
+        f"{_time_and_ratio(row, name):>{PEER_WIDTH}}" for name in row.figures if name != OURS
+    )
+    return f"{row.name:{NAME_WIDTH}}{own:>{OWN_WIDTH}}{_speed(row):>12}{peers}"
 
 
 def faults(row: ReportRow) -> Iterator[str]:
@@ -273,7 +275,9 @@ def _speed(row: ReportRow) -> str:
 
 def _means(what: str, ratios: dict[str, list[float]]) -> str:
     means = (_times(geometric_mean(r)) if r else "-" for r in ratios.values())
-    return f"{what:{NAME + OWN + 12}}" + "".join(f"{mean:>{PEER}}" for mean in means)
+    return f"{what:{NAME_WIDTH + OWN_WIDTH + 12}}" + "".join(
+        f"{mean:>{PEER_WIDTH}}" for mean in means
+    )
 
 
 def _budgets(report: Report) -> Iterator[str]:
@@ -297,8 +301,10 @@ def _budgets(report: Report) -> Iterator[str]:
         over = [r for p in ("numpy", "torch") if (r := row.ratio(p)) is not None]
         if row.name in ("matmul 512", "matmul 1024") and over:
             speed = 1 / max(over)
-            sentence = f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
-            verdicts.append((sentence, speed >= MATMUL))
+            sentence = (
+                f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL_TO_BEST}"
+            )
+            verdicts.append((sentence, speed >= MATMUL_TO_BEST))
     no_verdict = report.why_no_verdict()
     for sentence, is_kept in verdicts:
         yield f"{sentence}: {_verdict(is_kept) if no_verdict is None else f'({no_verdict})'}"
@@ -347,7 +353,7 @@ def _figure(value: float, unit: str) -> str:
 LEFT_MARGIN = 190
 RIGHT_MARGIN = 30
 TOP = 64
-STEP = 22
+ROW_HEIGHT = 22
 WIDTH = 860
 COLOURS = ("#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00")  # Okabe and Ito 2008
 RADIUS = 4.5
@@ -359,7 +365,7 @@ def svg(report: Report) -> str:
     present = [r for row in ratios.values() for r in row.values()]
     low = min(-1, math.floor(math.log10(min(present, default=1))))
     high = max(1, math.ceil(math.log10(max(present, default=1))))
-    height = TOP + STEP * len(report.rows) + 12
+    height = TOP + ROW_HEIGHT * len(report.rows) + 12
 
     def x(ratio: float) -> float:
         share = (math.log10(ratio) - low) / (high - low)
@@ -379,7 +385,7 @@ def svg(report: Report) -> str:
             f'<text x="{at:.1f}" y="{TOP - 14}" text-anchor="middle">{10.0**power:g}</text>'
         )
     for number, row in enumerate(report.rows):
-        y = TOP + STEP * number + 8
+        y = TOP + ROW_HEIGHT * number + 8
         parts.append(
             f'<text x="{LEFT_MARGIN - 12}" y="{y + 4}" text-anchor="end">{escape(row.name)}</text>'
         )

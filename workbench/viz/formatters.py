@@ -29,7 +29,13 @@ from workbench.viz.pane import Pane
 from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.record.offers import offer_rows
 from workbench.viz.record.plan import plan_graph, region_rows
-from workbench.viz.record.variants import counts_row, kernel_row, source_row, step_rows, where
+from workbench.viz.record.variants import (
+    counts_row,
+    kernel_origin,
+    kernel_row,
+    source_row,
+    step_rows,
+)
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.cards import code, fold, page, source, tag
@@ -165,7 +171,7 @@ def _kernel_card(
     `deadline` is replaced by the call that returns it."""
     applied = [str(opt) for opt in kernel.applied_opts]
     parts = [
-        cards.kernel_title(kernel_row(kernel), where(kernel), applied, number),
+        cards.kernel_title(kernel_row(kernel), kernel_origin(kernel), applied, number),
         cards.steps_part(step_rows(kernel.steps)),
         _part(lambda: cards.nest_part(kernel_nest(kernel), not number)),
         fold("Kernel as text", source(str(kernel))),

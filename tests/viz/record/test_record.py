@@ -33,7 +33,7 @@ from workbench.viz.record import passes
 from workbench.viz.record import variants as variants_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import MOST_TEXT
-from workbench.viz.record.offers import why
+from workbench.viz.record.offers import opt_effect
 from workbench.viz.record.record import Recorder, build
 
 PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
@@ -110,9 +110,13 @@ def test_two_steps_give_what_one_gives(name: str) -> None:
 
 def test_what_an_opt_changes_in_figures() -> None:
     kernel = matmul().kernels[0]
-    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2)) == "2 independent accumulators, now 1"
-    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0)) == "4 independent accumulators, now 1"
-    assert why(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
+    assert (
+        opt_effect(kernel.ast, Opt(OptOps.UPCAST, "g1", 2)) == "2 independent accumulators, now 1"
+    )
+    assert (
+        opt_effect(kernel.ast, Opt(OptOps.UPCAST, "g1", 0)) == "4 independent accumulators, now 1"
+    )
+    assert opt_effect(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
 
 
 @pytest.mark.parametrize("device", ["CUDA:H100", "LLVM"])
@@ -278,7 +282,7 @@ import hashlib, json
 from tests.viz.record.support import plain, timeless
 from tests.viz.support import softmax
 from workbench.search.moves import in_turns
-from workbench.viz.record.offers import why
+from workbench.viz.record.offers import opt_effect
 from workbench.viz.record.record import build
 text = json.dumps(timeless(plain(build(softmax()))))
 print(hashlib.sha256(text.encode()).hexdigest())

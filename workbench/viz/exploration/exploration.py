@@ -32,7 +32,7 @@ from workbench.viz.page.document import modes
 from workbench.viz.page.panel import kernel_table, pane_of
 from workbench.viz.pane import Pane
 from workbench.viz.record.about import language_rows
-from workbench.viz.record.variants import kernel_row, where
+from workbench.viz.record.variants import kernel_origin, kernel_row
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.text import kernel_heading, work_text
@@ -381,7 +381,7 @@ def of(
 
 def _kernel_text(place: int, kernel: Kernel) -> str:
     row = kernel_row(kernel)
-    head = f"{kernel_heading(place, row, where(kernel))}  ({work_text(row)})"
+    head = f"{kernel_heading(place, row, kernel_origin(kernel))}  ({work_text(row)})"
     lines = [row.opts_in_code, str(kernel)] if row.opts_in_code else [str(kernel)]
     return "\n".join([head, *map(_indented, lines)])
 

@@ -25,7 +25,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
 from workbench.viz.record.kernels import fold_rows, run_rows
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.variants import error_row, kernel_row, where
+from workbench.viz.record.variants import error_row, kernel_origin, kernel_row
 from workbench.viz.schema.record import PanelSection
 from workbench.viz.text import KernelTable, kernel_heading
 
@@ -111,7 +111,7 @@ def kernels_text(
 
 def heading(place: int, kernel: Kernel) -> str:
     """Return the number of a kernel, what it computes, and the user's line."""
-    return kernel_heading(place, kernel_row(kernel), where(kernel))
+    return kernel_heading(place, kernel_row(kernel), kernel_origin(kernel))
 
 
 def kernel_table(ex: ScheduledTensors) -> KernelTable:
@@ -123,5 +123,5 @@ def kernel_table(ex: ScheduledTensors) -> KernelTable:
         with session.lock:
             runs = [copy(run) for run in session.record.plan.runs]
     rows = [kernel_row(kernel) for kernel in ex.kernels]
-    places = [where(kernel) for kernel in ex.kernels]
-    return KernelTable(rows, fold_rows(ex.kernels), runs, places)
+    origins = [kernel_origin(kernel) for kernel in ex.kernels]
+    return KernelTable(rows, fold_rows(ex.kernels), runs, origins)

@@ -113,7 +113,7 @@ def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> Off
         does=opt.op.here,
         on_gpu=opt.op.on_a_gpu,
         predicted=None if prediction is None else prediction.ratio,
-        why=(prediction and prediction.why) or why(kernel.ast, opt) or caption,
+        why=(prediction and prediction.why) or opt_effect(kernel.ast, opt) or caption,
         measured=None,
         spread=None,
         differs=False,
@@ -121,7 +121,7 @@ def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> Off
     )
 
 
-def why(kernel: UOp, opt: Opt) -> str:
+def opt_effect(kernel: UOp, opt: Opt) -> str:
     """Return the effect of an opt, in numbers of this kernel; "" where it is not known."""
     if opt.op.makes is None or not opt.op.makes.is_lane:
         return ""

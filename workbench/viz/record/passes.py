@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[3]
 """The folder that has the package: paths of files are relative to it."""
 
 
-class Place(NamedTuple):
+class RulePlace(NamedTuple):
     """The place of a rule: its file, its line and its table. Of a rule that a user registered it is
     the line that registered it, in a cell or in a file."""
 
@@ -123,23 +123,23 @@ def _formula(function: Callable[..., Any]) -> str:
     return f"{names}: {formula.strip().rstrip(',')}" if head else ""
 
 
-def place_of(rule: Rule) -> Place:
+def place_of(rule: Rule) -> RulePlace:
     """Return the place of a rule: its row in a table, else the function that it calls."""
     for added in added_rules():
         if rule in added.rules.rules:
             name, number = (added.where.name, added.where.line) if added.where else ("", 0)
-            return Place(os.path.basename(name), number, added.rules.name)
+            return RulePlace(os.path.basename(name), number, added.rules.name)
     table, module = _tables().get(rule, ("", None))
     called = rule.becomes if inspect.isfunction(rule.becomes) else rule.where
     defined = None if called is None else sys.modules.get(called.__module__)
     for where in (module, defined):
         line = None if where is None else _rows(where).get(rule.name)
         if where is not None and line:
-            return Place(_relative(where), line, table)
+            return RulePlace(_relative(where), line, table)
     if called is None or defined is None:
-        return Place("", 0, table)
+        return RulePlace("", 0, table)
     line = called.__code__.co_firstlineno
-    return Place(_relative(defined), line, table)
+    return RulePlace(_relative(defined), line, table)
 
 
 @cache

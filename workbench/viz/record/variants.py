@@ -118,7 +118,7 @@ def kernel_row(
     )
 
 
-def where(kernel: Kernel) -> str:
+def kernel_origin(kernel: Kernel) -> str:
     """Return the module and the method that made a kernel, then the cell or the file of the user's
     line; "" where neither is known."""
     module = [str(call) for call in kernel.modules[:1]]

@@ -21,18 +21,25 @@ NODE = 36
 SMALL = 20
 MARGIN = 18
 GAP = 24.0
-BETWEEN = 24
+LAYER_GAP = 24
 """Distance of two layers: it has room for the words on a line."""
-LETTER = 8.6
+LETTER_WIDTH = 8.6
 """Width of a letter of a label: the smallest that people can read where the whole picture is shown
 at two thirds of its size."""
-SMALL_LETTER = 6.0
+SMALL_LETTER_WIDTH = 6.0
 """Width of a letter of a second line, which is shown only near the picture's full size."""
-SIDES: Mapping[Shape, int] = {"round": 20, "pill": 24, "box": 20, "six": 26, "slant": 20, "cut": 24}
+OUTLINE_WIDTH: Mapping[Shape, int] = {
+    "round": 20,
+    "pill": 24,
+    "box": 20,
+    "six": 26,
+    "slant": 20,
+    "cut": 24,
+}
 """Width that the outline of a box adds to its label, both sides together."""
-BAND = 13
+BAND_HALF_WIDTH = 13
 """Half the width of a region along a line."""
-LONGEST_BAND = 12 * (NODE + BETWEEN)
+LONGEST_BAND = 12 * (NODE + LAYER_GAP)
 """Most length of a line with a coloured ground, in pixels: a longer one would cross other kernels'
 grounds."""
 MOST_BENDS = 40
@@ -50,10 +57,10 @@ class Layer(NamedTuple):
 def box_size(label: str, second: str, shape: Shape, is_small: bool) -> tuple[float, int]:
     """Return the width and the height of a box with a label, a second line and an outline; a small
     box has no second line."""
-    sides = SIDES[shape]
+    sides = OUTLINE_WIDTH[shape]
     if is_small:
-        return max(40.0, LETTER * len(label) + sides), SMALL
-    longest = max(LETTER * len(label), SMALL_LETTER * len(second))
+        return max(40.0, LETTER_WIDTH * len(label) + sides), SMALL
+    longest = max(LETTER_WIDTH * len(label), SMALL_LETTER_WIDTH * len(second))
     return max(52.0, longest + sides), NODE
 
 
@@ -68,7 +75,7 @@ def placed(plan: PlanPicture) -> PlanPicture:
     nodes, ends = plan.nodes, [(edge.a, edge.b) for edge in plan.edges]
     layout = _layout(tuple(node.w for node in nodes), tuple(ends))
     layers = _layers(layout.layer, [node.h for node in nodes])
-    last = layers[-1] if layers else Layer(BETWEEN / 2, 0.0)
+    last = layers[-1] if layers else Layer(LAYER_GAP / 2, 0.0)
     every = -(-len(layers) // MOST_BENDS)
     middles = [
         (x + MARGIN, layers[layer].y) for x, layer in zip(layout.x, layout.layer, strict=True)
@@ -82,7 +89,7 @@ def placed(plan: PlanPicture) -> PlanPicture:
     return replace(
         plan,
         width=round(layout.width + 2 * MARGIN),
-        height=round(last.y + last.height / 2 + BETWEEN / 2),
+        height=round(last.y + last.height / 2 + LAYER_GAP / 2),
         nodes=[
             replace(
                 node,
@@ -138,11 +145,11 @@ def _layers(layers: Sequence[int], heights: Sequence[float]) -> list[Layer]:
     highest: dict[int, float] = {}
     for layer, height in zip(layers, heights, strict=True):
         highest[layer] = max(height, highest.get(layer, 0))
-    rows, top = [], BETWEEN / 2
+    rows, top = [], LAYER_GAP / 2
     for layer in range(max(layers, default=-1) + 1):
         height = highest.get(layer, SMALL)
         rows.append(Layer(top + height / 2, height))
-        top += height + BETWEEN
+        top += height + LAYER_GAP
     return rows
 
 
@@ -172,7 +179,7 @@ def _band(route: Sequence[Point]) -> str:
     """Return the ground along a line, clockwise; "" along one that is too long."""
     if route[-1][1] - route[0][1] > LONGEST_BAND:
         return ""
-    return f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
+    return f"{curve(route, BAND_HALF_WIDTH)}{curve(route[::-1], -BAND_HALF_WIDTH, joins=True)}Z"
 
 
 def _patch(x: float, y: float, width: float, height: float) -> str:
