@@ -98,9 +98,9 @@ class Devices:
         key = self._name_of(device.upper())
         if key is not None and colon:
             return self._canonical_machine(key, machine)
-        there = self._with_machine(str(name)) if key is None else None
-        if there is not None:
-            return self.canonical(there)
+        qualified = self._qualified_name(str(name)) if key is None else None
+        if qualified is not None:
+            return self.canonical(qualified)
         if key is None:
             raise DeviceError(
                 f"there is no device {name!r:.60}",
@@ -192,8 +192,8 @@ class Devices:
         there is none."""
         require(name, str, "for_language: name", '"C"')
         devices = (*self._of_package(), *self._devices.values())
-        spoken = ((d.language, d) for d in devices)
-        return next((d for language, d in spoken if language and language.name == name), None)
+        languages = ((d.language, d) for d in devices)
+        return next((d for language, d in languages if language and language.name == name), None)
 
     def for_text(self, language: str, own: str) -> DeviceInfo | None:
         """Return the device for edited text of a language: `own` if the language is its own, else
@@ -231,7 +231,7 @@ class Devices:
     def _canonical_machine(self, device: str, machine: str) -> str:
         other = self._devices[device].on(machine)
         if other is not None:
-            return self._with(other)
+            return self._add_machine(other)
         machines = self._devices[device].machines
         name = {_spelling(m): m for m in machines}.get(_spelling(machine))
         if name is None:
@@ -239,7 +239,7 @@ class Devices:
         key = f"{device}:{name}"
         if key in self._elsewhere:
             return key
-        return self._with(Elsewhere(self._devices[device], name))
+        return self._add_machine(Elsewhere(self._devices[device], name))
 
     def _no_machine(self, device: str, machine: str) -> DeviceError:
         what = f"there is no machine {machine!r:.60} of {device}"
@@ -247,12 +247,12 @@ class Devices:
         if machines := list(self._devices[device].machines):
             because = "the machines are " + ", ".join(machines)
             hint = f"{device}:{machines[0]}"
-        name = self._with_machine(machine)
+        name = self._qualified_name(machine)
         if name is not None:
             because, hint = f"it is one of {name.partition(':')[0]}", name
         return DeviceError(what, because, hint)
 
-    def _with(self, info: DeviceInfo) -> str:
+    def _add_machine(self, info: DeviceInfo) -> str:
         """Add a device on a machine, unless its name is there already; return the name."""
         memories.setdefault(info.name, info.memory)
         self._elsewhere.setdefault(info.name, info)
@@ -272,14 +272,14 @@ class Devices:
         """Return the name of a machine with its device: "CUDA:H100". Errors: DeviceError."""
         if ":" in machine:
             return self.canonical(machine)
-        name = self._with_machine(machine)
+        name = self._qualified_name(machine)
         if name is not None:
             return self.canonical(name)
         names = ", ".join(self.machine_names())
         what = f"there is no machine {machine!r:.60}"
         raise DeviceError(what, f"the machines are {names}", "one of them")
 
-    def _with_machine(self, machine: str) -> str | None:
+    def _qualified_name(self, machine: str) -> str | None:
         """Return the name of a machine with its device, as `machine_names` has it, or None."""
         named = ((n.partition(":")[2], n) for n in self.machine_names())
         spelling = _spelling(machine)

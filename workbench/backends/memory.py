@@ -421,8 +421,8 @@ class Buffer(Unpicklable):
 
     def has_window(self, start: int) -> bool:
         """Whether a part that begins at element `start` can be a Buffer of its own."""
-        place = self.offset + start * self.dtype.itemsize
-        return place % self.memory.offset_bytes == 0
+        first_byte = self.offset + start * self.dtype.itemsize
+        return first_byte % self.memory.offset_bytes == 0
 
     def _check_bytes(self, nbytes: int, what: str) -> None:
         if nbytes != self.nbytes:

@@ -83,12 +83,12 @@ def test_memory_grows_in_place() -> None:
 def test_what_is_free_is_used_again() -> None:
     memory = WasmMemory()
     a, b, c = (memory.allocate(size, 64) for size in (100, 200, 300))
-    places = [memory.place(memory.address(x)) for x in (a, b, c)]
+    places = [memory.wasm_address(memory.address(x)) for x in (a, b, c)]
     assert len({*places}) == 3 and all(place % 64 == 0 for place in places)
     memory.free(a)
     memory.free(b)
     again = memory.allocate(384, 64)
-    assert memory.place(memory.address(again)) == places[0]
+    assert memory.wasm_address(memory.address(again)) == places[0]
     memory.free(c)
     memory.free(again)
     assert memory._gaps == [(places[0], places[2] + 320)]

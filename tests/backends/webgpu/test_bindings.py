@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.backends.webgpu.webgpu_device import written_places
+from workbench.backends.webgpu.webgpu_device import written_bindings
 
 TEXT = """
 @group(0) @binding(0) var<storage, read_write> p0: array<f32>;
@@ -16,5 +16,5 @@ var<workgroup> t0: array<f32, 4>;
 
 
 def test_attributes_of_what_is_written_stand_in_any_order() -> None:
-    assert written_places(TEXT) == [0, 2]
-    assert written_places("") == []
+    assert written_bindings(TEXT) == [0, 2]
+    assert written_bindings("") == []

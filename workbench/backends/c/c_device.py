@@ -219,9 +219,9 @@ def find_compiler() -> Compiler | None:
 @lru_cache(maxsize=8)
 def _find(named: str, path: str) -> Compiler | None:
     for command in [_words(named), *([name] for name in _NAMES)]:
-        place = shutil.which(command[0], path=path) if command else None
-        if place is not None and "tcc" not in Path(os.path.realpath(place)).name:
-            return Compiler((place, *command[1:]), is_zig="zig" in Path(place).name)
+        executable = shutil.which(command[0], path=path) if command else None
+        if executable is not None and "tcc" not in Path(os.path.realpath(executable)).name:
+            return Compiler((executable, *command[1:]), is_zig="zig" in Path(executable).name)
     zig = zig_command()
     return Compiler((*zig, "cc"), is_zig=True) if zig else None
 
@@ -336,8 +336,8 @@ def one_text(sources: Sequence[Source]) -> tuple[str, list[str]]:
         start = re.search(r"^void ", source.text, re.MULTILINE)
         at = 0 if start is None else start.start()
         for paragraph in source.text[:at].split("\n\n"):
-            one = paragraph.startswith(("static ", "#if", "#define"))
-            parts = [paragraph] if one else paragraph.splitlines()
+            is_block = paragraph.startswith(("static ", "#if", "#define"))
+            parts = [paragraph] if is_block else paragraph.splitlines()
             definitions.update(dict.fromkeys(p for p in parts if p[:2] != "//"))
         names.append(f"kernel_{number}")
         named = f"void {source.name}("
@@ -355,8 +355,8 @@ def _loaded(text: str, names: Sequence[str]) -> list[jit.Code]:
 def _object(text: str) -> bytes:
     """Return the object file of `text`, from the cache if it is there."""
     c_compiler = compiler()
-    about = [c_compiler.version, *c_compiler.flags]
-    return object_cache.object_of(text, about, jit.host().machine, c_compiler.compile)
+    compiler_key = [c_compiler.version, *c_compiler.flags]
+    return object_cache.object_of(text, compiler_key, jit.host().machine, c_compiler.compile)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -394,8 +394,8 @@ def declaration(text: str) -> Declaration:
 
     Errors: ParseError for no such function, for several, and for an argument that is not memory.
     """
-    plain = _COMMENT.sub(" ", text)
-    functions = [m for m in _FUNCTION.finditer(plain) if "static" not in m["before"].split()]
+    uncommented = _COMMENT.sub(" ", text)
+    functions = [m for m in _FUNCTION.finditer(uncommented) if "static" not in m["before"].split()]
     if len(functions) != 1:
         names = ", ".join(m["name"] for m in functions) or "none"
         raise ParseError(

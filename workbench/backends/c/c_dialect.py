@@ -58,7 +58,7 @@ class C(Dialect):
     aligns_vectors = False
     wraps = True
     wide = True
-    runs_alone = True
+    needs_only_text = True
     parts = VectorHelpers, VectorValues, VectorMemory
 
     def __init__(self) -> None:
@@ -95,9 +95,9 @@ class C(Dialect):
         if dtype.count & (dtype.count - 1):
             because = f"C has no vector of {dtype.count} lanes: they are powers of two"
             raise CompileError("render", because)
-        about = f"vector_size({dtype.itemsize}), aligned({dtype.scalar.itemsize}), may_alias"
+        attributes = f"vector_size({dtype.itemsize}), aligned({dtype.scalar.itemsize}), may_alias"
         kind = "int64_t" if dtype.kind == "index" else self.scalar(dtype)
-        return f"typedef {kind} {name} __attribute__(({about}));  // {dtype.count} lanes"
+        return f"typedef {kind} {name} __attribute__(({attributes}));  // {dtype.count} lanes"
 
     # values
 

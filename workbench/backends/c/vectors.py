@@ -258,7 +258,7 @@ class VectorMemory(WorkItemMemory):
         mask = self._mask(rest, dtype)
         if not mask:
             return super().load(node)
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         return call(self.values.helpers.load_where(dtype), name, index[0], mask)
 
     def store(self, node: UOp) -> None:
@@ -271,7 +271,7 @@ class VectorMemory(WorkItemMemory):
         if dtype.is_bool:
             dtype = dtypes.uint8.vec(count)
             words = f"({self.values.type(dtype)}){paren(words, ATOM)} & 1", AND
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         mask = self._mask(rest, dtype)
         if mask:
             function = self.values.helpers.store_where(dtype)

@@ -104,7 +104,7 @@ class Dialect(ABC):
         Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
     }  # fmt: skip
     """Functions of floats by their ops."""
-    runs_alone = False
+    needs_only_text = False
     """Whether the text is all that its runtime needs, without the tree and the linear program."""
     alignment_bytes = 1
     """The alignment of arrays."""

@@ -44,13 +44,13 @@ class Helpers:
 
     def quotient(self, op: Ops, dtype: DType, a: Expression, b: Expression) -> Expression:
         """A quotient or remainder that wraps where INT_MIN / -1 is possible."""
-        minus = f"b == {self.dialect.constant(-1, dtype)[0]}", LESS
+        is_minus_one = f"b == {self.dialect.constant(-1, dtype)[0]}", LESS
         if op is Ops.CDIV:
-            wrapped, plain, name = ("-a", ATOM), ("a / b", ADD), "quotient"
+            wrapped, unwrapped, name = ("-a", ATOM), ("a / b", ADD), "quotient"
         else:
-            zero, plain = (self.dialect.constant(0, dtype), self.dialect.rest(_A, _B, dtype))
+            zero, unwrapped = (self.dialect.constant(0, dtype), self.dialect.rest(_A, _B, dtype))
             wrapped, name = zero, "rest"
-        value = self.dialect.choose(minus, wrapped, plain)
+        value = self.dialect.choose(is_minus_one, wrapped, unwrapped)
         name = f"{name}_{self.dialect.part_of_name(dtype)}"
         return self._called(name, dtype, value, a, b, about="the least // -1 wraps")
 

@@ -72,7 +72,7 @@ def render(
     head += [*writer.outside, *("// " + words for words in _about(info, plan, block))]
     head += dialect.head(name, parameters, plan.launch)
     head = "\n".join(head).split("\n")  # a function may have several lines
-    is_alone = dialect.runs_alone
+    needs_only_text = dialect.needs_only_text
     return Source(
         name=name,
         language=dialect.language.name,
@@ -80,9 +80,9 @@ def render(
         params=signature(plan.params),
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         launch=plan.launch,
-        block=None if is_alone else block,
+        block=None if needs_only_text else block,
         lines=((),) * len(head) + (*writer.text.positions, (), ()),
-        linear=() if is_alone else linear,
+        linear=() if needs_only_text else linear,
         shared_bytes=writer.shared_bytes,
     )
 
@@ -130,7 +130,7 @@ class _Writer:
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
         self.fused = _fused(linear, dialect, self.inlining.once)
         """LOADs that are written with their one use, a copy or an EXCHANGE."""
-        self.copies_on, self.target = target.copies_async, target
+        self.copies_async, self.target = target.copies_async, target
         sets = {n.src[0] for n in linear if n.op is Ops.SET}
         self.own_registers = sum(n.dtype.itemsize for n in sets) // REGISTER_BYTES
         self.types = frozenset(n.dtype.scalar.name for n in linear)
@@ -151,13 +151,13 @@ class _Writer:
         for line in dialect.arguments(parameters):
             self.text.put(line)
         shared = [define for define in plan.scratch if define.space == "shared"]
-        together = self._offsets(shared)
-        of_launch = 0 < dialect.most_array_bytes < together
-        self.shared_bytes = together if of_launch else 0
+        shared_bytes = self._offsets(shared)
+        of_launch = 0 < dialect.most_array_bytes < shared_bytes
+        self.shared_bytes = shared_bytes if of_launch else 0
         if any(define.buffers > 1 for define in shared):
             items = math.prod(plan.launch.group)
             registers = items * (self.own_registers + OTHER_REGISTERS)
-            groups = unit_groups(together, registers, self.target)
+            groups = unit_groups(shared_bytes, registers, self.target)
             dialect.unit_groups = groups if groups <= FEW_GROUPS else 0
         arrays = list[ArrayPart]()
         for define, offset in plan.scratch.items():
@@ -219,7 +219,7 @@ class _Writer:
             if position:
                 raise CompileError("render", "BLOCK is not the first node of the program")
         elif op is Ops.BARRIER:
-            is_plain = node.arg is None or not self.copies_on
+            is_plain = node.arg is None or not self.copies_async
             words = self.dialect.barrier
             self.text.put(words if is_plain else self.dialect.barrier_but(node.arg))
             self._statement_at = len(self.text.lines)
@@ -243,8 +243,8 @@ class _Writer:
         if value not in self.fused:
             self.memory.store(node)
             return
-        goes_on = self.copies_on and node.place.param.arg.buffers > 1
-        self.memory.copy(node, self.helpers if goes_on else None)
+        is_async = self.copies_async and node.place.param.arg.buffers > 1
+        self.memory.copy(node, self.helpers if is_async else None)
 
     # values
 
@@ -253,8 +253,8 @@ class _Writer:
         before, after = node.arg
         matrices = node.dtype.itemsize // REGISTER_BYTES
         transposed = is_transposed(before, after)
-        place = self.memory.place(node.src[0].place)
-        words = self.helpers.exchange(matrices, transposed, place)[0]
+        element = self.memory.element(node.src[0].place)
+        words = self.helpers.exchange(matrices, transposed, element)[0]
         name = self.text.numbered(self._stem(node.src[0]))
         kind = self.values.type(dtypes.uint32.vec(matrices))
         self.text.put(self.dialect.define(kind, name, words))
@@ -425,9 +425,9 @@ def _fused(linear: Sequence[UOp], dialect: Dialect, once: set[int]) -> set[UOp]:
     for position, node in enumerate(linear):
         if node.op is not Ops.LOAD or position not in once:
             continue
-        by = users.get(node, [])
-        is_copy = all(n.op is Ops.STORE and _is_copy(n, dialect) for n in by)
-        if by and (is_copy or all(n.op is Ops.EXCHANGE for n in by)):
+        uses = users.get(node, [])
+        is_copy = all(n.op is Ops.STORE and _is_copy(n, dialect) for n in uses)
+        if uses and (is_copy or all(n.op is Ops.EXCHANGE for n in uses)):
             fused.add(node)
     return fused
 
@@ -439,5 +439,5 @@ def _is_copy(store: UOp, dialect: Dialect) -> bool:
         return False
     if load.op is not Ops.LOAD or load.place.param.op is not Ops.PARAM:
         return False
-    long = load.dtype.count > 1 and not dialect.has_vector(load.dtype)
-    return not load.dtype.is_bool and (long or memory.arg.buffers > 1)
+    has_no_vector = load.dtype.count > 1 and not dialect.has_vector(load.dtype)
+    return not load.dtype.is_bool and (has_no_vector or memory.arg.buffers > 1)

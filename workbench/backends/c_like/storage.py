@@ -46,7 +46,7 @@ class WorkItemMemory:
         return tuple(self._element(node, i, condition) for i in range(count))
 
     def _load_vector(self, node: UOp, address: UOp) -> Expression | None:
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         text = self.dialect.load_vector(
             name,
             index[0],
@@ -58,7 +58,7 @@ class WorkItemMemory:
         return None if text is None else (text, ATOM)
 
     def _element(self, node: UOp, i: int, condition: Sequence[UOp]) -> Expression:
-        name, index = self._place(node.place)
+        name, index = self._name_and_index(node.place)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
         dtype, masked = node.dtype.scalar, self.dialect.masked
         if condition and masked:
@@ -89,9 +89,9 @@ class WorkItemMemory:
         words, _ = self.dialect.choose(test, text, zero)
         return f"({words})", ATOM
 
-    def place(self, address: UOp) -> str:
+    def element(self, address: UOp) -> str:
         """Return the element at an INDEX."""
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         return self.dialect.element(name, index[0])
 
     def copy(self, node: UOp, helpers: Helpers | None) -> None:
@@ -105,7 +105,7 @@ class WorkItemMemory:
             self._copy_parts(address, load, 1)
             return
         test = self.values.lane(condition[0], 0)[0] if condition else ""
-        copy = CopyText(self.place(address), self.place(source), nbytes, test)
+        copy = CopyText(self.element(address), self.element(source), nbytes, test)
         text = helpers.begin_copy(copy) if helpers else None
         text = text or self.dialect.copy(copy)
         if text is None:
@@ -116,15 +116,19 @@ class WorkItemMemory:
     def _copy_parts(self, address: UOp, load: UOp, count: int) -> None:
         """Copy `count` elements at a time."""
         source, *condition = load.src
-        (name, to), (from_name, at) = self._place(address), self._place(source)
+        (name, to), (from_name, at) = self._name_and_index(address), self._name_and_index(source)
         constant = source.param not in self.written
         dtype = load.dtype.scalar.vec(count)
         for begin in range(0, load.dtype.count, count):
-            target, there = (f"{words} + {begin}" if begin else words for words in (to[0], at[0]))
-            words: str | None = self.dialect.element(from_name, there)
+            to_index, from_index = (
+                f"{words} + {begin}" if begin else words for words in (to[0], at[0])
+            )
+            words: str | None = self.dialect.element(from_name, from_index)
             zero = self.dialect.constant(0, load.dtype.scalar)
             if count > 1:
-                words = self.dialect.load_vector(from_name, there, dtype, "global", True, constant)
+                words = self.dialect.load_vector(
+                    from_name, from_index, dtype, "global", True, constant
+                )
                 zero = self.dialect.build(dtype, [zero] * count)
             if words is None:
                 self._copy_parts(address, load, 1)
@@ -132,9 +136,9 @@ class WorkItemMemory:
             if condition:
                 test = self.values.lane(condition[0], begin)
                 words = self.dialect.choose(test, (words, ATOM), zero)[0]
-            text: str | None = f"{self.dialect.element(name, target)} = {words};"
+            text: str | None = f"{self.dialect.element(name, to_index)} = {words};"
             if count > 1:
-                text = self.dialect.store_vector(name, target, dtype, "shared", True, words)
+                text = self.dialect.store_vector(name, to_index, dtype, "shared", True, words)
             self.text.put(text or "")
 
     def store(self, node: UOp) -> None:
@@ -158,7 +162,7 @@ class WorkItemMemory:
 
     def _store_part(self, address: UOp, value: UOp, begin: int, size: int) -> str | None:
         """Store `size` lanes of a vector, from lane `begin`; None where the language cannot."""
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         at = f"{index[0]} + {begin}" if begin else index[0]
         dtype = value.dtype.scalar.vec(size)
         if size == value.dtype.count:
@@ -171,7 +175,7 @@ class WorkItemMemory:
         return self.dialect.store_vector(name, at, dtype, space, is_aligned, words)
 
     def _store_element(self, address: UOp, value: UOp, i: int) -> str:
-        name, index = self._place(address)
+        name, index = self._name_and_index(address)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
         words = self.values.lane(value, i)
         return self.dialect.store_element(name, at, value.dtype.scalar, words)
@@ -183,7 +187,7 @@ class WorkItemMemory:
         test = self.values.lane(condition[0], i)[0]
         self.text.put(f"if ({test}) {{ {statement} }}")
 
-    def _place(self, address: UOp) -> tuple[str, Expression]:
+    def _name_and_index(self, address: UOp) -> tuple[str, Expression]:
         name = self.names.get(address.param)
         if name is None:
             raise CompileError("render", f"{address.param!r} is used before its DEFINE")

@@ -40,6 +40,6 @@ def compile_source(source: Source, target: Target) -> MachineCode:
 
 def _version(tools: nvrtc.Toolkit) -> str:
     """Return a text that differs between versions of the tools, without loading them."""
-    about = Path(tools.library).stat() if Path(tools.library).exists() else None
-    changed = f"{about.st_size} {about.st_mtime_ns}" if about else ""
+    stat = Path(tools.library).stat() if Path(tools.library).exists() else None
+    changed = f"{stat.st_size} {stat.st_mtime_ns}" if stat else ""
     return f"{tools.library} {tools.nvdisasm} {changed}"

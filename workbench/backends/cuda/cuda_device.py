@@ -97,8 +97,8 @@ class CudaDevice(WorkGroupDevice):
         return CudaCpp()
 
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
-        plain = [each for each in launches if isinstance(each, CudaLaunch)]
-        return CudaGraph(plain) if len(plain) == len(launches) else None
+        own_launches = [each for each in launches if isinstance(each, CudaLaunch)]
+        return CudaGraph(own_launches) if len(own_launches) == len(launches) else None
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         return compile_source(source, target)

@@ -188,8 +188,8 @@ def hardware(
 
     Units: `dram` and `l2` are bytes per second (0: not known).
     """
-    one = generation(arch)
-    float32 = 2.0 * one.lanes * units * clock_hz
+    unit = generation(arch)
+    float32 = 2.0 * unit.lanes * units * clock_hz
     tensor_cycles = units * clock_hz
     shared = units * BANK_BYTES * clock_hz
     levels = ("DRAM", dram), ("L2", l2), ("shared", shared)
@@ -199,16 +199,16 @@ def hardware(
         sources=sources,
         arch=arch,
         units=units,
-        lanes=one.lanes,
+        lanes=unit.lanes,
         clock_hz=clock_hz,
-        peaks=(("float32", float32), *((d, float32 * s) for d, s in one.shares)),
+        peaks=(("float32", float32), *((d, float32 * s) for d, s in unit.shares)),
         bandwidths=tuple((level, speed) for level, speed in levels if speed),
-        tensor_peaks=tuple((f, tensor_cycles * rate) for f, rate in one.tensor_rates),
+        tensor_peaks=tuple((f, tensor_cycles * rate) for f, rate in unit.tensor_rates),
         memory_bytes=memory_bytes,
         unit_registers=65536,
-        unit_items=one.unit_items,
-        unit_groups=one.unit_groups,
-        unit_shared_bytes=one.unit_shared_bytes,
+        unit_items=unit.unit_items,
+        unit_groups=unit.unit_groups,
+        unit_shared_bytes=unit.unit_shared_bytes,
         item_registers=255,
         partitions=4,
         register_block=256,

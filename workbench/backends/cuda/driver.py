@@ -241,8 +241,8 @@ class CudaLaunch(AddressLaunch):
     def enqueue(self, driver: CudaDriver, stream: Any) -> None:
         """Launch on a stream, or in a graph that is being built."""
         driver.gpu.set_current()
-        places = self.places.values()
-        library("cuda.core").launch(stream, self.config, self.kernel, *places)
+        addresses = self.addresses.values()
+        library("cuda.core").launch(stream, self.config, self.kernel, *addresses)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -61,10 +61,10 @@ def line_table(cubin: bytes) -> dict[str, list[LineStart]]:
     lines = by_name.get(".debug_line", b"")
     if not lines:
         return {}
-    places = dict(_relocated(by_name, sections))
+    section_names = dict(_relocated(by_name, sections))
     table: dict[str, list[LineStart]] = {}
-    for place, rows in _sequences(_Bytes(lines)):
-        table.setdefault(places.get(place, ""), []).extend(rows)
+    for place, rows in _sequences(_ByteReader(lines)):
+        table.setdefault(section_names.get(place, ""), []).extend(rows)
     return {name: sorted(rows, key=lambda r: r.offset) for name, rows in table.items()}
 
 
@@ -98,7 +98,7 @@ def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[
             yield place, sections[symbols[info >> 32][3]].name
 
 
-class _Bytes:
+class _ByteReader:
     """A reader of bytes, one number after the other."""
 
     def __init__(self, data: bytes):
@@ -121,7 +121,7 @@ class _Bytes:
                 return value - (1 << shift) if signed and byte & 0x40 else value
 
 
-def _sequences(data: _Bytes) -> Iterator[tuple[int, list[LineStart]]]:
+def _sequences(data: _ByteReader) -> Iterator[tuple[int, list[LineStart]]]:
     """Yield for each sequence the position of its address in the table, and its rows."""
     while data.at < len(data.data):
         end = data.number("I") + data.at
@@ -136,13 +136,13 @@ class _LineProgram:
         self.offset, self.line, self.caller = 0, 1, 0
         self.rows: list[LineStart] = []
 
-    def put(self) -> None:
+    def add_row(self) -> None:
         """Add a row; inlined code gets the line of its call, whose row came before."""
         line = self.rows[self.caller - 1].line if self.caller else self.line
         self.rows.append(LineStart(self.offset, line))
 
 
-def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
+def _unit(data: _ByteReader, end: int) -> Iterator[tuple[int, list[LineStart]]]:
     """Yield the sequences of a unit, after its header."""
     data.number("H")
     program = data.number("I") + data.at
@@ -156,7 +156,7 @@ def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
         if op >= first_special:
             state.offset += (op - first_special) // span * scale
             state.line += base + (op - first_special) % span
-            state.put()
+            state.add_row()
         elif op:
             step = (255 - first_special) // span * scale
             _standard(op, data, state, scale, step, operands[op - 1])
@@ -174,11 +174,11 @@ def _unit(data: _Bytes, end: int) -> Iterator[tuple[int, list[LineStart]]]:
 
 
 def _standard(
-    op: int, data: _Bytes, state: _LineProgram, scale: int, step: int, operands: int
+    op: int, data: _ByteReader, state: _LineProgram, scale: int, step: int, operands: int
 ) -> None:
     """Execute a standard opcode; one without an effect on lines has `operands` to skip."""
     if op == 1:
-        state.put()
+        state.add_row()
     elif op == 2:
         state.offset += data.leb() * scale
     elif op == 3:
@@ -242,9 +242,9 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
     lines = tuple(line for _, line in listing)
     in_use = tuple(None if line.is_label else live.get(at) for at, line in listing)
     isa = f"SASS for {arch}"
-    plain = _without_registers(text)
+    listed = _without_registers(text)
     kernels = tuple(_KERNEL.findall(text))
-    return MachineCode("sass", isa, compiler, plain, lines, kernels, resources(log), in_use)
+    return MachineCode("sass", isa, compiler, listed, lines, kernels, resources(log), in_use)
 
 
 def _disassembled(program: str, path: Path) -> str:
@@ -265,17 +265,17 @@ def _listing(text: str, table: Mapping[str, Sequence[LineStart]]) -> Iterator[_L
     """Yield the instructions, each with its line of the source by the table of its section, and the
     labels that are jumped to. Padding at the end is left out."""
     rows: list[_Listing] = []
-    places: Sequence[LineStart] = ()
+    starts: Sequence[LineStart] = ()
     labels: list[str] = []
     for line in text.splitlines():
         if section := _SECTION.match(line):
-            places = table.get(section[1], ())
+            starts = table.get(section[1], ())
         elif label := _LABEL.match(line):
             labels.append(label[1])
         elif row := _INSTRUCTION.match(line):
             offset, words = int(row[1], 16), _TARGET.sub(r"\1", row[2])
             rows += [_Listing(offset, AsmLine(f"{name}:", None)) for name in labels]
-            rows.append(_Listing(offset, AsmLine("  " + words, line_at(places, offset))))
+            rows.append(_Listing(offset, AsmLine("  " + words, line_at(starts, offset))))
             labels = []
     while rows and rows[-1].line.text.split()[0] == "NOP":
         del rows[-1]

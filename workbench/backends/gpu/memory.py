@@ -63,9 +63,9 @@ class AddressMemory(Memory):
         free, _ = self._call("MemGetInfo")
         return int(free)
 
-    def _copy(self, way: str, to: int, source: int, size_bytes: int) -> None:
+    def _copy(self, direction: str, to: int, source: int, size_bytes: int) -> None:
         if size_bytes:
-            self._call(f"Memcpy{way}Async", to, source, size_bytes, self.stream)
+            self._call(f"Memcpy{direction}Async", to, source, size_bytes, self.stream)
 
     def _call(self, name: str, *arguments: Any) -> Any:
         what = f"the GPU refuses {self.prefix}{name}"
@@ -73,20 +73,20 @@ class AddressMemory(Memory):
 
 
 class AddressLaunch:
-    """The arguments of a launch. `places` has the address of each parameter's buffer by slot, in
+    """The arguments of a launch. `addresses` has the address of each parameter's buffer by slot, in
     the order of the parameters."""
 
     def __init__(self, source: Source, buffers: Sequence[Buffer]):
         self.name = source.name
         self.grid, self.group = grid_size(source.launch), group_size(source.launch)
-        self.places = {slot: _address(buffers[slot]) for slot in source.slots}
+        self.addresses = {slot: _address(buffers[slot]) for slot in source.slots}
         self.buffers = [*buffers]
 
     def move(self, slot: int, buffer: Buffer) -> None:
         """Bind a slot to another Buffer of the same size and dtype."""
         self.buffers[slot] = buffer
-        if slot in self.places:
-            self.places[slot] = _address(buffer)
+        if slot in self.addresses:
+            self.addresses[slot] = _address(buffer)
 
 
 class LaunchGraph(ABC, Generic[L]):
@@ -99,11 +99,11 @@ class LaunchGraph(ABC, Generic[L]):
         self._graphs: dict[tuple[int, ...], Any] = {}
 
     def __call__(self) -> None:
-        places = tuple(p for each in self.launches for p in each.places.values())
-        graph = self._graphs.pop(places, None)
+        addresses = tuple(p for each in self.launches for p in each.addresses.values())
+        graph = self._graphs.pop(addresses, None)
         if graph is None:
             graph = self.build()
-        self._graphs[places] = graph  # at the end, as the newest
+        self._graphs[addresses] = graph  # at the end, as the newest
         while len(self._graphs) > KEPT_GRAPHS:
             del self._graphs[next(iter(self._graphs))]
         self.launch(graph)

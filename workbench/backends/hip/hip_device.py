@@ -100,7 +100,7 @@ class HipLaunch(AddressLaunch):
 
     def enqueue(self) -> None:
         """Launch in the stream, or add the launch to the graph that is captured from it."""
-        arguments = tuple(ctypes.c_void_p(place) for place in self.places.values())
+        arguments = tuple(ctypes.c_void_p(address) for address in self.addresses.values())
         sizes = *self.grid, *self.group
         stream = HipDriver.current().stream
         call("ModuleLaunchKernel", self.kernel, *sizes, 0, stream, None, arguments)
@@ -192,8 +192,8 @@ class HipDevice(WorkGroupDevice):
         return HipCpp()
 
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
-        plain = [each for each in launches if isinstance(each, HipLaunch)]
-        return HipGraph(plain) if len(plain) == len(launches) else None
+        own_launches = [each for each in launches if isinstance(each, HipLaunch)]
+        return HipGraph(own_launches) if len(own_launches) == len(launches) else None
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         with no_fork:

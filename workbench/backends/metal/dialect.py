@@ -101,14 +101,14 @@ class Metal(Dialect):
         lines = [f"static inline {total} {name}({kind} a, {kind} b, {total} c) {{"]
         lines += [f"  simdgroup_{element}{size} left, right;"]
         lines += [f"  simdgroup_{word}{size} sum;"]
-        for matrix, value, of in (
+        for matrix, value, scalar in (
             ("left", "a", element),
             ("right", "b", element),
             ("sum", "c", word),
         ):
             for i, part in enumerate(COMPONENTS[: core.c.per_lane]):
                 words = f"{value}.{part}"
-                if of == "half" and bits.kind == "uint":
+                if scalar == "half" and bits.kind == "uint":
                     words = f"as_type<half>({words})"
                 lines.append(f"  {matrix}.thread_elements()[{i}] = {words};")
         parts = ", ".join(f"sum.thread_elements()[{i}]" for i in range(core.c.per_lane))

@@ -96,13 +96,13 @@ def _finding(paragraph: str) -> SimulatorFinding | None:
     lines = tuple(int(number) for number in _LINE.findall(paragraph))
     title, *rest = paragraph.splitlines()
     title = re.sub(r" address 0x[0-9a-f]+", "", title)
-    who = " and ".join(items)
+    subjects = " and ".join(items)
     group = _GROUP.search(paragraph)
     if group is not None:
         only = next((x.strip() for x in rest if x.strip().startswith("Only")), "")
-        who = f"group {group[1].replace(',', ', ')}: {only}"
+        subjects = f"group {group[1].replace(',', ', ')}: {only}"
     at = " and ".join(f"line {n}" for n in dict.fromkeys(lines))
-    words = f"{title[0].lower()}{title[1:]}: {who} at {at}"
+    words = f"{title[0].lower()}{title[1:]}: {subjects} at {at}"
     return SimulatorFinding(row.kind, items, lines, words, row.hint)
 
 
@@ -247,7 +247,7 @@ class OclgrindProgram:
     def require_code(self) -> None:
         """Compile now. Errors: CompileError, also for a text without its kernel."""
         with errors_in(self.source):
-            count = _ask(compile_text, self.source.text, self.source.name)
+            count = _in_process(compile_text, self.source.text, self.source.name)
             if count < 0:
                 raise missing_kernel("opencl", self.source)
             require_arguments("opencl", count, self.source)
@@ -287,13 +287,13 @@ class OclgrindLaunch:
 
 def simulated(request: Simulation) -> Outcome:
     """Run a kernel in the process of simulations. Errors as of a run of OclgrindProgram."""
-    outcome = _ask(simulate, request)
+    outcome = _in_process(simulate, request)
     if outcome.is_last:
         _process.end()
     return outcome
 
 
-def _ask(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def _in_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function in the process of simulations; return its result.
 
     Errors: as of a run of OclgrindProgram.

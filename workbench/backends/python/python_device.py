@@ -138,7 +138,7 @@ class EmulatorLaunch:
         self._plan, self._arrays, self._lanes_at_once = plan, arrays, lanes_at_once
 
     def __call__(self, wait: bool = True) -> None:
-        _Run(self._plan, self._arrays, self._lanes_at_once).everything()
+        _Run(self._plan, self._arrays, self._lanes_at_once).run()
 
     def move(self, slot: int, buffer: HasArray) -> None:
         self._arrays[slot] = buffer.array
@@ -153,7 +153,7 @@ class _Run:
         memory = [p if p.size else np.zeros(1, p.dtype) for p in params]
         self.state = State(plan.name, memory)
 
-    def everything(self) -> None:
+    def run(self) -> None:
         with np.errstate(all="ignore"):
             self.body(self.plan.body, self.plan.storage)
 

@@ -32,7 +32,7 @@ children of its parent."""
 
 
 Access = tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]
-_REACHES = (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
+_ACCESSES = (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +82,23 @@ def make_plan(block: UOp) -> EmulatorPlan:
 
 def access(index: UOp) -> Access:
     """Return (PARAM or DEFINE, indexes, conditions) of an INDEX."""
-    plain, gates = [], []
+    indexes, gates = [], []
     for part in index.indexes:
         part, gate = split_gate(part)
         while gate is not None:
             gates.append(gate)
             part, gate = split_gate(part)
-        plain.append(part)
-    return index.param, tuple(plain), tuple(gates)
+        indexes.append(part)
+    return index.param, tuple(indexes), tuple(gates)
 
 
 def _body(
     children: Sequence[UOp], path: Path, owned: Mapping[Path, tuple[UOp, ...]]
 ) -> tuple[EmulatorLoop | EmulatorStatement, ...]:
     body: list[EmulatorLoop | EmulatorStatement] = []
-    for place, child in enumerate(children):
+    for position, child in enumerate(children):
         if child.op is Ops.LOOP:
-            inside = (*path, place)
+            inside = (*path, position)
             parts = _body(child.src[1:], inside, owned)
             storage = owned.get(inside, ())
             body.append(EmulatorLoop(child.src[0], parts, storage, _lanes(parts, storage)))
@@ -130,7 +130,7 @@ def _statement(node: UOp) -> EmulatorStatement:
     steps = tuple((value, tuple(unneeded[i])) for i, value in enumerate(order))
     ranges = [r for v in order for r in (v, *_closed(v)) if r.op is Ops.RANGE]
     lanes = dict.fromkeys(r for r in ranges if r.axis_kind.is_lane)
-    accesses = {v.src[0]: access(v.src[0]) for v in (*order, node) if v.op in _REACHES}
+    accesses = {v.src[0]: access(v.src[0]) for v in (*order, node) if v.op in _ACCESSES}
     return EmulatorStatement(node, steps, tuple(lanes), accesses)
 
 
@@ -152,7 +152,7 @@ def _values(statement: UOp) -> list[UOp]:
 
 def _needs(node: UOp) -> tuple[UOp, ...]:
     """Return the values that a node is computed from."""
-    if node.op in _REACHES:
+    if node.op in _ACCESSES:
         _, indexes, gates = access(node.src[0])
         return (*indexes, *gates, *node.src[1:])
     if node.op is Ops.REDUCE:
@@ -178,9 +178,9 @@ def _storage_by_owner(block: UOp) -> dict[Path, tuple[UOp, ...]]:
 
 
 def _statements(children: Sequence[UOp], path: Path) -> Iterator[tuple[Path, UOp]]:
-    for place, child in enumerate(children):
+    for position, child in enumerate(children):
         if child.op is Ops.LOOP:
-            yield from _statements(child.src[1:], (*path, place))
+            yield from _statements(child.src[1:], (*path, position))
         elif child.op not in (Ops.DEFINE, Ops.BARRIER):
             yield path, child
 
@@ -231,7 +231,7 @@ class _Frame:
     def __init__(self, state: State, statement: EmulatorStatement):
         self.state, self.statement = state, statement
         self.axes = [*state.axes, *statement.lanes]
-        self.place = {axis: i for i, axis in enumerate(self.axes)}
+        self.dimension = {axis: i for i, axis in enumerate(self.axes)}
         self.values: dict[UOp, Array] = {}
 
     def execute(self) -> None:
@@ -252,7 +252,7 @@ class _Frame:
         """Return the steps of an axis that run together, along its own dimension."""
         shape = [1] * len(self.axes)
         first, count = self.span(axis)
-        shape[self.place[axis]] = count
+        shape[self.dimension[axis]] = count
         return np.arange(first, first + count, dtype=np.int64).reshape(shape)
 
     def condition(self, gates: Sequence[UOp]) -> Array | None:
@@ -285,8 +285,8 @@ class _Frame:
         words = []
         for axis in sorted(at.ranges, key=lambda r: r.axis_name):
             value = self.state.first.get(axis, 0)
-            if axis in self.place:
-                value += int(lane[self.place[axis]])
+            if axis in self.dimension:
+                value += int(lane[self.dimension[axis]])
             words.append(f"{axis.axis_name} = {value}")
         return ", ".join(words)
 
@@ -320,9 +320,9 @@ class _Frame:
         for size, index, value in zip(data.shape[depth:], indexes, offsets, strict=True):
             if np.ndim(value) == 0:
                 picks.append(int(value))
-            elif self._covers(index, size) and self.place[index] not in places:
+            elif self._covers(index, size) and self.dimension[index] not in places:
                 picks.append(slice(None))
-                places.append(self.place[index])
+                places.append(self.dimension[index])
             else:
                 return data, self._gather(depth, offsets)
         view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
@@ -332,7 +332,7 @@ class _Frame:
         return view[(*spread, ...)], ...
 
     def _covers(self, index: UOp, size: int) -> bool:
-        return index in self.place and self.span(index) == (0, size)
+        return index in self.dimension and self.span(index) == (0, size)
 
     def _gather(self, depth: int, offsets: Sequence[Array]) -> tuple[Array, ...]:
         """Return the key of storage: the steps of its loops, counted from 0, then its indexes."""
@@ -345,7 +345,7 @@ def _constant(frame: _Frame, node: UOp) -> Array:
 
 
 def _range(frame: _Frame, node: UOp) -> Array:
-    if node in frame.place:
+    if node in frame.dimension:
         return frame.steps(node)
     if node not in frame.state.first:
         raise WorkbenchError(f"axis {node.axis_name} is used outside its loop")
@@ -384,9 +384,9 @@ def _reduce(frame: _Frame, node: UOp) -> Array:
     """Combine over lane axes; an axis that the value does not depend on repeats it."""
     value = np.asarray(frame.values[node.src[0]])
     shape = list(value.shape or (1,) * len(frame.axes))
-    lanes = tuple(frame.place[axis] for axis in node.src[1:])
+    lanes = tuple(frame.dimension[axis] for axis in node.src[1:])
     for axis in node.src[1:]:
-        shape[frame.place[axis]] = frame.span(axis)[1]
+        shape[frame.dimension[axis]] = frame.span(axis)[1]
     return _combine(node.arg, np.broadcast_to(value, shape), lanes)
 
 

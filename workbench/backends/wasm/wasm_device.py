@@ -37,7 +37,7 @@ from workbench.ir.node.uop import UOp
 
 class WasmMemory(HostMemory):
     """Memory of WebAssembly. A handle is an array of bytes; `address` returns its address in this
-    process, `place` the one in WebAssembly. Freed pieces are used again."""
+    process, `wasm_address` the one in WebAssembly. Freed pieces are used again."""
 
     shares_host_memory = False  # not the memory that other devices have
 
@@ -66,7 +66,7 @@ class WasmMemory(HostMemory):
         return self._end
 
     def free(self, handle: Bytes) -> None:
-        begin = self.place(self.address(handle))
+        begin = self.wasm_address(self.address(handle))
         size = -(-max(1, handle.size) // self.alignment_bytes) * self.alignment_bytes
         with self._lock:
             insort(self._gaps, (begin, begin + size))
@@ -81,7 +81,7 @@ class WasmMemory(HostMemory):
     def adopt(self, data: Bytes) -> None:
         """Return None: other memory is not WebAssembly's."""
 
-    def place(self, address: int) -> int:
+    def wasm_address(self, address: int) -> int:
         """Return the WebAssembly address of an address in this process."""
         from workbench.backends.wasm.wasm_device import engine
 
@@ -281,18 +281,18 @@ class WasmLaunch:
         pool = program.memory.pool
         size = source.scratch_bytes
         self._scratch = pool.acquire(size) if size else None
-        self._find()
+        self._set_arguments()
 
-    def _find(self) -> None:
-        place = self.program.memory.place
+    def _set_arguments(self) -> None:
+        wasm_address = self.program.memory.wasm_address
         addresses = [self.buffers[slot].address for slot in self.slots]
         if self._scratch is not None:
             addresses.append(self._scratch.address)
-        self._arguments = [place(address) for address in addresses]
+        self._arguments = [wasm_address(address) for address in addresses]
 
     def move(self, slot: int, buffer: Buffer) -> None:
         self.buffers[slot] = buffer
-        self._find()
+        self._set_arguments()
 
     def __call__(self, wait: bool = True) -> None:
         try:

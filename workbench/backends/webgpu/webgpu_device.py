@@ -205,7 +205,7 @@ class WebGpuProgram:
     def __init__(self, source: Source):
         self.source = source
         self.slots = source.slots
-        places = [p for p in written_places(source.text) if p < len(self.slots)]
+        places = [p for p in written_bindings(source.text) if p < len(self.slots)]
         self.written = {self.slots[place] for place in places}
 
     def require_code(self) -> None:
@@ -238,7 +238,7 @@ class WebGpuProgram:
         return WebGpuLaunch(self, buffers)
 
 
-def written_places(text: str) -> list[int]:
+def written_bindings(text: str) -> list[int]:
     """Return the numbers of the bindings that a text declares as storage with write access.
     Attributes may stand in any order, with spaces and comments between them."""
     count = 1

@@ -268,13 +268,13 @@ class PackedMemory:
         """Return the call that loads `dtype`, of which `kind` is the language's type."""
         access = _Access(name, dtype, kind)
         self._loads[access] = None
-        return f"{_function('load', access)}({index})"
+        return f"{_function_name('load', access)}({index})"
 
     def store(self, name: str, index: str, dtype: DType, kind: str, value: str) -> str:
         """Return the statement that stores a value of `dtype`."""
         access = _Access(name, dtype, kind)
         self._stores[access] = None
-        return f"{_function('store', access)}({index}, {value});"
+        return f"{_function_name('store', access)}({index}, {value});"
 
     def functions(self, atomic: Container[str]) -> list[str]:
         """Return the texts of the functions; `atomic` has the names of arrays of atomic words."""
@@ -284,12 +284,12 @@ class PackedMemory:
         ]
 
 
-def _function(what: str, access: _Access) -> str:
+def _function_name(what: str, access: _Access) -> str:
     count = access.dtype.count
     return f"{what}{count if count > 1 else ''}_{access.name}"
 
 
-def _place(access: _Access, more: int = 0) -> str:
+def _word(access: _Access, more: int = 0) -> str:
     """Return the word of element `i`, or the one `more` words after it."""
     index = f"i >> {(WORD_BITS // _bits(access)).bit_length() - 1}u"
     return f"{access.name}[{f'({index}) + {more}' if more else index}]"
@@ -299,7 +299,7 @@ def _bits(access: _Access) -> int:
     return access.dtype.scalar.itemsize * 8
 
 
-def _at(access: _Access) -> str:
+def _first_bit(access: _Access) -> str:
     """Return the number of the first bit of element `i` in its word."""
     bits = _bits(access)
     return f"u32(i & {WORD_BITS // bits - 1}) << {bits.bit_length() - 1}u"
@@ -309,18 +309,18 @@ def _load(access: _Access, is_atomic: bool) -> str:
     dtype, bits = access.dtype, _bits(access)
 
     def part(word: int, at: str) -> str:
-        place = _place(access, word)
+        place = _word(access, word)
         text = f"atomicLoad(&{place})" if is_atomic else place
         if dtype.kind == "int":
             text = f"bitcast<i32>({text})"
         return f"extractBits({text}, {at}, {bits}u)"
 
-    value = part(0, _at(access))
+    value = part(0, _first_bit(access))
     if dtype.count > 1:
         starts = [divmod(lane * bits, WORD_BITS) for lane in range(dtype.count)]
         lanes = ", ".join(part(word, f"{at}u") for word, at in starts)
         value = f"{access.kind}({lanes})"
-    head = f"fn {_function('load', access)}(i: i32) -> {access.kind}"
+    head = f"fn {_function_name('load', access)}(i: i32) -> {access.kind}"
     return f"{head} {{ return {value}; }}"
 
 
@@ -332,11 +332,11 @@ def _masked(access: _Access, value: str) -> str:
 
 def _store(access: _Access) -> str:
     dtype, bits = access.dtype, _bits(access)
-    mask, place = f"{(1 << bits) - 1}u", _place(access)
-    head = f"fn {_function('store', access)}(i: i32, value: {access.kind}) {{"
+    mask, place = f"{(1 << bits) - 1}u", _word(access)
+    head = f"fn {_function_name('store', access)}(i: i32, value: {access.kind}) {{"
     if dtype.count == 1:
         lines = [
-            f"let at: u32 = {_at(access)};",
+            f"let at: u32 = {_first_bit(access)};",
             f"atomicAnd(&{place}, ~({mask} << at));",
             f"atomicOr(&{place}, {_masked(access, 'value')} << at);",
         ]
@@ -348,5 +348,5 @@ def _store(access: _Access) -> str:
             f"({_masked(access, f'value.{_PARTS[first + i]}')} << {i * bits}u)"
             for i in range(share)
         )
-        lines.append(f"atomicStore(&{_place(access, first // share)}, {parts});")
+        lines.append(f"atomicStore(&{_word(access, first // share)}, {parts});")
     return "\n  ".join([head, *lines]) + "\n}"
