@@ -372,7 +372,7 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
     nor passes.
     """
     if isinstance(about, str):
-        return _about(about)
+        return _entries_for(about)
     try:
         passes = [*about]
     except TypeError:
@@ -393,7 +393,7 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
     return words
 
 
-def _about(word: str) -> Glossary:
+def _entries_for(word: str) -> Glossary:
     """Return the glossary's words that contain a word, or else those whose meanings do."""
     every, part = glossary(), word.strip().lower()
     by_word = _where(every, lambda name, _: part in name.lower())

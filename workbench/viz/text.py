@@ -35,9 +35,9 @@ def _lines(rows: Sequence[ActivationRow], lines: Sequence[LineRow]) -> Iterator[
     yield f"Stored for the backward: {plural(len(rows), 'value')}, {total}"
     for row in rows[:MOST_LISTED]:
         readers = ", ".join(str(kernel_number(reader)) for reader in row.readers)
-        way = f"kernel {kernel_number(row.kernel)}, read by {readers}"
+        kernels = f"kernel {kernel_number(row.kernel)}, read by {readers}"
         line = "" if row.line is None else lines[row.line].where
-        cells = [bytes_text(row.bytes), row.name, row.module, line, way]
+        cells = [bytes_text(row.bytes), row.name, row.module, line, kernels]
         yield "  " + "  ".join(filter(None, cells))
     if len(rows) > MOST_LISTED:
         yield f"  and {len(rows) - MOST_LISTED} more"

@@ -154,7 +154,7 @@ def test_every_request_is_answered_and_the_session_lives(nothing_saved: Path) ->
             if refused is not None:
                 assert reply["error"]["what"] == refused.what
         assert plain(session.handle({"id": 1, "do": "ping", "have": None}))["ok"]
-        session.tell_changes()
+        session.send_changes()
         assert page.is_record_of(session)
 
 
@@ -277,9 +277,9 @@ def test_a_session_begins_with_whatever_it_kept(
             page = Page(session)
             session.shows_saved = True  # whoever saved them
             for _ in restored(session):
-                session.tell_changes()
+                session.send_changes()
             assert plain(session.handle({"do": "ping"}))["ok"]
-            session.tell_changes()
+            session.send_changes()
             assert page.is_record_of(session)
 
 

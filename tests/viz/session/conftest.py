@@ -34,6 +34,6 @@ def session(nothing_saved: Path) -> Iterator[Session]:
         page = Page(matmul_session)
         yield matmul_session
         with matmul_session.lock:
-            matmul_session.tell_changes()
+            matmul_session.send_changes()
             assert page.is_record_of(matmul_session)
         assert broken(page.record) == []

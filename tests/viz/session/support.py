@@ -32,7 +32,7 @@ class Page:
         self.renewed: list[str] = []
         session.listen(self)
 
-    def tell(self, message: Any) -> None:
+    def receive(self, message: Any) -> None:
         message = plain(message)
         decoded.message(message)
         self.messages.append(message)
@@ -51,7 +51,7 @@ class Page:
     def renew(self, record: str) -> None:
         self.renewed.append(record)
 
-    def look(self, view: Any) -> None:
+    def select(self, view: Any) -> None:
         self.messages.append({"view": plain(view)})
 
 

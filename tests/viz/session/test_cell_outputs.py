@@ -250,7 +250,7 @@ def test_a_page_that_finds_no_carrier_becomes_one(
     first, second = widgets()
     second.lacks_parts = True
     assert notebook.carriers() == [first.still], "it may not be drawn yet"
-    monkeypatch.setattr(cell_outputs, "SETTLES_S", 0.0)
+    monkeypatch.setattr(cell_outputs, "CARRIER_LOADS_S", 0.0)
     second.lacks_parts = False
     del notebook.outputs[first.still]  # all outputs were cleared, and this run
     second.lacks_parts = True

@@ -143,7 +143,7 @@ def test_a_page_that_opens_between_a_change_and_its_patch() -> None:
             tuning.variant_of(session, kernel, 0)
         reply = plain(session.handle({"do": "ping", "have": -1}, second))
         assert reply["result"]["n"] == plain(session.record)["n"]
-        session.tell_changes()
+        session.send_changes()
         assert first.is_record_of(session) and second.is_record_of(session)
         assert len(plain(second.record)["variants"]) == 3 and broken(second.record) == []
 
@@ -155,7 +155,7 @@ def test_work_in_the_background_gives_way_to_a_request(monkeypatch: pytest.Monke
     """One that waits for the lock has it next, however soon the next piece of work wants it."""
     order: list[str] = []
     begun = Event()
-    monkeypatch.setattr(live_record, "GIVE_WAY_S", PATIENCE_S)
+    monkeypatch.setattr(live_record, "MOST_WAIT_S", PATIENCE_S)
     with session_of(matmul()) as session:
         monkeypatch.setitem(QUICK, "ping", lambda *_, **__: order.append("answer") or NoResult())
 

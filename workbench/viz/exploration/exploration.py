@@ -67,7 +67,7 @@ def checked_view(
         try:
             typed(plain[name], FIELDS[name].type)
         except ValueError:
-            raise _refused(name, value, *_words(name)) from None
+            raise _refused(name, value, *_expected_value(name)) from None
     return typed(plain, ViewState)
 
 
@@ -86,7 +86,7 @@ def _is_one_of(choices: tuple[str, ...], value: object) -> bool:
     return isinstance(value, str) and value in choices
 
 
-def _words(name: str) -> tuple[str, str]:
+def _expected_value(name: str) -> tuple[str, str]:
     """Return what the value of a field must be, as text, and an example of one."""
     info = types.type_info(FIELDS[name].type)
     assert isinstance(info, types.Metadata)

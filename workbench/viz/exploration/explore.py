@@ -112,11 +112,11 @@ def _check(tensors: tuple[object, ...]) -> None:
         raise WorkbenchError(
             f"cannot explore argument {place}, {kind_of(value)}",
             "only the expression that a Tensor stands for can be scheduled",
-            _instead(value),
+            _hint_for(value),
         )
 
 
-def _instead(value: object) -> str:
+def _hint_for(value: object) -> str:
     """Return what to do with a value that is not a Tensor."""
     if isinstance(value, Exploration):
         return "the tensors again, or the exploration alone as the cell's last line"
@@ -138,7 +138,7 @@ def _instead(value: object) -> str:
     if isinstance(value, np.ndarray) or hasattr(type(value), "__array__"):
         return "an expression of it, such as explore(Tensor(x) + 1)"
     if _is_of_torch(value):
-        return _instead_of_torch(value)
+        return _torch_hint(value)
     if isinstance(value, (str, os.PathLike)):
         return "workbench.load(path), for a file that ex.save(path) wrote"
     if isinstance(value, type) and not issubclass(value, Tensor):
@@ -155,7 +155,7 @@ def _is_of_torch(value: object) -> bool:
     return any(str(name).partition(".")[0] == "torch" for name in names)
 
 
-def _instead_of_torch(value: object) -> str:
+def _torch_hint(value: object) -> str:
     if hasattr(value, "param_groups"):
         return f"an optimiser of workbench.nn.optim: {_TRAINING}"
     if hasattr(value, "state_dict"):

@@ -143,8 +143,8 @@ def planned(
     Errors: WorkbenchError if a value cannot be stored or fused, or a rule does not exist.
     """
     check_names(rules_off, (*rules_of(SCHEDULE_PASSES), *compile_switches()))
-    of_kernels = {switch.name for switch in compile_switches()}
-    off = tuple(name for name in rules_off if name in of_kernels)
+    kernel_rules = {switch.name for switch in compile_switches()}
+    off = tuple(name for name in rules_off if name in kernel_rules)
     plan = Planned(passes=[*origin.gradients, *_gradients(expression)])
     for device, places in expression.places_by_device().items():
         group = [expression.nodes[place] for place in places]
@@ -153,7 +153,7 @@ def planned(
             try:
                 schedule, outputs = realize.planned(group, forced, expression.computed)
             except Exception as error:
-                if not _is_of_a_rule(error):
+                if not _is_rule_error(error):
                     raise
                 plan.error = error
         if plan.error is not None:
@@ -196,10 +196,10 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
     """Add the user's lines and names to a plan: results get the names of the tensors, memory that
     of the value in it, kernels their line, modules and phases of training."""
     nodes = expression.nodes
-    in_order = (n for places in expression.places_by_device().values() for n in places)
+    tensor_order = (n for places in expression.places_by_device().values() for n in places)
     results = {
         base(output): viewer.names[nodes[place]]
-        for place, output in zip(in_order, plan.outputs, strict=True)
+        for place, output in zip(tensor_order, plan.outputs, strict=True)
         if nodes[place] in viewer.names
     }
     viewer = viewer._replace(names={**results, **viewer.names})
@@ -286,7 +286,7 @@ def _kernels(
             yield kernel
 
 
-def _is_of_a_rule(error: Exception) -> bool:
+def _is_rule_error(error: Exception) -> bool:
     """Whether an error says that a rule is wrong, not that a request is impossible."""
     of_rules = (EndlessRewrite, VerifyError)
     return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)

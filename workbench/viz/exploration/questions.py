@@ -150,7 +150,7 @@ def question_of(name: object) -> Question:
     """
     base, place = _parts(name)
     if base in QUESTIONS and (place == 0 or FIRST_KERNEL in QUESTIONS[base].text):
-        return _about(QUESTIONS[base], place)
+        return _about_kernel(QUESTIONS[base], place)
     near = get_close_matches(str(name), QUESTIONS, 1) or list(QUESTIONS)
     because = "there are " + ", ".join(QUESTIONS)
     hint = f'explore(y, ask="{near[0]}")'
@@ -165,7 +165,7 @@ def _parts(name: object) -> tuple[str, int]:
     return ("" if number else base), 0
 
 
-def _about(question: Question, place: int) -> Question:
+def _about_kernel(question: Question, place: int) -> Question:
     """Return a question about the kernel at `place` instead of the first."""
     if place == 0:
         return question
@@ -229,7 +229,7 @@ def _comparison(question: QuestionRow, guess: str, answer: Any) -> tuple[bool, s
     if question.judgement == "set":
         return _set_comparison(guess, list(dict.fromkeys(answer)))
     mine, theirs = float(guess), answer / question.scale
-    words = f"you said {_figure(mine, question)}, it is {_figure(theirs, question)}"
+    words = f"you said {_amount_text(mine, question)}, it is {_amount_text(theirs, question)}"
     if question.judgement == "number":
         off = abs(mine - theirs)
         many = "many" if mine > theirs else "few"
@@ -242,7 +242,7 @@ def _comparison(question: QuestionRow, guess: str, answer: Any) -> tuple[bool, s
     return ratio <= question.factor, f"{words}.{off}"
 
 
-def _figure(value: float, question: QuestionRow) -> str:
+def _amount_text(value: float, question: QuestionRow) -> str:
     return f"{value:,.3g} {question.unit}".rstrip()
 
 

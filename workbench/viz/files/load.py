@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
     with session.lock:
         _restore(session, saved)
-        session.tell_changes()
+        session.send_changes()
     return ex
 
 

@@ -132,7 +132,7 @@ def cost_sentences(decision: Decision) -> str:
     recompute_cost = estimates["cost_to_recompute"]
     each = f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
     more = f": {_operations(recompute_cost)} more" if recompute_cost > 0 else ""
-    often = _often(evaluations / elements)
+    often = _times_text(evaluations / elements)
     if decision.stored:
         by_cost = " By cost alone it would be fused." if recompute_cost < storing else ""
         return (
@@ -163,7 +163,7 @@ def _operations(cost: float) -> str:
     return f"{count_text(round(cost))} operations"
 
 
-def _often(times: float) -> str:
+def _times_text(times: float) -> str:
     text = three_digits(times)
     whole = text.rstrip("0").rstrip(".") if text.endswith(("0.0", ".00")) else text
     return "once" if times <= 1 else f"{whole} times"

@@ -106,7 +106,7 @@ class UserLines:
             phase = phases[derivation]
             for one in nodes:
                 self._phases[one] = in_order([phase, self._phases.get(one, phase)])[0]
-        pieces.sort(key=lambda piece: (piece[3], not _is_near(piece[0], viewer.calls)))
+        pieces.sort(key=lambda piece: (piece[3], not _is_same_run(piece[0], viewer.calls)))
         for calls, call, nodes, _ in pieces:
             if call is not None:
                 for node in nodes:
@@ -196,7 +196,7 @@ class UserLines:
     @cached_property
     def _ancestry(self) -> Ancestry:
         ancestry = Ancestry()
-        for record in _of_tensors(self._passes):
+        for record in _tensor_passes(self._passes):
             ancestry.add(record)
         return ancestry
 
@@ -218,12 +218,12 @@ def _place(line: SourceLine) -> tuple[str, int]:
     return basename(line.name), line.line
 
 
-def _is_near(calls: Calls, viewer: Calls) -> bool:
+def _is_same_run(calls: Calls, viewer: Calls) -> bool:
     """Whether calls belong to the same run of a cell or script as `viewer`."""
     return bool(calls and viewer) and calls[-1][0] is viewer[-1][0]
 
 
-def _of_tensors(records: Iterable[PassRecord]) -> Iterator[PassRecord]:
+def _tensor_passes(records: Iterable[PassRecord]) -> Iterator[PassRecord]:
     """Yield the passes over tensor graphs, those of each device."""
     is_tensor = True
     for record in records:

@@ -265,8 +265,8 @@ def _match(matches: Sequence[Match]) -> str:
 def decision_recipe(place: int, decision: Decision) -> str:
     """Return code that prints the decision at `place`, with the code to reverse it as a comment."""
     other = None if decision.forced else not decision.stored
-    turn = f"# the other way: ex = ex.replan({{decision.node: {other}}})\n"
+    reversal = f"# the other way: ex = ex.replan({{decision.node: {other}}})\n"
     return (
         f"decision = ex.decisions[{place}]\nprint(decision)\n"
-        f"{'' if decision.name == REQUESTED else turn}"
+        f"{'' if decision.name == REQUESTED else reversal}"
     )

@@ -38,7 +38,7 @@ from workbench.viz.schema.variant import CheckRow, TimingRow, VariantRow
 from workbench.viz.session import persistence
 from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
-GIVE_WAY_S = 2.0
+MOST_WAIT_S = 2.0
 """Most seconds that a step of work in the background waits for requests."""
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
@@ -48,13 +48,13 @@ class Listener(Protocol):
     """A receiver of a session's messages, such as a widget: of replies, patches and progress, of
     the whole record for pages that open later, and of the selection."""
 
-    def tell(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Pass on a reply, a patch or progress."""
 
     def renew(self, record: str) -> None:
         """Store the whole record, packed, for pages that open later."""
 
-    def look(self, view: ViewState) -> None:
+    def select(self, view: ViewState) -> None:
         """Set the selection of the page."""
 
 
@@ -143,7 +143,7 @@ class LiveRecord:
         """Send the changes to all listeners, and return the whole record, packed: no later patch
         repeats a change that it has."""
         with self.lock:
-            self.tell_changes()
+            self.send_changes()
             return packed(self.record)
 
     # messages
@@ -171,23 +171,23 @@ class LiveRecord:
             whole = replace(reply, patch=patch)
             for listener in list(self._listeners):
                 if listener is asker:
-                    listener.tell(whole)
+                    listener.receive(whole)
                 elif patch is not None:
-                    listener.tell(PatchMessage(patch))
+                    listener.receive(PatchMessage(patch))
         return whole
 
-    def tell_changes(self) -> None:
+    def send_changes(self) -> None:
         """Send the changes, if there are any."""
         with self.lock:
             patch = self._take_patch()
             if patch is not None:
-                self.tell(PatchMessage(patch))
+                self.broadcast(PatchMessage(patch))
 
     def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
         """Send the progress of a task: `step` of `total`; None: no task runs."""
-        self.tell(StatusMessage(ProgressRow(task, step, total, text)))
+        self.broadcast(StatusMessage(ProgressRow(task, step, total, text)))
 
-    def tell(self, message: Message) -> None:
+    def broadcast(self, message: Message) -> None:
         """Send a message to all listeners; here to none, a Session does."""
 
     def _take_patch(self) -> RecordPatch | None:
@@ -211,17 +211,17 @@ class LiveRecord:
 
         def until() -> Iterator[None]:
             while self.recorder is mine:
-                self._give_way()
+                self._wait_for_requests()
                 if next(steps, end) is end:
                     return
                 yield
 
         return until()
 
-    def _give_way(self) -> None:
+    def _wait_for_requests(self) -> None:
         """Wait until quick requests are answered: a thread that takes the lock again and again may
         keep other threads from it, above all on a busy machine."""
-        until = time.monotonic() + GIVE_WAY_S
+        until = time.monotonic() + MOST_WAIT_S
         while self.waiting and time.monotonic() < until:
             time.sleep(0.001)
 
@@ -233,7 +233,7 @@ class LiveRecord:
         """Send the whole record to all listeners, if it has changed since it was sent."""
         with self.lock:
             self.is_asked_by_code = False
-            self.tell_changes()
+            self.send_changes()
             if self._renewed == self._patches:
                 self._is_renewing = False
                 return

@@ -55,10 +55,10 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
     in_words = _opts_in_words(text)
     if in_words is not None:
-        return _few(in_words)
+        return _limited(in_words)
     try:
         tree = ast.parse(text.strip())
-        opts = [opt for statement in tree.body for opt in _of_statement(statement)]
+        opts = [opt for statement in tree.body for opt in _statement_opts(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, ParseError):
             raise
@@ -67,10 +67,10 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
             typed = cut(text.strip(), MOST_TEXT)
             because = f"{typed} is neither an opt nor words such as UPCAST g1 4"
         raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
-    return _few(opts)
+    return _limited(opts)
 
 
-def _few(opts: list[Opt]) -> tuple[Opt, ...]:
+def _limited(opts: list[Opt]) -> tuple[Opt, ...]:
     if len(opts) > MOST_OPTS:
         because = f"there are {len(opts)} of them, more than {MOST_OPTS}"
         raise ParseError("cannot read the opts", because, EXAMPLE)
@@ -107,24 +107,24 @@ def parse_opt(text: str) -> Opt:
     return opts[0]
 
 
-def _of_statement(statement: ast.stmt) -> Iterator[Opt]:
+def _statement_opts(statement: ast.stmt) -> Iterator[Opt]:
     match statement:
         case ast.ImportFrom(module="workbench"):
             return
         case ast.Assign(value=value) | ast.Expr(value=value):
-            yield from _of_value(value)
+            yield from _value_opts(value)
         case _:
             raise _not_an_opt(statement)
 
 
-def _of_value(value: ast.expr) -> Iterator[Opt]:
+def _value_opts(value: ast.expr) -> Iterator[Opt]:
     match value:
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _of_value(part)
+                yield from _value_opts(part)
         case ast.Call(func=ast.Attribute(attr="apply"), args=parts, keywords=[]):
             for part in parts:
-                yield from _of_value(part)
+                yield from _value_opts(part)
         case ast.Call(func=ast.Attribute(value=ast.Name("Kernel"), attr="from_text")):
             return  # a kernel without opts
         case ast.Call(func=ast.Name("Opt"), args=[ast.Constant(str(op)), *parts], keywords=words):
@@ -158,8 +158,8 @@ def _opt(whole: ast.expr, op: OptKind, parts: list[ast.expr], words: list[ast.ke
 
 def _literal(value: ast.expr) -> int | str | None:
     match value:
-        case ast.Constant(value=plain) if plain is None or type(plain) in (int, str):
-            return plain  # type: ignore[return-value]  # narrowed by type(), not isinstance
+        case ast.Constant(value=constant) if constant is None or type(constant) in (int, str):
+            return constant  # type: ignore[return-value]  # narrowed by type(), not isinstance
         case ast.Name(name):
             raise ParseError(
                 f"{cut(name, MOST_TEXT)} is a name without quotes",
@@ -200,11 +200,11 @@ def edited_code(
         for number, link in enumerate(originals, 1)
     ]
     rows = [code_row(info, lines, links)]
-    of_lines = [_of_line(links, line.source_line) for line in assembly]
+    line_links = [_line_link(links, line.source_line) for line in assembly]
     if elsewhere is not None:
-        rows.append(machine_code_row(info, elsewhere, of_lines))
+        rows.append(machine_code_row(info, elsewhere, line_links))
     elif assembly:
-        rows.append(assembly_row(info, assembly, of_lines))
+        rows.append(assembly_row(info, assembly, line_links))
     return rows
 
 
@@ -218,7 +218,7 @@ def _links(original: CodeRow, lines: Sequence[str]) -> list[CodeLink | None]:
     return [*original.links[:before], *changed, *tail]
 
 
-def _of_line(links: Sequence[CodeLink | None], number: int | None) -> CodeLink | None:
+def _line_link(links: Sequence[CodeLink | None], number: int | None) -> CodeLink | None:
     link = links[number - 1] if number and number <= len(links) else None
     return None if link is None else replace(link, source=[number or 0])
 
@@ -234,8 +234,8 @@ MOST_SEARCH_TEXT = 300
 
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
     """Return the row of a search, with its candidates in the order in which they were tried."""
-    way = _way(search)
-    candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way]
+    lineage = _best_lineage(search)
+    candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in lineage]
     return SearchRow(
         len(search.tried),
         len(search.ranked()),
@@ -249,14 +249,14 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
     )
 
 
-def _way(search: SearchResult[Kernel]) -> set[int]:
+def _best_lineage(search: SearchResult[Kernel]) -> set[int]:
     """Return the numbers of the best candidate and of its ancestors."""
-    way, at = set[int](), search.best
-    while at not in way:
-        way.add(at)
+    lineage, at = set[int](), search.best
+    while at not in lineage:
+        lineage.add(at)
         parent = search.tried[at].parent
         at = at if parent is None else parent
-    return way
+    return lineage
 
 
 def _candidate_row(candidate: Candidate) -> CandidateRow:

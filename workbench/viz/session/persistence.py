@@ -117,8 +117,8 @@ def forget(key: str, variants: Collection[Key]) -> None:
 
     def without(on_disk: SavedVariants | None) -> SavedVariants:
         others = _keyed(on_disk, name)
-        stay = [entry for each, entry in others.items() if each not in variants]
-        return SavedVariants(1, stay)
+        remaining = [entry for each, entry in others.items() if each not in variants]
+        return SavedVariants(1, remaining)
 
     with _lock:
         update_json(FOLDER, name, SavedVariants, without)
@@ -203,21 +203,21 @@ def _merged(
             origins=_recent([*stored.origins, *entry.origins]),
             search=entry.search or stored.search,
             note=stored.note if is_note_theirs else entry.note,
-            edited=_checked(entry.edited, stored.edited),
+            edited=_with_check(entry.edited, stored.edited),
         )
     pins = fresh if is_pinned_here else {**fresh, **on_disk}
     for key, entry in merged.items():
         merged[key] = replace(entry, pinned=pins.get(key, UNKNOWN).pinned)
     youngest = sorted(merged, key=lambda k: -merged[k].when)
     edited = [key for key in youngest if key.source][:MOST_EDITED]
-    stay = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
-    with_search = [key for key in stay if merged[key].search]
+    remaining = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
+    with_search = [key for key in remaining if merged[key].search]
     for key in with_search[MOST_SEARCHES:]:
         merged[key] = replace(merged[key], search=None)
-    return {key: merged[key] for key in merged if key in set(stay)}
+    return {key: merged[key] for key in merged if key in set(remaining)}
 
 
-def _checked(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | None:
+def _with_check(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | None:
     """Return an edit, with the stored check if this session has not checked it."""
     if edit is None or stored is None or edit.check is not None:
         return edit
@@ -228,8 +228,8 @@ def _checked(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | No
 
 
 def _name(key: str) -> str:
-    about = machine_row()
-    machine_key = key_of(about.cpu, str(about.cores))[:12]
+    this_machine = machine_row()
+    machine_key = key_of(this_machine.cpu, str(this_machine.cores))[:12]
     return f"{key_of(key)[:32]}-{machine_key}.json"
 
 

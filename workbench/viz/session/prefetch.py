@@ -72,7 +72,7 @@ def offers(session: LiveRecord, variant: int) -> NoResult:
     is_new = session.watched != variant
     session.watched = variant
     if is_new:
-        steps = session.in_this_plan(_looked_at(session, variant))
+        steps = session.in_this_plan(_complete_selected(session, variant))
         session.jobs.submit(session, steps, PREFETCH)
     return NoResult()
 
@@ -87,25 +87,25 @@ def registered(session: LiveRecord) -> None:
             session.put((name,), listed)
     if session.opts != OptOps.registered:
         session.opts = OptOps.registered
-        steps = session.in_this_plan(_offers_again(session))
+        steps = session.in_this_plan(_relist_offers(session))
         session.jobs.submit(session, steps, PREFETCH)
 
 
-def _offers_again(session: LiveRecord) -> Iterator[None]:
+def _relist_offers(session: LiveRecord) -> Iterator[None]:
     for variant, row in enumerate(session.record.variants):
         if row.offers or row.refused:
             with session.lock:
                 session.recorder.add_offers(variant)
-                session.tell_changes()
+                session.send_changes()
             yield
 
 
-def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
+def _complete_selected(session: LiveRecord, variant: int) -> Iterator[None]:
     with session.lock:
         row = session.row(variant)
         if not row.passes and row.error is None and variant not in session.edited:
             session.recorder.add_compiled(variant)
-            session.tell_changes()
+            session.send_changes()
     yield
     if session.prefetches:
         yield from _offers(session, variant)
@@ -114,7 +114,7 @@ def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
 def _time_kernel(session: LiveRecord, number: int) -> None:
     group = _headline(session, number)
     if group:
-        _quietly(session, group)
+        _time_or_ignore(session, group)
 
 
 def _headline(session: LiveRecord, number: int) -> list[int]:
@@ -126,7 +126,7 @@ def _headline(session: LiveRecord, number: int) -> list[int]:
     ]  # fmt: skip
 
 
-def _quietly(session: LiveRecord, group: list[int]) -> None:
+def _time_or_ignore(session: LiveRecord, group: list[int]) -> None:
     """Time variants; an error is ignored, because there was no request."""
     try:
         with session.jobs.use_worker(session.device) as worker:
@@ -145,7 +145,7 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         beside = _headline(session, _kernel(session, variant))
         is_alone = Device[session.device].is_emulator  # its times are not compared
         group = [variant, *([] if is_alone else beside)]
-        _quietly(session, list(dict.fromkeys(group)))
+        _time_or_ignore(session, list(dict.fromkeys(group)))
         yield
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s > SLOW_S:
@@ -188,7 +188,7 @@ def _measure_offers(
                 offer = "variants", variant, "offers", place
                 for name, value in _measured(base[:count], result.samples[:count]):
                     session.put((*offer, name), value)
-        session.tell_changes()
+        session.send_changes()
 
 
 def _measured(

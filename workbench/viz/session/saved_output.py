@@ -89,8 +89,8 @@ class SavedOutput:
         shell, self._session = get_ipython(), ref(session)
         with session.lock:
             html = self.html(session.record, session.recorder.speeds)
-        with sending() as may:
-            if may and shell is not None:
+        with sending() as is_open:
+            if is_open and shell is not None:
                 shell.display_pub.publish(
                     {"text/html": html}, transient={"display_id": self.key}, update=is_update
                 )
@@ -103,14 +103,14 @@ class SavedOutput:
 
     # a Listener
 
-    def tell(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Do nothing: the record is saved as a whole."""
 
     def renew(self, record: str) -> None:
         """Update the output with the record as it is now."""
         self.publish_again()
 
-    def look(self, view: ViewState) -> None:
+    def select(self, view: ViewState) -> None:
         """Do nothing: the widget reports the selection of its page."""
 
     def watch(self, view: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "values": inspection.values,
     "why_not": inspection.why_not,
     "stop": lambda session: session.stop(),
-    "ping": lambda session, have: session.about(have),
+    "ping": lambda session, have: session.whole_record(have),
 }
 """Requests that are answered at once: they run no kernel in the worker."""
 LONG: dict[str, Callable[..., Any]] = {
@@ -175,7 +175,7 @@ class Session(LiveRecord):
         forced (None: a rule was switched)."""
         with self.lock:
             self._patches += 1
-            was, ex, device = self.record, self.recorder.exploration, self.device
+            last_record, ex, device = self.record, self.recorder.exploration, self.device
             tried = self.edited, self.timings, self.checks
             last = variant_transfer.LastPlan(self.recorder, *tried)
             planned.display.baselines = ex.display.baselines
@@ -184,12 +184,12 @@ class Session(LiveRecord):
             if device != self.device:  # the reader chose it
                 variants.device(self, device)
             plan_comparison.compare(self, plan, target)
-            rule_toggles.compare(self, was)
+            rule_toggles.compare(self, last_record)
             variant_transfer.transfer(self, last)
             self.recorder.patch()  # dropped, as in `_open`
             # sent now, because patches of the new record may come before the reply
             whole = WholeRecord(self._patches, self.packed())
-            self.tell(RenewedMessage(whole))
+            self.broadcast(RenewedMessage(whole))
         self.begin()
         return PatchCount(self._patches)
 
@@ -212,22 +212,22 @@ class Session(LiveRecord):
             self.jobs.submit(self.recorder, steps, PREFETCH)
         return StoppedJobs(stopped)
 
-    def about(self, have: int | None) -> WholeRecord:
+    def whole_record(self, have: int | None) -> WholeRecord:
         """Return the number of patches, and the whole record if `have`, the page's number, is
         another one. Devices, languages and opts registered since are sent first, as a patch."""
         prefetch.registered(self)
-        self.tell_changes()
+        self.send_changes()
         number = self._patches
         lacks = have is not None and have != number
         return WholeRecord(number, self.packed() if lacks else None)
 
     # messages
 
-    def tell(self, message: Message) -> None:
+    def broadcast(self, message: Message) -> None:
         """Send a message to all listeners."""
         with self.lock:
             for listener in list(self._listeners):
-                listener.tell(message)
+                listener.receive(message)
 
     # prefetching
 
@@ -239,7 +239,7 @@ class Session(LiveRecord):
             self._begun = self.recorder
         self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
-    def rest(self) -> None:
+    def stop_background(self) -> None:
         """Drop the work in the background; `begin` starts it again."""
         with self.lock:
             self._begun, self._is_renewing = None, False
@@ -268,12 +268,14 @@ class Session(LiveRecord):
 
     def job(self, request: Mapping[str, object], asker: Listener | None = None) -> Iterator[None]:
         """Return the steps of a job that answers a request; the request waits from now on."""
-        steps = self._answering(request, asker)
+        steps = self._answer_steps(request, asker)
         next(steps)
         return steps
 
-    def _answering(self, request: Mapping[str, object], asker: Listener | None) -> Iterator[None]:
-        mine = self.recorder
+    def _answer_steps(
+        self, request: Mapping[str, object], asker: Listener | None
+    ) -> Iterator[None]:
+        own_recorder = self.recorder
         self.status(str(request.get("do")), 0, 1, "waiting")
         try:
             yield
@@ -284,7 +286,7 @@ class Session(LiveRecord):
             return
         try:
             # The positions in a request are those of the record at the time of the request.
-            if self.recorder is not mine and set(request) - {"id", "do"}:
+            if self.recorder is not own_recorder and set(request) - {"id", "do"}:
                 self.send(reply_to(request, None, error_row(_STALE_REQUEST)), asker)
             else:
                 self.handle(request, asker)
@@ -294,14 +296,14 @@ class Session(LiveRecord):
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
         # the user's own variants first
         for _ in variant_transfer.restored(self, only_by_hand=True):
-            self.tell_changes()
+            self.send_changes()
             yield
         yield from variants.prefetch_code(self)
         while self._add_piece():
             yield
             self.recorder.prepare()  # without the lock: no request waits for it
         for _ in variant_transfer.restored(self):
-            self.tell_changes()
+            self.send_changes()
             yield
         if self.prefetches and measures:
             yield from prefetch.times(self)
@@ -314,7 +316,7 @@ class Session(LiveRecord):
                 return False
             for variant in range(before, len(self.kernels)):
                 variants.adopt(self, variant)
-            self.tell_changes()
+            self.send_changes()
             return True
 
 

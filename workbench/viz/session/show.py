@@ -160,7 +160,7 @@ class LivePage:
         ex.display.view = ex.display.view.then(view)
         session: Session | None = ex.display.session
         for listener in [] if session is None else session.listeners():
-            listener.look(view)
+            listener.select(view)
 
 
 def _one_pane(ex: Exploration) -> ViewState:

@@ -126,7 +126,7 @@ class Workbench(anywidget.AnyWidget):
             record=session.packed(), view=to_builtins(view), still=still, parts=page_parts()
         )
         self._session = weakref.ref(session)
-        self._saved, self._is_heard = saved, False
+        self._saved, self._has_page = saved, False
         if saved is not None:
             saved.publish(session)
             session.listen(saved)
@@ -143,34 +143,34 @@ class Workbench(anywidget.AnyWidget):
             if self._saved is not None:
                 session.dismiss(self._saved)
             if not session.listeners():
-                session.rest()
+                session.stop_background()
                 SESSIONS.drop(session)
         layout = self.layout
         super().close()
         layout.close()  # a widget of its own, which ipywidgets would leave in the notebook
 
-    def renew_where_unheard(self) -> None:
+    def renew_if_unseen(self) -> None:
         """Update the saved record, if no page has connected, or code of a cell has changed it."""
         session = self._session()
-        if session is not None and (session.is_asked_by_code or not self._is_heard):
+        if session is not None and (session.is_asked_by_code or not self._has_page):
             session.renew()
 
-    def tell(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Send a message to the page."""
-        with sending() as may:
-            if may:
+        with sending() as is_open:
+            if is_open:
                 self.send(to_builtins(message))
 
     def renew(self, record: str) -> None:
         """Update the record for pages that open later, and for saved notebooks."""
-        with sending() as may:
-            if may:
+        with sending() as is_open:
+            if is_open:
                 self.record = record
 
-    def look(self, view: ViewState) -> None:
+    def select(self, view: ViewState) -> None:
         """Set the selection."""
-        with sending() as may:
-            if may:
+        with sending() as is_open:
+            if is_open:
                 self.view = {**self.view, **to_builtins(view)}
 
     def _save_selection(self, change: Any) -> None:
@@ -189,10 +189,10 @@ class Workbench(anywidget.AnyWidget):
             self._answer(content)
 
     def _answer(self, content: Any) -> None:
-        self._is_heard = True
+        self._has_page = True
         session = self._session()
         if session is None:
-            self.tell(reply_to(content, None, DISCONNECTED))
+            self.receive(reply_to(content, None, DISCONNECTED))
             return
         SESSIONS.use(session)
         session.begin()  # the page is open, and has drawn its record
@@ -220,7 +220,7 @@ MOST_OUTPUTS = 256
 """Most Output widgets whose cell is kept: the latest."""
 MOST_VIEWS = 16
 """Most views of one cell that are kept: those of its first workbenches."""
-SETTLES_S = 5.0
+CARRIER_LOADS_S = 5.0
 """Seconds that a new carrier may take to load: until then no page that lacks it replaces it."""
 
 
@@ -284,7 +284,7 @@ class CellOutputs:
     def add(self, widget: Workbench, saved: SavedOutput) -> None:
         """Add a workbench that is displayed now, with its saved output."""
         self._outputs.append(_WidgetOutput(self._place(), widget, saved))
-        widget.observe(lambda _: self._lacks_parts(widget), "lacks_parts")
+        widget.observe(lambda _: self._take_over_parts(widget), "lacks_parts")
 
     # what happens to outputs
 
@@ -293,12 +293,12 @@ class CellOutputs:
         if shell is None or shell is self._shell:
             return
         self._shell = shell
-        shell.events.register("pre_run_cell", self._before)
-        shell.events.register("post_run_cell", self._after)
+        shell.events.register("pre_run_cell", self._before_cell)
+        shell.events.register("post_run_cell", self._after_cell)
         if hasattr(shell.display_pub, "register_hook"):
             shell.display_pub.register_hook(self._on_message)
 
-    def _before(self, _: object) -> None:
+    def _before_cell(self, _: object) -> None:
         self._close_earlier(self._place())
         deleted = set(_parent().get("metadata", {}).get("deletedCells", []))
         for cell in deleted:
@@ -308,13 +308,13 @@ class CellOutputs:
                 each.saved.carries = False
                 each.place = each.place._replace(is_run=False)  # it is not saved
 
-    def _after(self, _: object) -> None:
+    def _after_cell(self, _: object) -> None:
         """Update the outputs of workbenches that code has changed, or that no page shows: when a
         notebook is executed without a browser, only messages sent while a cell runs reach its
         outputs. Without a carrier, let the last output carry script and style.
         """
         for each in self._outputs:
-            each.widget.renew_where_unheard()
+            each.widget.renew_if_unseen()
         if self._carrier() is None:
             for each in [e for e in self._outputs if e.place.is_saved][-1:]:
                 self._carry(each.saved)
@@ -358,7 +358,7 @@ class CellOutputs:
     def _carry(self, saved: SavedOutput) -> None:
         saved.carries, self._carrier_since = True, time.monotonic()
 
-    def _lacks_parts(self, widget: Workbench) -> None:
+    def _take_over_parts(self, widget: Workbench) -> None:
         """Let the output of a page carry script and style: the page did not find the carrier, whose
         output may have been cleared."""
         mine = next((each for each in self._outputs if each.widget is widget), None)
@@ -366,7 +366,7 @@ class CellOutputs:
             return
         carrier = self._carrier()
         if carrier is not None:
-            if time.monotonic() - self._carrier_since < SETTLES_S:
+            if time.monotonic() - self._carrier_since < CARRIER_LOADS_S:
                 return
             carrier.saved.carries = False
         self._carry(mine.saved)

@@ -30,13 +30,13 @@ class LivePage:
     def __exit__(self, *_: object) -> None:
         leave(self._browser, self.page)
 
-    def tell(self, message: Any) -> None:
+    def receive(self, message: Any) -> None:
         self._heard.append(plain(message))
 
     def renew(self, record: str) -> None:
         pass
 
-    def look(self, view: Any) -> None:
+    def select(self, view: Any) -> None:
         pass
 
     def answer(self, *names: str) -> list[Any]:
@@ -48,7 +48,7 @@ class LivePage:
             requests += asked
             for request in asked:
                 self.session.handle(request, self)
-            self.session.tell_changes()
+            self.session.send_changes()
             for message in self._heard:
                 # as text: Playwright walks through an argument part by part
                 self.page.evaluate("(text) => hear(JSON.parse(text))", json.dumps(message))

@@ -46,7 +46,7 @@ def there(nothing_saved: Path) -> Iterator[Session]:
         page = Page(session)
         yield session
         with session.lock:
-            session.tell_changes()
+            session.send_changes()
             assert page.is_record_of(session)
         assert broken(page.record) == []
 

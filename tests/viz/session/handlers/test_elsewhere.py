@@ -30,7 +30,7 @@ def there(nothing_saved: Path, request: pytest.FixtureRequest) -> Iterator[Sessi
         session.complete()
         yield session
         with session.lock:
-            session.tell_changes()
+            session.send_changes()
             assert page.is_record_of(session)
         assert broken(page.record) == []
 

@@ -84,7 +84,7 @@ def test_both_plans_are_timed_in_one_run(session: Session) -> None:
     row = done(session, "plans")
     assert all(seconds > 0 for seconds in row["seconds"]) and row["speed"]
     with session.lock:  # a job may be adding to the record
-        session.tell_changes()
+        session.send_changes()
         assert page.is_record_of(session)
     tasks = {m["status"]["task"] for m in page.messages if "status" in m}
     assert "plans" in tasks

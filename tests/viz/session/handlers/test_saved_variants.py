@@ -38,7 +38,7 @@ def test_variants_of_another_notebook_come_when_asked(monkeypatch: pytest.Monkey
         assert names(session) == [
             "UPCAST g1 4", "UPCAST g1 4 + UNROLL r0 2", "auto", "plain",
         ]  # fmt: skip
-        session.tell_changes()
+        session.send_changes()
         assert page.record["saved"] == 0 and page.record == plain(session.record)
     saved = persistence.load(session.record.key)
     assert not any("ipynb" in origin for e in saved.values() for origin in e.origins)

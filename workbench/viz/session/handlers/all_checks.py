@@ -40,7 +40,7 @@ def check_all(session: LiveRecord) -> NoResult:
     with session.lock:
         if session.recorder is mine and session.device == device:
             session.put(("plan", "check"), CheckRow(not wrong, text))
-            session.tell_changes()
+            session.send_changes()
     return NoResult()
 
 

@@ -133,7 +133,7 @@ def _measure(session: LiveRecord, name: str, run: Run) -> None:
             ours = _our_row(kernel, outcome.samples[OURS], busy)
             _show_ours(session, pinned, ours)
         _show(session, name, outcome, ours, busy)
-        session.tell_changes()
+        session.send_changes()
 
 
 def _our_run(kernel: Kernel) -> Run:

@@ -58,14 +58,14 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     """
     source = Edited(_runs(session, language), text)
     require_readable(text)
-    variants.leave_room(session)
+    variants.require_space(session)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
         with session.lock:
             child = variants.edited_variant(session, source, variant)
             session.set(child, "code", code)
-            session.tell_changes()
+            session.send_changes()
         if Device[source.device].is_elsewhere:
             return VariantReply(child)
         try:

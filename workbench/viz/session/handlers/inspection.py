@@ -27,7 +27,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.viz.exploration.questions import bisected
 from workbench.viz.listing.instructions import instruction_costs
-from workbench.viz.model import passes as why
+from workbench.viz.model import passes as model_passes
 from workbench.viz.record.about import ASSEMBLY
 from workbench.viz.schema.messages import BisectReply, NodeValue, NoResult, WhyNotReply
 from workbench.viz.schema.record import RecordedPass
@@ -138,7 +138,7 @@ def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) ->
     Errors: WorkbenchError for an opt or a step, which are not rules.
     """
     of_pass = session.record.passes[place].name
-    explanation = why.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
+    explanation = model_passes.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
     because = f"it fires: {explanation.because}" if explanation.fires else explanation.because
     return WhyNotReply(explanation.text, explanation.start, explanation.end, because)
 
@@ -258,7 +258,7 @@ def emulate(
     with session.lock:
         if session.recorder is mine and session.kernels[variant] is kernel:
             mine.add_trace(variant, run, without)
-            session.tell_changes()
+            session.send_changes()
     if without is None and run.is_whole:
         _count_offers(session, variant, run)
     return NoResult()
@@ -285,7 +285,7 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
         listed = session.row(variant).offers
         rows = [replace(o, counts=words.get(o.opt, o.counts)) for o in listed]
         session.set(variant, "offers", rows)
-        session.tell_changes()
+        session.send_changes()
 
 
 def counts_text(before: Trace, after: Trace) -> str:

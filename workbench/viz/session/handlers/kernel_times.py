@@ -79,7 +79,7 @@ def _time(session: LiveRecord, worker: Worker, places: Sequence[int]) -> None:
                 samples = Samples(tuple(row.samples))
                 median_s = samples.median_s
                 mine.runs.set_time(number, median_s, samples.spread_s / median_s)
-        session.tell_changes()
+        session.send_changes()
     errors = [row.error for row in rows if row.error is not None]
     if len(errors) == len(rows):
         raise WorkbenchError(errors[0].what, errors[0].because, errors[0].hint)

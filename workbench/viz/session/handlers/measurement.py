@@ -104,7 +104,7 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         "kernel": candidate,
         "outputs": slots,
         "data": key,
-        "silent_s": _patience(session, [variant]),
+        "silent_s": _first_run_limit_s(session, [variant]),
     }
     outcome = _outcome(check, slots, ask(session, worker, task, "check"))
     with session.lock:
@@ -156,7 +156,7 @@ def time_group(
     timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
     with session.lock:
         _set_timings(session, rows, timings)
-        session.tell_changes()
+        session.send_changes()
 
 
 def other_devices(session: LiveRecord, worker: Worker, variant: int) -> list[str]:
@@ -187,12 +187,12 @@ def times(
     task = {
         "do": "measure",
         "kernels": kernels,
-        "data": _data(session, worker, kernel, number),
+        "data": _data_key(session, worker, kernel, number),
         "cold": cold,
         "budget_s": budget_s,
         "samples": samples,
         "settled": SETTLED_SHARE,
-        "silent_s": _patience(session, [variant]),
+        "silent_s": _first_run_limit_s(session, [variant]),
     }
     return measured(session, worker, task, "measure")
 
@@ -304,7 +304,7 @@ def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
         session.status(None)
 
 
-def _data(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
+def _data_key(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, after sending them to the worker."""
     key = f"{session.number}-{number}"
     hold(worker, kernel, key)
@@ -379,7 +379,7 @@ def device_of(session: LiveRecord, variant: int) -> str:
     return session.kernels[variant].device if edited is None else edited.device
 
 
-def _patience(session: LiveRecord, variants: Sequence[int]) -> float | None:
+def _first_run_limit_s(session: LiveRecord, variants: Sequence[int]) -> float | None:
     """Return the limit, in seconds, of the first run of edited source; None for other variants,
     which have the limit of any task. Starting a process and compiling have limits of their own: on
     a busy machine they take longer than many programs run."""

@@ -162,7 +162,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     with session.lock:
         _set_search_time(session, child, outcome)
-        session.tell_changes()
+        session.send_changes()
     return VariantReply(child)
 
 
@@ -179,7 +179,7 @@ def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]
             row = CheckRow(not outcome.tried[outcome.best].note, outcome.answer)
             session.checks[child, session.device] = row
             session.set(child, "check", row)
-        session.tell_changes()
+        session.send_changes()
     return child
 
 

@@ -107,7 +107,7 @@ def measure(session: LiveRecord) -> NoResult:
             verdict = f"now is {text}" if comparison.is_measurable else text
             row = replace(row, seconds=seconds, speed=text, verdict=verdict)
             session.put(AT, row)
-            session.tell_changes()
+            session.send_changes()
     return NoResult()
 
 

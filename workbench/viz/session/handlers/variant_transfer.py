@@ -172,7 +172,7 @@ def show(session: LiveRecord) -> NoResult:
     with session.lock:
         session.shows_saved = True
     for _ in restored(session):
-        session.tell_changes()
+        session.send_changes()
     return NoResult()
 
 

@@ -99,8 +99,8 @@ def default_name(session: LiveRecord, kernel: Kernel, parent: int, but: int | No
     plain = session.kernels[root]
     off = [rule for rule in kernel.rules_off if rule not in plain.rules_off]
     count = len(before.applied_opts)
-    goes_on = opts[:count] == before.applied_opts and len(opts) > count
-    if goes_on and parent != root and before.rules_off == kernel.rules_off:
+    extends_parent = opts[:count] == before.applied_opts and len(opts) > count
+    if extends_parent and parent != root and before.rules_off == kernel.rules_off:
         words = row.name + THEN + opts_words(opts[count:])
         return free_name(session, number, words, but=but)
     words = opts_words(opts) or ("" if off else "plain")
@@ -290,7 +290,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
         _show_device(session, variant)
     session.recorder.machine.show_device()
     session.recorder.runs.show_device()
-    steps = session.in_this_plan(_known_there(session, info))
+    steps = session.in_this_plan(_prefetch_device(session, info))
     session.jobs.submit(session.recorder, steps, CHOICE)  # a stop does not drop it
     return NoResult()
 
@@ -301,7 +301,7 @@ def _require(info: DeviceInfo) -> None:
         raise info.missing()
 
 
-def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
+def _prefetch_device(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
     """Add what is known of a device without running kernels: code for a machine that is not here,
     default opts if the device has its own, and predicted times."""
     yield from prefetch_code(session)
@@ -311,7 +311,7 @@ def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
                 if session.device != info.name:
                     return
                 _add_auto(session, kernel.root)
-                session.tell_changes()
+                session.send_changes()
             yield
     yield from _predicted(session)
     if info.is_elsewhere:
@@ -334,7 +334,7 @@ def _variant_costs(session: LiveRecord) -> Iterator[None]:
             ):
                 with suppress(WorkbenchError):
                     session.recorder.add_cost(variant)
-                session.tell_changes()
+                session.send_changes()
         yield
 
 
@@ -361,7 +361,7 @@ def _add_source(session: LiveRecord, variant: int) -> None:
         language = device.languages[0]
         if not any(c.language == language.name for c in session.row(variant).code):
             session.recorder.code.add_readable_or_error(variant, device, language)
-            session.tell_changes()
+            session.send_changes()
 
 
 def _add_compiled(session: LiveRecord, variant: int) -> None:
@@ -371,7 +371,7 @@ def _add_compiled(session: LiveRecord, variant: int) -> None:
         row = session.row(variant)
         if session.kernels[variant] is kernel and not row.passes and row.error is None:
             session.recorder.add_compiled(variant)
-            session.tell_changes()
+            session.send_changes()
 
 
 def _compile_auto(session: LiveRecord, variant: int) -> None:
@@ -399,15 +399,15 @@ def _predicted(session: LiveRecord) -> Iterator[None]:
         with session.lock:
             if next(steps, None) is None:
                 return
-            session.tell_changes()
+            session.send_changes()
         yield
 
 
 def _show_device(session: LiveRecord, variant: int) -> None:
     """Set the fields of a variant to those that are known on the session's device."""
     edited = session.edited.get(variant)
-    is_apart = edited is not None and not Device[session.device].is_emulator
-    timing_key = variant, edited.device if edited and is_apart else session.device
+    has_own_device = edited is not None and not Device[session.device].is_emulator
+    timing_key = variant, edited.device if edited and has_own_device else session.device
     row = session.row(variant)
     here_before = session.elsewhere.get((variant, session.device))
     row_here = replace_row(row, **_NEW) if here_before is None else copy(here_before)
@@ -472,7 +472,7 @@ def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "")
         if session.row(existing).deleted:
             session.set(existing, "deleted", False)
         return existing
-    leave_room(session)
+    require_space(session)
     number = session.row(parent).kernel
     named = name or default_name(session, kernel, parent)
     variant = session.recorder.add_variant(number, kernel, named, parent, _now())
@@ -486,7 +486,7 @@ def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str =
 
     Errors: WorkbenchError where there are too many variants.
     """
-    leave_room(session)
+    require_space(session)
     number = session.row(parent).kernel
     named = name or free_name(session, number, "edited", counts=True)
     kernel, lines = session.kernels[parent], source.text.split("\n")
@@ -498,7 +498,7 @@ def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str =
     return variant
 
 
-def leave_room(session: LiveRecord) -> None:
+def require_space(session: LiveRecord) -> None:
     """Errors: WorkbenchError if the session has its greatest number of variants."""
     if len(session.kernels) >= MOST_VARIANTS:
         because = f"there are {len(session.kernels)} already"
