@@ -53,7 +53,7 @@ VERSION = 1
 MOST_BYTES = 256 << 20
 """Most bytes of a file that is read."""
 HINT = "a file that ex.save(path) wrote"
-"""What can be loaded."""
+"""The hint of an error: which files can be loaded."""
 
 
 def load(path: str | os.PathLike[str]) -> Exploration:

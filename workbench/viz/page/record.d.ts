@@ -45,8 +45,8 @@ export interface TensorCoreRow {
 }
 
 /**
- * A product by the tensor core at place `core`: the names of what holds A, B, C and the
- * result.
+ * A product by the tensor core at place `core`: `registers` are the names of those that hold
+ * A, B, C and the result.
  */
 export interface TileProduct {
   core: number;
@@ -362,10 +362,9 @@ export interface RefusedRow {
 }
 
 /**
- * The cost of a run by the kernel's loop nest, on `threads` threads, or on that many of what
- * runs in parallel on the machine (`of`: "thread", "unit"); `notes` are lines about it.
- * Units: bytes from each level, seconds that each part takes alone, roofs in operations a
- * second.
+ * The cost of a run by the kernel's loop nest, on as many parallel parts of the machine as
+ * `threads` (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each
+ * level, seconds that each part takes alone, roofs in operations a second.
  */
 export interface CostRow {
   kind: string | null;
@@ -927,10 +926,10 @@ export interface OneThread {
 }
 
 /**
- * This machine, or by its published figures one that is not here. `kind` is what its `cores`
- * are called ("core", or "unit" of a GPU), `sources` are those of the figures. Units: bytes
- * of each cache, peak in operations a second, bandwidth and copy in bytes a second; null
- * where no speed is known.
+ * This machine, or one that is not here, by its published figures, with their `sources`.
+ * `kind` says what its `cores` are ("core", or "unit" of a GPU). Units: bytes of each cache,
+ * peak in operations a second, bandwidth and copy in bytes a second; null where no speed is
+ * known.
  */
 export interface MachineRow {
   cpu: string;

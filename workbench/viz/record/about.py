@@ -56,8 +56,8 @@ def expression_text(root: UOp) -> str:
 
 
 def language_rows() -> list[LanguageRow]:
-    """Return the languages: first that of all kernels, then those of devices, each with the device
-    that runs it ("": none), then machine code and the statement tree."""
+    """Return the languages, each with the device that runs it ("": none): first the language that
+    all kernels can be read in, then those of devices, machine code, and the statement tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
     rows: dict[str, LanguageRow] = {}
     for info in devices:

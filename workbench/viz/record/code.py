@@ -178,12 +178,12 @@ class VariantCode:
         compiled = self._compiled(variant)
         links = linker.links
         of_nodes = tuple(links.of(node).lines for node in links.kernel)
-        same = id(compiled.built), id(in_c.built), of_nodes
-        if same not in self._linked:
+        key = id(compiled.built), id(in_c.built), of_nodes
+        if key not in self._linked:
             code = rows.compiled_code(compiled, linker, in_c, c_linker)
             nest = rows.nest_row(self._kernels[variant], self._nodes, linker)
-            self._linked[same] = code, nest
-        code, nest = self._linked[same]
+            self._linked[key] = code, nest
+        code, nest = self._linked[key]
         return list(map(copy, code)), named(nest, self._kernels[variant])
 
     def _linker(self, compiled: Compiled, number: int, statements: Statements) -> Linker:

@@ -92,10 +92,10 @@ class KernelRuns:
         """Return a kernel with the default opts, which equal kernels share."""
         number = self._record.plan.runs[number].like
         kernel = self._kernels[self._record.kernels[number].root]
-        same = structure_of(kernel)
-        if same not in self._defaults:
-            self._defaults[same] = kernel.optimized()
-        return self._defaults[same]
+        key = structure_of(kernel)
+        if key not in self._defaults:
+            self._defaults[key] = kernel.optimized()
+        return self._defaults[key]
 
 
 def run_rows(kernels: Sequence[Kernel]) -> list[PlanRun]:
@@ -172,8 +172,8 @@ def _aligned(repeat: Repeat, alike: Sequence[object], modules: Sequence[Module])
     fewer than two rounds are left."""
     size = repeat.size
     for first in range(repeat.first, repeat.first + size):
-        once, times = alike[first : first + size], 1
-        while alike[first + times * size : first + (times + 1) * size] == once:
+        first_round, times = alike[first : first + size], 1
+        while alike[first + times * size : first + (times + 1) * size] == first_round:
             times += 1
         moved = Repeat(first, size, times)
         if times > 1 and not any(_cuts(begin, end, moved) for begin, end, _ in modules):
@@ -208,9 +208,9 @@ def _nested(some: Iterable[Repeat]) -> list[Repeat]:
 def _title(repeat: Repeat, titles: Sequence[str], random: Sequence[bool]) -> str:
     """Return the name of a repeat. Kernels that only draw random numbers are not named, unless all
     do."""
-    once = range(repeat.first, repeat.first + repeat.size)
-    computing = [place for place in once if not random[place]]
-    return repeat_title([titles[place] for place in computing or once])
+    first_round = range(repeat.first, repeat.first + repeat.size)
+    computing = [place for place in first_round if not random[place]]
+    return repeat_title([titles[place] for place in computing or first_round])
 
 
 def repeat_title(titles: Sequence[str]) -> str:

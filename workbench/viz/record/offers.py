@@ -50,10 +50,10 @@ class OfferLists:
     def of(self, kernel: Kernel, speeds: Speeds | None) -> NextRows:
         """Return `next_rows` of a kernel with the opts and rules that are registered."""
         registered = tuple(OptOps), rules_in_force()
-        same = kernel.ast, kernel.device, kernel.rules_off, *registered
-        if same not in self._rows:
-            self._rows[same] = next_rows(kernel, speeds)
-        return self._rows[same]
+        key = kernel.ast, kernel.device, kernel.rules_off, *registered
+        if key not in self._rows:
+            self._rows[key] = next_rows(kernel, speeds)
+        return self._rows[key]
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:

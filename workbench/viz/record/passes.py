@@ -273,13 +273,13 @@ class PassRows:
             "device": owner.device,
             "python": python,
         }
-        same = id(record.before), id(record.after), id(record.matches), *roots
-        equal = self._equal.get(same)
+        key = id(record.before), id(record.after), id(record.matches), *roots
+        equal = self._equal.get(key)
         if equal is not None:
             return replace(equal, **asdict(outcome), **of_owner)
         before = self._roots(record.before, roots)
         after = self._roots(record.after, before)
-        row = self._equal[same] = RecordedPass(
+        row = self._equal[key] = RecordedPass(
             **asdict(outcome),
             before=before,
             after=after,

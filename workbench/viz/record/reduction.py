@@ -49,9 +49,9 @@ class Reduced(NamedTuple):
 def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
     """Return a record packed into at most `most_bytes`, or as few as there can be. `visible` are
     the selected variants. The record's `left_out` says what was left out, too."""
-    whole = packed(record)
-    if len(whole) <= most_bytes:
-        return Reduced(whole, "")
+    text = packed(record)
+    if len(text) <= most_bytes:
+        return Reduced(text, "")
     small = replace(record, variants=[copy(row) for row in record.variants])
     words: list[str] = []
     for left_out in _reductions(small, visible):
@@ -59,10 +59,10 @@ def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Re
             continue
         words = [*(w for w in words if not _is_part_of(w, left_out)), left_out]
         small.left_out = ", ".join(words)
-        whole = packed(small)
-        if len(whole) <= most_bytes:
+        text = packed(small)
+        if len(text) <= most_bytes:
             break
-    return Reduced(whole, small.left_out)
+    return Reduced(text, small.left_out)
 
 
 def _is_part_of(words: str, later: str) -> bool:
@@ -74,8 +74,8 @@ def _is_part_of(words: str, later: str) -> bool:
 
 
 def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
-    """Take one kind of rows after the other out of a record; after each, yield its name ("": there
-    was nothing to take out)."""
+    """Take one kind of rows after the other out of a record; after each, yield in words what was
+    taken out ("": nothing)."""
     others = [row for place, row in enumerate(record.variants) if place not in visible]
     counts: dict[str, int] = {}
     for part in PARTS:

@@ -53,8 +53,8 @@ class TensorCoreRow(Struct, forbid_unknown_fields=True):
 
 
 class TileProduct(Struct, forbid_unknown_fields=True):
-    """A product by the tensor core at place `core`: the names of what holds A, B, C and the
-    result."""
+    """A product by the tensor core at place `core`: `registers` are the names of those that hold
+    A, B, C and the result."""
 
     core: int
     registers: list[str]

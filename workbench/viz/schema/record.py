@@ -253,10 +253,9 @@ class OneThread(Struct, forbid_unknown_fields=True):
 
 
 class MachineRow(Struct, forbid_unknown_fields=True):
-    """This machine, or by its published figures one that is not here. `kind` is what its `cores`
-    are called ("core", or "unit" of a GPU), `sources` are those of the figures. Units: bytes of
-    each cache, peak in operations a second, bandwidth and copy in bytes a second; null where no
-    speed is known."""
+    """This machine, or one that is not here, by its published figures, with their `sources`. `kind`
+    says what its `cores` are ("core", or "unit" of a GPU). Units: bytes of each cache, peak in
+    operations a second, bandwidth and copy in bytes a second; null where no speed is known."""
 
     cpu: str
     cores: int

@@ -205,9 +205,9 @@ class RefusedRow(Struct, forbid_unknown_fields=True):
 
 
 class CostRow(Struct, forbid_unknown_fields=True):
-    """The cost of a run by the kernel's loop nest, on `threads` threads, or on that many of what
-    runs in parallel on the machine (`of`: "thread", "unit"); `notes` are lines about it. Units:
-    bytes from each level, seconds that each part takes alone, roofs in operations a second."""
+    """The cost of a run by the kernel's loop nest, on as many parallel parts of the machine as
+    `threads` (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each level,
+    seconds that each part takes alone, roofs in operations a second."""
 
     kind: str | None
     threads: int
