@@ -1,6 +1,6 @@
-"""The log of kernel runs: one logger, `workbench`, with a line per kernel at INFO, and totals.
+"""The log of kernel runs, the logger `workbench` with a line per run at INFO; and totals of runs.
 
-`Context(DEBUG=2)` shows the lines; `logging.getLogger("workbench")` receives them.
+`Context(DEBUG=2)` prints the lines; `logging.getLogger("workbench")` receives them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _estimate = lru_cache(maxsize=1024)(estimate)
 class _Memory(type):
     @property
     def mem_used(cls) -> int:
-        """Bytes that tensors and running kernels use now, on all devices of this process."""
-        host = memories[HOST]  # the user's data before they are copied to a device
+        """The bytes of all devices in this process that tensors and running kernels use now."""
+        host = memories[HOST]  # the user's data, not yet copied to a device
         return sum(m.pool.used_bytes for m in {*memories.values()} - {host})
 
 
 class GlobalCounters(metaclass=_Memory):
     """Totals since the start or the last `reset()`, and `mem_used`, the bytes in use now.
 
-    Units: global_ops are arithmetic operations by the algorithm; global_mem are bytes, each element
-    that a kernel touches counted once (see `Estimates`); time_sum_s seconds spent in kernels,
-    launches included.
+    Units: `global_ops` is arithmetic operations of the algorithm; `global_mem` is bytes, each
+    element that a kernel touches counted once (see `Estimates`); `time_sum_s` is seconds in
+    kernels, launches included.
     """
 
     kernel_count: int = 0
@@ -46,13 +46,14 @@ class GlobalCounters(metaclass=_Memory):
 
     @classmethod
     def reset(cls) -> None:
-        """Start from zero."""
+        """Set all totals to zero."""
         cls.kernel_count = cls.global_ops = cls.global_mem = 0
         cls.time_sum_s = 0.0
 
 
 def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
-    """Count one run of a kernel, and log it if the logger is enabled."""
+    """Count one run of a kernel, and log it if the logger is enabled. The kernel without opts,
+    `plain`, has the operations of the algorithm; `tuned` is the one that ran."""
     estimates = _estimate(plain)
     GlobalCounters.kernel_count += 1
     GlobalCounters.global_ops += estimates.flops

@@ -1,4 +1,4 @@
-"""The location of the course: its notebooks, and their data."""
+"""The folder of the course: its notebooks and their data."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from workbench.base.errors import WorkbenchError
 
 TOUR = "01_tour.ipynb"
-"""The notebook that a newcomer begins with."""
+"""The first notebook for a newcomer."""
 
 
 def course_folder() -> Path:
     """Return the folder of the course: the wheel's own copy, or the checkout's.
 
-    Errors: WorkbenchError where neither is there.
+    Errors: WorkbenchError if there is neither.
     """
     package = Path(__file__).resolve().parent
     for folder in (package / "_notebooks", package.parent / "notebooks"):

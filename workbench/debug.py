@@ -20,22 +20,22 @@ from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.text.program import to_expr
 
 _ALL_PASSES = 7
-"""The level that needs the records of the passes."""
+"""The level that prints each pass, and needs its record."""
 
 
 def debug_print(level: int, text: str) -> None:
-    """Print `text` where DEBUG is `level` or more."""
+    """Print `text` on stderr if DEBUG is at least `level`."""
     if DEBUG.value >= level:
         print(text, file=sys.stderr)
 
 
 def needs_records() -> bool:
-    """Whether the passes of a compilation are printed."""
+    """Whether DEBUG prints the passes of compilations, and so needs their records."""
     return bool(DEBUG.value >= _ALL_PASSES)
 
 
 def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
-    """Print how many kernels and copies a schedule has."""
+    """Print the numbers of kernels and copies of a schedule, at level 1."""
     if DEBUG.value < 1 or not items:
         return
     kernels = sum(item.kernel is not None for item in items)
@@ -44,7 +44,7 @@ def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
 
 
 def say_planned(plan: Any) -> None:
-    """Print how much memory the values on the way share, if a memory plan lets some share it."""
+    """Print a memory plan with shared memory, at level 1; nothing for None."""
     if DEBUG.value >= 1 and plan is not None and plan.pieces:
         debug_print(1, f"memory: {plan}")
 
@@ -52,8 +52,8 @@ def say_planned(plan: Any) -> None:
 def say_compiled(
     info: DeviceInfo, kernel: UOp, stages: Any, records: Sequence[PassRecord] = ()
 ) -> None:
-    """Print a kernel that was compiled, with each level a stage more, and at the first one its
-    device. `stages` are those of `pipeline.py`."""
+    """Print a compiled kernel: its device once (level 1), statement tree (3), opts and source (4),
+    linear program (5), machine code (6), and passes (7). `stages` are those of `pipeline.py`."""
     if DEBUG.value >= 1:
         _say_device(info)
     if DEBUG.value < 3:

@@ -1,8 +1,8 @@
-"""Graphs as values that can be pickled.
+"""Graphs as values that can be pickled, with the contents of their memory.
 
 A BUFFER names memory of its process: in another process the same name is other memory, or none. So
-a node is not pickled by itself, but a graph is, with the contents of its memory. It is a list of
-nodes, each after its sources: nested graphs are too deep for pickle.
+a node cannot be pickled, but a Portable can. It is a list of nodes, each after its sources, since
+pickle cannot handle deeply nested graphs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.ir.node.views import Shape
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node whose sources are at `sources` in the list."""
+    """A node; `sources` are the positions of its sources in the list."""
 
     op: Ops
     dtype: DType
@@ -32,13 +32,13 @@ class Node:
     arg: Any
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return the node, whose sources are among `nodes`."""
+        """Return the node as a UOp; `nodes` has its sources."""
         return UOp(self.op, self.dtype, tuple(nodes[n] for n in self.sources), self.arg)
 
 
 @dataclass(frozen=True, slots=True)
 class PickledMemory:
-    """The contents of a BUFFER of a shape on a device."""
+    """The contents of a BUFFER, with its device, dtype and shape."""
 
     device: str
     dtype: DType
@@ -46,9 +46,9 @@ class PickledMemory:
     values: Array
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return a BUFFER of this process with the same contents.
+        """Return a new BUFFER with the same contents in this process.
 
-        Errors: DeviceError for a device that is missing here.
+        Errors: DeviceError for a device that is not available in this process.
         """
         if self.device == HOST:
             return host_buffer(self.values.reshape(self.shape))
@@ -64,7 +64,7 @@ class Portable:
     roots: tuple[int, ...]
 
     def restored(self) -> list[UOp]:
-        """Return the roots as nodes of this process, with memory of their own."""
+        """Return the roots as nodes of this process, on new memory."""
         nodes: list[UOp] = []
         for node in self.nodes:
             nodes.append(node.restored(nodes))
@@ -72,11 +72,11 @@ class Portable:
 
 
 def portable(*roots: UOp) -> Portable:
-    """Return a graph with the present contents of its memory, and without DETACH: elsewhere it
-    stands for no leaf of this process. Values that were computed are memory: what they were
+    """Return graphs with the present contents of their memory, and without DETACH, which refers to
+    a leaf of this process. Computed values are stored as memory, since memory that they were
     computed from may have been overwritten.
 
-    Errors: JitError while a function is captured: each replay would have the same.
+    Errors: JitError while a function is captured: each replay would have the same contents.
     """
     places: dict[UOp, int] = {}
     nodes: list[Node | PickledMemory] = []

@@ -5,11 +5,11 @@
     register(MyDevice())
     register(Renderer("SHADER", Language(..), target, render))
 
-From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in parsed
-text; rules in their pass, in Rewrites with their names and docs, among those that can be switched
-off; a device in the menu, with its language; a renderer's text beside that of the devices. The
-package itself need not be changed, and what these are made of is public, too: `var`, `Rule`,
-`Refusal`, `DeviceInfo`, `Target`, `Language`.
+From then on they are used everywhere: opts in `OptOps`, in menus and refusals, in searches and in
+parsed text; rules in their pass, in Rewrites with their names and docs, and in the list of rules
+that can be switched off; a device in the menu, with its language; the text of a renderer beside
+that of the devices. The package need not be changed. The parts of these are public, too: `var`,
+`Rule`, `Refusal`, `DeviceInfo`, `Target`, `Language`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def register(thing: Thing, into: str | None = None) -> Thing:
-    """Add an opt, a device, or a rule set, which goes `into` a pass, before the rules there. Return
-    it. It replaces what was registered by the same name, so that a cell can be run again; compiled
-    kernels stay as they are, and are compiled again on request.
+    """Add an opt, a device, or a rule set, which goes `into` a pass, before its own rules; return
+    it. It replaces a registered one of the same name, so that a cell can run again. Compiled
+    kernels are unchanged, and are compiled again on request.
 
-    A rule must preserve the value, and must not undo another one; `kernel.check()` says whether a
-    kernel's answer is right. In a worker process a kernel runs as it was compiled here.
+    A rule must preserve the value, and must not undo another rule; `kernel.check()` says whether
+    the result of a kernel is right. A worker process runs a kernel as it was compiled here.
 
-    Errors: RegisterError, or DeviceError for a device, for example where its name is taken, where
-    the right side of a rule has a name that its left side lacks, or where an amount of an opt is
-    not a whole number.
+    Errors: RegisterError (DeviceError for a device), for example if its name is taken, if the right
+    side of a rule has a name that its left side lacks, or if an amount of an opt is not a whole
+    number.
     """
     if isinstance(thing, RuleSet):
         _check_rules(thing, into)
@@ -69,9 +69,9 @@ def register(thing: Thing, into: str | None = None) -> Thing:
 
 
 def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
-    """Remove a registered thing: `thing` is the thing, or its name.
+    """Remove a registered opt, device or rule set; `thing` may also be its name.
 
-    Errors: RegisterError where nothing of that name is registered.
+    Errors: RegisterError if nothing of that name is registered.
     """
     require(thing, (str, OptKind, RuleSet, DeviceInfo), "unregister: thing", '"MINE"')
     name = thing if isinstance(thing, str) else thing.name
@@ -86,7 +86,7 @@ def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
 
 
 def _check_rules(rules: RuleSet, into: str | None) -> None:
-    """Errors: RegisterError where a rule set cannot be added to a pass."""
+    """Check that a rule set can be added to a pass. Errors: RegisterError if it cannot."""
     what = f"cannot register the rule set {rules.name!s:.40}"
     passes = ", ".join(_PASSES)
     if into not in _PASSES:
@@ -106,8 +106,8 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
 
 
 def _names(but: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of all rules, each with that of its set, without those of the set `but`,
-    which is registered again."""
+    """Yield the name of each rule with the name of its set, without the registered set `but`, which
+    is to be replaced."""
     for rules in _PASSES.values():
         yield from ((rule.name, rules.name) for rule in rules.rules)
     for added in added_rules():
@@ -116,7 +116,7 @@ def _names(but: str) -> Iterator[tuple[str, str]]:
 
 
 def _check_rule(rule: Rule) -> None:
-    """Errors: RegisterError where a rule could not fire, or not be named."""
+    """Check a rule's name, names on its sides, and matcher. Errors: RegisterError if it is bad."""
     what = f"cannot register the rule {rule.name!s:.60}"
     if not isinstance(rule.name, str) or not _NAME.fullmatch(rule.name):
         because = f"{rule.name!r:.40} is not in lower case with hyphens"
@@ -133,7 +133,7 @@ def _check_rule(rule: Rule) -> None:
             because = f"its left side has no {' and no '.join(missing)}: it names {named}"
             raise RegisterError(what, because, "only names of its left side")
     try:
-        rule.matcher  # noqa: B018  # it compiles the rule
+        rule.matcher  # noqa: B018  # compiles the rule
     except (WorkbenchError, TypeError, AssertionError) as error:
         raise RegisterError(what, f"it cannot be compiled: {error}") from error
 

@@ -1,2 +1,1 @@
-"""The performance model: predicted times, bytes for each cache, the bottleneck, the gain of an
-opt."""
+"""The performance model: predicted times, cache traffic, the bottleneck, the speed-up of an opt."""

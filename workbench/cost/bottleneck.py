@@ -1,7 +1,7 @@
-"""The predicted bottleneck of a kernel, with the numbers behind it.
+"""The predicted bottleneck of a kernel on a processor, with the numbers behind it.
 
-It follows from the cost, without running anything: the part that takes longest, and in the loop
-with most of the time the part that its steps wait for.
+It follows from the cost, without a run: the slowest part, and, if that is the core, the limit of
+the loop that takes most of the time.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from workbench.measure.speeds import Speeds
 from workbench.measure.timing import bytes_text, number_text
 
 SLOWER = 1.6
-"""A measured time this many times the predicted one is not explained: most predictions are right
-within about a third."""
+"""A measured time of this many times the predicted one, or more, is unexplained: most predictions
+are right within about a third."""
 FASTER = 2.5
-"""This many times faster than predicted is not explained either: some arithmetic is billed too
-high, and no part that really holds a kernel up takes that much longer than it does."""
+"""A measured time this many times shorter than the predicted one, or more, is unexplained, too. The
+factor is larger, since the cost of some arithmetic is overestimated."""
 NEARLY = 0.6
-"""Share of the slowest part from which on another one is named: they overlap, not completely."""
+"""Another part is named, too, if it takes at least this share of the slowest one's time: parts do
+not overlap completely."""
 FULL_SPEED = 0.85
-"""Share of a level's bandwidth from which on the order of the lines is not to blame."""
+"""The order of the lines is named only below this share of a level's bandwidth."""
 CONFLICTS = 0.5
-"""Share of the bytes that would move without sets, below which the sets are to blame."""
+"""Set conflicts are named if less than this share of the bytes would move without them."""
 NAMES = {
     "path": "latency",
     "arithmetic": "arithmetic",
@@ -38,8 +39,8 @@ NAMES = {
 
 def bottleneck(cost: Cost, target: Target, measured_s: float | None = None) -> Bottleneck:
     """Return the bottleneck of a kernel of this cost on a target. `measured_s` is the measured time
-    of a run, if it is known: no part takes longer than that, and a time that is far from the
-    predicted one is not explained by any."""
+    of a run, if it is known: a launch cannot take longer, and a time that is far from the predicted
+    one gives the bottleneck "unexplained"."""
     launch = cost.launch_s
     if measured_s is not None:
         launch = min(launch, measured_s)
@@ -63,7 +64,7 @@ def _explains(cost: Cost, measured_s: float) -> bool:
 
 
 def _held_against(cost: Cost, measured_s: float) -> str:
-    """Return in words that a measured time is not the predicted one."""
+    """Return in words how a measured time differs from the predicted one."""
     ratio, flops = measured_s / cost.predicted_s, cost.estimates.flops
     share = flops / measured_s / cost.speeds.peak[cost.kind].of(cost.threads)
     reached = f", at {share:.2g} of the peak" if share < 0.01 else f", at {share:.0%} of the peak"
@@ -75,7 +76,7 @@ def _held_against(cost: Cost, measured_s: float) -> str:
 
 
 def _next(cost: Cost) -> str:
-    """Return in words what takes nearly as long as the slowest part."""
+    """Return in words the part that takes nearly as long as the slowest; "" for none."""
     parts = sorted(cost.seconds, key=lambda part: -cost.seconds[part])
     slowest, *others = [part for part in parts if cost.seconds[part]]
     if not others or cost.seconds[others[0]] < NEARLY * cost.seconds[slowest]:
@@ -113,7 +114,7 @@ def _level(level: str, cost: Cost, target: Target) -> Bottleneck:
 
 
 def _access_order(transfer: Transfer, target: Target) -> str:
-    """Return in words in which order the lines of a transfer come."""
+    """Return in words the order in which the lines of a transfer come."""
     if not transfer.jump_bytes:
         return f"runs of {bytes_text(transfer.run_bytes)}, in no order"
     text = f"runs of {transfer.run_bytes:,} bytes, {transfer.jump_bytes:,} bytes apart"
@@ -161,7 +162,7 @@ def _counts(loop: LoopWork) -> str:
 
 
 def sums_needed(loop: LoopWork, speeds: Speeds) -> int:
-    """Return how many independent accumulators are needed so that none waits: as many as
-    instructions can begin while one is in flight."""
+    """Return how many independent accumulators keep the units busy: as many as the instructions
+    that can begin while one is in flight."""
     latency_s = speeds.fma_s if loop.fmas else speeds.addition_s
     return max(1, round(latency_s / loop.sum_s))

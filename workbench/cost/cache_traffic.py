@@ -1,12 +1,12 @@
 """The bytes that one run of a kernel loads into a cache, by its loop nest.
 
-There is one rule. If the data that a single step of a loop touches fit in the cache, the whole loop
-loads each line once: data that the next step uses again are still there. If not, each step loads
-the bytes of its body. Each thread has caches of its own. A cache selects the set of a line by the
-low bits of its address: lines that are 4 KiB apart, as in a column of a matrix, compete for a few
+There is one rule. If the data of a single step of a loop fit in the cache, the whole loop loads
+each line once, since data that the next step uses again are still there. If not, each step loads
+the bytes of its body. Each thread has its own caches. A cache selects the set of a line by the low
+bits of its address. So lines that are 4 KiB apart, as in a column of a matrix, compete for a few
 sets, and take as much of the cache as all that lies between them. Source of the idea: the
-capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991). In which order lines come
-is an Arrival: side by side, or in short runs far apart.
+capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991). An Arrival is the order of
+lines: side by side, or in short runs far apart.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 
 WAYS = 8
-"""Lines of a set, where they are not given."""
+"""Lines of a set, if they are not given."""
 Key = tuple[UOp, bool]
 """A buffer, and whether it is written."""
 Lines = Counter[Key]
 
 
 class Arrival(NamedTuple):
-    """In which order a loop nest comes by the elements of a buffer: `length` side by side, then
-    `jump` elements further, `jumps` times in a loop. `jump` is 0 where it is not always the
-    same, as with loaded indexes, and `jumps` too where all elements are side by side."""
+    """The order in which a loop nest reads a buffer: `length` elements side by side, then the next
+    ones `jump` elements further, `jumps` times in a loop. `jump` is 0 if it is not constant, as
+    with loaded indexes; `jump` and `jumps` are 0 if all elements are side by side."""
 
     length: int
     jump: int
@@ -52,7 +52,7 @@ class Moved(NamedTuple):
 
 
 class BufferUse(NamedTuple):
-    """The lines of one buffer that are in use: its runs, and how many lines they have in all."""
+    """The lines of one buffer in use: unbroken runs of elements, and the number of their lines."""
 
     runs: tuple[Runs, ...]
     lines: int
@@ -60,8 +60,8 @@ class BufferUse(NamedTuple):
     line_bytes: int
 
     def bytes_of(self, cache_bytes: int, ways: int) -> int:
-        """Return how many bytes of a cache they take, including places that competing lines make
-        useless."""
+        """Return the bytes of a cache that they occupy, with places that competing lines leave
+        unused."""
         total = 0
         for number, length, step in self.runs:
             apart = min(step * self.itemsize, cache_bytes // ways)
@@ -77,7 +77,7 @@ class _Cache(NamedTuple):
 
 class Traffic:
     """The bytes that a statement tree moves, for caches of any size with lines of `line_bytes`.
-    STOREs in `non_temporal` bypass them: their lines are not loaded first."""
+    Stores to the buffers in `non_temporal` bypass them: their lines are not loaded first."""
 
     def __init__(self, block: UOp, line_bytes: int, non_temporal: Collection[UOp] = ()):
         self.block, self.line_bytes = block, line_bytes
@@ -91,22 +91,22 @@ class Traffic:
         return sum(each.bytes for each in moved.values())
 
     def by_buffer(self, cache_bytes: int, shared: bool, ways: int = WAYS) -> dict[UOp, Moved]:
-        """Return the bytes of each buffer that one run loads into a cache and writes back from it.
-        Runs follow each other, so that data which fit are there already. The cache is `shared` by
-        all threads, or each thread has one."""
+        """Return the bytes of each buffer that one run loads into a cache and writes back from it;
+        data that fit are in the cache since the run before. If `shared`, all threads share the
+        cache, otherwise each has its own."""
         cache = _Cache(cache_bytes, ways)
         lines = self._root(self.block, cache, shared)
         moved: dict[UOp, Moved] = {}
         for buffer in {b for b, _ in lines}:
             read, written = lines[buffer, False], lines[buffer, True]
-            # a line that is written is loaded first, and written back
+            # a line is loaded before it is written, and then written back
             loaded = 0 if buffer in self.non_temporal else max(read, written)
             moved[buffer] = Moved(self.line_bytes * loaded, self.line_bytes * written)
         return moved
 
     @cached_property
     def arrivals(self) -> Mapping[UOp, Arrival]:
-        """How the elements of each buffer come: where accesses differ, in the shortest runs."""
+        """The order of the elements of each buffer; of different accesses, the shortest runs."""
         shortest: dict[UOp, Arrival] = {}
         for statement, loops in _statements(self.block):
             for access in self._of(statement):
@@ -118,8 +118,7 @@ class Traffic:
         return shortest
 
     def _root(self, node: UOp, cache: _Cache, shared: bool) -> Lines:
-        """Return the lines that a run moves after another run, which has left in the cache all that
-        fits."""
+        """Return the lines that a run moves after an equal run: none if all data fit."""
         below = node.body
         if not shared and len(below) == 1 and _is_threads(below[0]):
             loop = below[0]
@@ -129,7 +128,7 @@ class Traffic:
         return self._in_turn(node, cache)
 
     def _run(self, node: UOp, cache: _Cache) -> Lines:
-        """Return the lines that one run of a loop, or of a statement, loads."""
+        """Return the lines that one run of a loop or a statement loads."""
         if node.op is not Ops.LOOP or self._fits(node, cache):
             return Counter({k: h.lines for k, h in self._touched(node, True).items()})
         return _times(node.axis.extent, self._in_turn(node, cache))
@@ -141,14 +140,14 @@ class Traffic:
         return total
 
     def _fits(self, node: UOp, cache: _Cache) -> bool:
-        """Whether the data that one step of a loop touches fit in a cache."""
+        """Whether the data of one step of a loop fit in a cache."""
         most: dict[UOp, int] = {}
         for (buffer, _), footprint in self._touched(node, False).items():
             most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(*cache))
         return sum(most.values()) <= cache.size
 
     def _touched(self, node: UOp, whole: bool) -> Mapping[Key, BufferUse]:
-        """Return the data that a loop or statement touches: in a `whole` run, or in one step."""
+        """Return the data that a loop or a statement touches in a `whole` run, or in one step."""
         if (node, whole) in self._uses:
             return self._uses[node, whole]
         is_nest = node.op in (Ops.LOOP, Ops.BLOCK)
@@ -199,7 +198,7 @@ def _statements(node: UOp, loops: tuple[UOp, ...] = ()) -> Iterator[tuple[UOp, t
 
 
 def _arrival(index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int) -> Arrival:
-    """Return how the elements come, for lines of `line` elements."""
+    """Return the order of the elements of an access, for lines of `line` elements."""
     parts, _ = terms(split_gate(index)[0])
     length = 1
     for stride, lane in sorted((abs(parts.get(r, 0)), r.extent) for r in lanes):

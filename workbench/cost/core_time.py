@@ -1,11 +1,10 @@
 """The time of a core for a kernel whose data are in the first cache, by its linear program.
 
-In each loop of the program a step can wait for one of six parts: multiply-adds and other arithmetic
-(two instructions a cycle, fewer of some kinds), loads, stores, the number of all instructions,
-accumulators that wait for themselves from step to step (the chain), and results that wait for each
-other within a step that is too long for the next one to overlap (the path). A step takes as long as
-the slowest of them: a processor overlaps the others. Source of the idea: IACA's and OSACA's port
-models, in small.
+In each loop of the program a step can wait for one of six parts: arithmetic (two instructions a
+cycle, fewer of some kinds); loads; stores; the number of all instructions; accumulators that wait
+for themselves from step to step (the chain); and results that wait for each other within a step, if
+it is too long to overlap with the next one (the path). A step takes as long as the slowest part: a
+processor overlaps the others. Source of the idea: the port models of IACA and OSACA, simplified.
 """
 
 from __future__ import annotations
@@ -22,28 +21,30 @@ from workbench.measure.speeds import Speeds
 ISSUED = 5
 """Instructions that begin in a cycle."""
 IN_FLIGHT = 256
-"""Instructions in flight at once: how far ahead of a late result others can begin."""
+"""Instructions in flight at once: others can begin so far ahead of a late result."""
 FORWARDED_CYCLES = 8
-"""Cycles from storing a number to loading it again, which a spilled accumulator waits for."""
+"""Cycles from storing a number to loading it again: a spilled accumulator waits for them."""
 CROSSING_CYCLES = 40
-"""The same where the stack has it across two lines, as it may have vectors that are longer than
-what the stack is aligned to."""
+"""The same for a number that crosses a line on the stack, as vectors may that are longer than the
+stack's alignment."""
 STACK_BYTES = 16
+"""Alignment of the stack."""
 LOOP_INSTRUCTIONS = 2
 Steps = dict[UOp, int]
-"""The steps of all loops that an accumulator goes through from its first value on; 0 where no other
-sum follows."""
+"""By accumulator, the steps of all loops from its first value to its last; 0 if its first value is
+set outside of all loops."""
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 
 @dataclass(slots=True)
 class LoopWork:
-    """One step of a loop, apart from the loops in it.
+    """One step of a loop, without its inner loops.
 
-    `arithmetic` counts instructions, `fmas` multiply-adds, `vectors` those on vectors, `width`
-    their greatest number of elements; `live` is the number of registers needed at once, `sums` that
-    of independent accumulators. Units: `seconds` by part, see PARTS; `sum_s` is the time of an
-    accumulator's instruction where none waits.
+    `arithmetic` counts instructions, `fmas` the multiply-adds and `vectors` the vector instructions
+    among them; `width` is the most elements of one. `live` is the number of registers needed at
+    once (0 for a loop with inner loops), `sums` the number of independent accumulators. Units:
+    `seconds` by part, see PARTS; `sum_s` is the time of an accumulator's instruction if nothing
+    waits.
     """
 
     axis: UOp | None
@@ -63,12 +64,12 @@ class LoopWork:
 
     @property
     def own_s(self) -> float:
-        """The seconds of one step without the loops in it."""
+        """The seconds of one step without its inner loops."""
         return max(self.seconds.values(), default=0.0)
 
     @property
     def total_s(self) -> float:
-        """The seconds of a run of the loop, all steps."""
+        """The seconds of all steps, with inner loops."""
         return self.trips * (self.own_s + sum(loop.total_s for loop in self.inner))
 
     @property
@@ -77,20 +78,21 @@ class LoopWork:
         return max(self.seconds, key=lambda part: self.seconds[part])
 
     def find(self, axis: UOp | None) -> LoopWork | None:
-        """Return the loop over the axis named `axis`, this one or one in it."""
+        """Return the loop over an axis of the same name, this one or an inner one; None if there is
+        none. For None return this one."""
         if axis is None or self.axis is not None and self.axis.axis_name == axis.axis_name:
             return self
         return next((f for f in (i.find(axis) for i in self.inner) if f), None)
 
     def hottest(self) -> tuple[LoopWork, float]:
-        """Return the loop that takes most of the time, and its seconds in all runs."""
+        """Return the loop with most of the time, and its seconds in all steps of this one."""
         candidates = [(self, self.trips * self.own_s)]
         candidates += [(loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)]
         return max(candidates, key=lambda pair: pair[1])
 
 
 def work(linear: Sequence[UOp], target: Target, speeds: Speeds) -> LoopWork:
-    """Return the work of a linear program, as one loop of one step around all."""
+    """Return the work of a linear program as one step of a loop without an axis."""
     return _ProgramReader(linear, target, speeds).read()
 
 
@@ -105,7 +107,7 @@ class _ProgramReader:
         return root
 
     def _body(self, nodes: Iterable[UOp], loop: LoopWork, begun: Steps) -> None:
-        """Read up to the end of `loop`; `begun` has the accumulators that began before it."""
+        """Read up to the end of `loop`; `begun` has the accumulators that have a first value."""
         own: list[UOp] = []
         stream = iter(nodes)
         for node in stream:
@@ -157,11 +159,11 @@ class _ProgramReader:
             crosses = self.target.vector_bytes > STACK_BYTES
             forwarded = CROSSING_CYCLES if crosses else FORWARDED_CYCLES
             chain_s += forwarded * self.cycle_s if chain_s else 0.0
-        # most loads are operands of arithmetic, not instructions of their own
+        # most loads are operands of arithmetic instructions
         issued += loop.loads / 2 + loop.stores + spilled * 2
         lead = max(1.0, IN_FLIGHT / max(1.0, issued))
         steps = min((begun.get(reg, 0) for reg in sums), default=0)
-        if steps:  # the next sums begin before the last of these are added
+        if steps:  # the next sums begin before the last additions to these
             chain_s *= steps / (steps + lead)
         parts = (
             chain_s, self._path_s(own) / lead, slots * self.speeds.scalar_s, load_s, store_s,
@@ -170,8 +172,7 @@ class _ProgramReader:
         loop.seconds = dict(zip(PARTS, parts, strict=True))
 
     def _path_s(self, own: Sequence[UOp]) -> float:
-        """Return the seconds of the longest sequence of results of which each needs the one
-        before."""
+        """Return the seconds of the longest chain of results that need each other."""
         length: dict[UOp, float] = {}
         for node in own:
             before = max((length.get(s, 0.0) for s in node.src), default=0.0)
@@ -179,7 +180,7 @@ class _ProgramReader:
         return max(length.values(), default=0.0)
 
     def _latency_s(self, node: UOp) -> float:
-        """Return how long an op that needs the result waits."""
+        """Return how many seconds an op waits for the result of `node`."""
         if node.dtype.kind == "index":
             return 0.0
         adds = node.dtype.is_float and node.op is Ops.ADD
@@ -190,7 +191,7 @@ class _ProgramReader:
         return each * _instructions(node) * OPS[node.op].slots
 
     def _each(self, size_bytes: int) -> float:
-        """Return the slots of an instruction on `size_bytes` bytes."""
+        """Return the slots of an instruction on vectors of `size_bytes`."""
         each_s = self.speeds.fma_each_s(size_bytes, self.target.vector_bytes)
         return max(1.0, each_s / self.speeds.scalar_s)
 
@@ -203,8 +204,8 @@ class _ProgramReader:
         return max(self.cycle_s, 2 * size / self.speeds.copy["L1"].one)
 
     def _chain(self, own: Sequence[UOp]) -> tuple[float, set[UOp]]:
-        """Return the seconds for which an accumulator waits for itself in a step, at most, and the
-        accumulators."""
+        """Return the most seconds for which an accumulator waits for itself in a step, and the
+        accumulators that do."""
         links: dict[UOp, dict[UOp, float]] = {}
         for node in own:
             step_s = self._latency_s(node)
@@ -221,7 +222,7 @@ class _ProgramReader:
 
 
 def _begins(value: UOp) -> bool:
-    """Whether a new value of an accumulator is its first one: no other goes into it."""
+    """Whether a value does not depend on an accumulator: it is the first value of one."""
     return all(n.op is not Ops.REG for n in value.toposort())
 
 
@@ -229,14 +230,14 @@ def _computes(node: UOp) -> bool:
     if node.dtype.kind == "index" or node.op is Ops.CONST:
         return False
     if node.op is Ops.BROADCAST:
-        # the broadcast of a loaded or constant number is part of the load
+        # broadcasting a loaded or constant number is part of its load
         return node.src[0].op not in (Ops.LOAD, Ops.CONST)
     lane_ops = (Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.HREDUCE)
     return node.op in ELEMENTWISE or node.op in lane_ops
 
 
 def _instructions(node: UOp) -> float:
-    """Return about how many instructions a node is."""
+    """Return about how many instructions a node takes."""
     if node.op is Ops.STACK:
         return float(node.dtype.count)
     if node.op is Ops.HREDUCE:
@@ -245,9 +246,9 @@ def _instructions(node: UOp) -> float:
 
 
 def live_registers(own: Sequence[UOp], target: Target) -> int:
-    """Return the most vector registers that one step of an innermost loop needs at once:
-    its accumulators all the time, and a value from its instruction to its last use. Constants can
-    be read from memory, and are not counted."""
+    """Return the most vector registers that one step of an innermost loop needs at once. An
+    accumulator needs its registers all the time, a value from its instruction to its last use.
+    Constants can be read from memory, and are not counted."""
     last: dict[UOp, int] = {}
     sums: set[UOp] = set()
     for place, node in enumerate(own):
@@ -266,7 +267,7 @@ def live_registers(own: Sequence[UOp], target: Target) -> int:
     ends: dict[int, int] = {}
     for place, node in enumerate(own):
         live -= ends.pop(place, 0)
-        # the accumulator's next value takes the register of the one before
+        # the next value of an accumulator takes the register of the last one
         if node in inside and last.get(node, -1) > place and not _updates(node, sums):
             live += _registers(node, target)
             end = last[node]

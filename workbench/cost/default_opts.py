@@ -1,8 +1,8 @@
-"""The default opts of a kernel: those that the steps of `heuristic` propose; for machines with
-work-groups and published figures without the steps that are predicted to gain nothing.
+"""The default opts of a kernel: those of `heuristic`. For GPUs with published figures, steps are
+left out that are predicted to gain nothing.
 
-A step that shares out a product or a sum chooses among its own tiles by counts. Whether the kernel
-is faster without any (a tile that is mostly padding, a window over one channel) says the model.
+A step for a product or a sum chooses one of its tiles by counts. The model predicts whether the
+kernel is faster without the step (its tile is mostly padding, a window has one channel).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ OPTIONAL: Mapping[str, Propose] = {
     "group-rows": group_rows,
     "group-columns": group_columns,
 }
-"""Steps that may be left out, by name; the next one that applies then takes the kernel."""
+"""Steps that may be left out, by name. Without one, the next step that applies is used."""
 GAIN = 0.8
-"""Share of the time that is predicted without a step, at most, for it to be left out: predictions
-are right within about a fifth."""
+"""A step is left out if the predicted time without it is below this share of the time with it:
+predictions are right within about a fifth."""
 _memo = Memo["DefaultOpts"]()
-"""Default opts of a kernel and a target."""
+"""Default opts by kernel and target."""
 
 
 class DefaultOpts(NamedTuple):
-    """A kernel with its default opts, those opts, and the steps that they come from."""
+    """A kernel with its default opts, those opts, and the steps that proposed them."""
 
     kernel: UOp
     opts: tuple[Opt, ...]
@@ -59,11 +59,10 @@ class Proposal(NamedTuple):
 
 
 def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
-    """Return a kernel (a SINK) with its default opts for a target; equal kernels are decided once.
-    An observer sees the steps of the opts that are chosen. Where the code asks for opts, these are
-    the default.
+    """Return a kernel (a SINK) with its default opts for a target, memoised for equal kernels. If
+    the code gives the kernel opts, these are its default. An observer sees the steps that are used.
 
-    Errors: KernelOptError for one of the code's that is not legal.
+    Errors: KernelOptError for an opt in the code that is not legal.
     """
     return _memo.value(
         (kernel, target), lambda: _decide(kernel, target), is_seen=observer() is not None
@@ -82,19 +81,19 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
     if best.predicted_s >= GAIN * first.predicted_s:
         best = first
     result = best.result
-    if observer() is not None:  # it is to see the steps
+    if observer() is not None:  # again, with the observer
         result = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
     return result if best is first else _with_reason(result, best, first)
 
 
 def _proposals(kernel: UOp, target: Target) -> Iterator[Proposal]:
-    """Yield what is proposed, then without the step that shared out the kernel, then without the
-    one that did so instead, as long as what is left could be faster."""
+    """Yield the default opts, then those without the optional step that was used, then also without
+    the step that replaced it, and so on, until the arithmetic alone would take as long."""
     without, fastest_s = tuple[str, ...](), float("inf")
     while True:
         result = DefaultOpts(*heuristic(kernel, target, _functions(without)))
         name = next((s.name for s in result.steps if s.name in OPTIONAL), "")
-        if not (name or without):  # there is nothing to compare with
+        if not (name or without):  # no step to leave out, nothing to compare
             yield Proposal(without, result, 0.0)
             return
         predicted_s = _predicted_s(result.kernel, target, kernel)
@@ -110,7 +109,7 @@ def _functions(names: tuple[str, ...]) -> tuple[Propose, ...]:
 
 
 def _predicted_s(kernel: UOp, target: Target, original: UOp) -> float:
-    """Return the predicted time, infinite for what cannot be lowered."""
+    """Return the predicted time; infinity if the kernel has none."""
     try:
         return predicted_cost(kernel, target, original=original).predicted_s
     except WorkbenchError:
@@ -118,7 +117,7 @@ def _predicted_s(kernel: UOp, target: Target, original: UOp) -> float:
 
 
 def _least_s(kernel: UOp, target: Target) -> float:
-    """Return a time that no kernel without tensor cores is faster than: that of its arithmetic."""
+    """Return a lower bound of the time of kernels without tensor cores: that of the arithmetic."""
     hardware = target.hardware
     assert hardware is not None
     sums = [n.dtype.name for n in reduces(kernel)]

@@ -1,13 +1,11 @@
-"""The cost of a kernel by its loop nest, before it runs: work, bytes from each level of memory, and
-the predicted time on this machine.
+"""The predicted cost of a kernel: work, bytes from each level of memory, and time on this machine.
 
 It has three simple models: `work` (the part that each step of each loop waits for), `traffic` (the
 bytes that the loops load into each cache), and speeds measured once on this machine. A run takes as
-long as the slowest part; a processor overlaps the others, but not completely. Source of the idea:
-the roofline of Williams, Waterman and Patterson, with a roof for each level.
+long as the slowest part and a share of the others: a processor overlaps them, but not completely.
+Source of the idea: the roofline of Williams, Waterman and Patterson, with a roof for each level.
 
-Sections: The cost of one run of a kernel by a model; The cost of a kernel by its loop nest,
-before it runs.
+Sections: The cost of one run of a kernel by a model; The cost of a kernel on a processor.
 """
 
 from __future__ import annotations
@@ -42,13 +40,13 @@ from workbench.pipeline import Stages, stages
 # The cost of one run of a kernel by a model: the base class of processors and GPUs.
 
 OVERLAP_SHARE = 0.15
-"""Share of the time of the other parts that is added to the slowest one: parts overlap, but not
+"""Share of the time of the other parts that is added to the slowest one, since parts do not overlap
 completely."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bottleneck(Printed):
-    """`what` a kernel waits for, in a word or two, and `why`, in numbers."""
+    """The resource that a kernel waits for: `what` names it, and `why` has the numbers."""
 
     what: str
     why: str
@@ -62,7 +60,8 @@ class RunCost(Printed, ABC):
     """The cost of one warm run of a kernel.
 
     `bytes_from` has, for each level of memory, the bytes that move from there towards the core and
-    back. `seconds` has the time of each part alone. `kind` names the peak that it is compared with.
+    back. `seconds` has the time of each part alone. `kind` names the peak of arithmetic, "f32" or
+    "f64", or on a GPU also that of tensor cores.
     """
 
     estimates: Estimates
@@ -73,12 +72,12 @@ class RunCost(Printed, ABC):
 
     @property
     def predicted_s(self) -> float:
-        """The predicted time of one run."""
+        """The predicted seconds of one run."""
         return sum(self.contributions.values()) + self.launch_s
 
     @property
     def contributions(self) -> dict[str, float]:
-        """The seconds that each part adds to a run: those of the slowest, and a share of others."""
+        """The seconds that each part adds to a run: all of the slowest part, a share of others."""
         slowest = max(self.seconds, key=lambda part: self.seconds[part])
         return {p: s if p == slowest else OVERLAP_SHARE * s for p, s in self.seconds.items()}
 
@@ -95,12 +94,12 @@ class RunCost(Printed, ABC):
     @property
     @abstractmethod
     def launch_s(self) -> float:
-        """The time of an empty launch."""
+        """The seconds of an empty launch."""
 
     @property
     @abstractmethod
     def parallel(self) -> tuple[int, str]:
-        """On how many of what it runs: (2, "thread")."""
+        """The number and the name of what runs in parallel: (2, "thread")."""
 
     @abstractmethod
     def roofs(self) -> dict[str, float]:
@@ -109,23 +108,23 @@ class RunCost(Printed, ABC):
 
     @abstractmethod
     def notes(self) -> list[str]:
-        """Return what else is known of the run, a line each."""
+        """Return further facts about the run, one a line."""
 
 
 # --------------------------------------------------------------------------------------------------
-# The cost of a kernel by its loop nest, before it runs.
+# The cost of a kernel on a processor, by its loop nest, before it runs.
 
 KEPT_KERNELS = 64
-"""Linear programs that are memoised, the last ones."""
+"""The number of memoised linear programs, the most recently used ones."""
 CROWDED = 2
-"""Lines that fall into one set, over those that it holds, before each new one pushes out another:
-fewer come again from the cache they are in, whatever order it forgets them in."""
+"""If more than this many times the ways of a cache fall into one set, each new line evicts another
+one. Of fewer some are still in the cache, whatever its replacement policy."""
 
 
 class Transfer(NamedTuple):
     """The bytes of one buffer that move from a level in a run, and their seconds. They come in runs
-    of run_bytes, jump_bytes apart (0: side by side, or not always the same), which fall into
-    `sets` sets of the first cache (0: into many, or nothing is known of them)."""
+    of run_bytes that begin jump_bytes apart (0: all side by side, or at no constant distance). The
+    runs fall into `sets` sets of L1; 0 if these are many or unknown."""
 
     bytes: int
     seconds: float
@@ -136,13 +135,12 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(RunCost):
-    """The cost of one warm run of a kernel: the run before left in each cache the data that fit.
+    """The cost of one warm run of a kernel: caches hold data of the run before, as far as they fit.
 
-    `bytes_from` has, for each level, the bytes that move from there towards the core and back: "L1"
-    has those of loads and stores. `seconds` has the time of each part alone, on `threads` threads:
-    "core" and the levels below L1. `predicted_s` is the time of a run. `transfers` has what moves
-    from each level below L1; without_sets the bytes that would move if a line could lie anywhere in
-    the cache above.
+    `bytes_from` has, for each level, the bytes that move from there towards the core and back, for
+    "L1" those of loads and stores. `seconds` has the time of each part alone, on `threads` threads:
+    "core" and the levels below L1. `transfers` has, for each of these levels, the bytes by buffer.
+    `without_sets` has the bytes that would move if a line could lie anywhere in the cache above.
     """
 
     work: LoopWork
@@ -151,11 +149,11 @@ class Cost(RunCost):
     transfers: Mapping[str, tuple[Transfer, ...]]
     without_sets: Mapping[str, int]
     elsewhere: str = ""
-    """The machine that it is for, if that is not this one."""
+    """The name of the machine, if it is not this one."""
 
     @property
     def launch_s(self) -> float:
-        """The time of an empty launch on as many threads."""
+        """The seconds of an empty launch on `threads` threads."""
         return self.speeds.launch(self.threads)
 
     @property
@@ -166,10 +164,9 @@ class Cost(RunCost):
         return []
 
     def roofs(self, threads: int | None = None) -> dict[str, float]:
-        """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
-        its bandwidth times the operations per byte from it.
-
-        A level without traffic is absent.
+        """Return the roofs in operations per second on `threads` threads (None: those of the run):
+        "peak" of the arithmetic, and for each level its bandwidth times the operations per byte
+        from it. A level without traffic is absent.
         """
         parts = self.threads if threads is None else threads
         flops = self.estimates.flops
@@ -203,16 +200,16 @@ class Cost(RunCost):
 
 @lru_cache(maxsize=KEPT_KERNELS)
 def _lowered(kernel: UOp, target: Target, rules: RulesInForce) -> Stages:
-    """Return a kernel up to its linear program, once for equal kernels of a page."""
+    """Return the stages of a kernel up to its linear program, memoised for equal kernels."""
     with unobserved():
         return stages(kernel, target, upto="linear")
 
 
 def cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp | None = None) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
+    """Return the cost of a kernel (a SINK) on a target with these speeds.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
-    Errors: CompileError where it cannot be lowered.
+    Errors: CompileError if the kernel cannot be lowered.
     """
     plain = kernel if original is None else original
     lowered = _lowered(kernel, target, rules_in_force())
@@ -228,7 +225,7 @@ def cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp | None = Non
     transfers: dict[str, tuple[Transfer, ...]] = {}
     without_sets: dict[str, int] = {}
     for place, (level, below) in enumerate(pairwise(names)):
-        # each core has two caches; later levels are shared
+        # L1 and L2 belong to a core; later levels are shared
         cache = target.cache_bytes(level), place >= 2
         moved = traffic.by_buffer(*cache, target.cache_ways(level))
         bytes_from[below] = sum(each.bytes for each in moved.values())
@@ -239,7 +236,7 @@ def cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp | None = Non
             for buffer, size in moved.items() if size
         )  # fmt: skip
     kind = float_kind(kernel) or "f32"
-    # cores that work together may each be slower than one alone, by the ratio of the peaks
+    # a core may be slower while others work, by the ratio of the peaks
     peak = speeds.peak[kind]
     seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
     for level in names[1:]:
@@ -261,10 +258,10 @@ def _transfer(
     speeds: Speeds,
     threads: int,
 ) -> Transfer:
-    """Return how bytes of a buffer come from a level, and how long they take."""
+    """Return the bytes of a buffer from a level, with the order of their lines and their time."""
     read = speeds.read[level].of(threads)
     seconds = moved.loaded / read
-    if moved.written:  # of a copy, bytes are counted that are read and written, not loaded first
+    if moved.written:  # the rate of a copy counts bytes read and written, not lines loaded first
         seconds = moved.written / speeds.copy[level].of(threads)
     if not arrival.jumps:
         return Transfer(moved.bytes, seconds, 0, 0, 0)
@@ -275,7 +272,7 @@ def _transfer(
     if jump and arrival.jumps > CROWDED * ways:
         sets = -(-run // line) * (way // math.gcd(jump, way))
         sets = sets if str(sets) in speeds.in_sets else 0
-    # runs on one page are fetched ahead, as if they were side by side
+    # runs on one page are prefetched, as if they were side by side
     on_page = 0 < jump <= PAGE_BYTES // 2
     pages = size_of(buffer) * itemsize // PAGE_BYTES
     rate = speeds.far_rate(level, threads, PAGE_BYTES if on_page else run, sets, pages)
@@ -284,6 +281,6 @@ def _transfer(
 
 def float_kind(kernel: UOp) -> str | None:
     """Return the peak that a kernel is compared with: "f64" if it computes in float64, "f32" if in
-    other floats, None if in none."""
+    other floats; None without floats."""
     bits = {n.dtype.bits for n in kernel.toposort() if n.dtype.is_float}
     return None if not bits else "f64" if 64 in bits else "f32"

@@ -28,9 +28,9 @@ from workbench.measure.timing import bytes_text
 # The predicted cost of a kernel on any machine.
 
 KEPT_COSTS = 512
-"""Costs that are memoised, the last ones: a page asks for those of the same kernels again."""
+"""The number of memoised costs, the last computed ones: a page requests the same kernels again."""
 LEVEL_STEP = 2.0
-"""How much slower each cache is than the one before, where its speed is not published."""
+"""How much slower each cache is than the one before, if its speed is not published."""
 _lock = free_lock()
 Key = tuple[UOp, Target, UOp, RulesInForce, int | None]
 _costs: dict[Key, tuple[Speeds | None, RunCost]] = {}
@@ -43,13 +43,13 @@ def predicted_cost(
     original: UOp | None = None,
     registers: int | None = None,
 ) -> RunCost:
-    """Return the cost of a kernel (a SINK) for a target: of equal kernels it is computed once.
+    """Return the cost of a kernel (a SINK) for a target, memoised for equal kernels.
 
-    `speeds` are those of this machine; a machine that is not here has its own. `original` is the
-    kernel without opts: its operations and bytes are those of the algorithm. `registers` of a
-    work-item are those that a compiler said. Errors: CompileError where it cannot be lowered;
-    DeviceError for a work-group that is too large; WorkbenchError for source text, whose loops are
-    unknown, and for a machine without published figures.
+    `speeds` are those of this machine; another machine has published figures instead. `original` is
+    the kernel without opts: its operations and bytes are those of the algorithm. `registers` is the
+    number for a work-item that a compiler reported, if it did. Errors: CompileError if the kernel
+    cannot be lowered; DeviceError for a work-group that is too large; WorkbenchError for source
+    text, whose loops are unknown, and if neither speeds nor published figures are known.
     """
     if kernel.code is not None:
         what = f"the kernel {kernel.arg.name} has no predicted cost"
@@ -61,7 +61,7 @@ def predicted_cost(
     if memoised is not None and memoised[0] == speeds:
         return memoised[1]
     result = _cost(kernel, target, speeds, plain, registers)
-    if key[3] == rules_in_force():  # else a rule was added, and may have been used
+    if key[3] == rules_in_force():  # otherwise the rules have changed meanwhile
         with _lock:
             _costs.pop(key, None)
             _costs[key] = speeds, result
@@ -71,7 +71,8 @@ def predicted_cost(
 
 
 def bottleneck_of(cost: RunCost, target: Target, measured_s: float | None = None) -> Bottleneck:
-    """Return what a kernel of this cost waits for; `measured_s` is the measured time of a run."""
+    """Return the bottleneck of a kernel of this cost. `measured_s` is the measured time of a run;
+    it does not count on a GPU."""
     if isinstance(cost, GpuCost):
         return gpu_bottleneck(cost)
     assert isinstance(cost, Cost)
@@ -92,8 +93,8 @@ def _cost(
 
 
 def published_speeds(hardware: Hardware, target: Target) -> Speeds:
-    """Return the speeds of a processor that is not here, by its published figures. Those of caches
-    are mostly not published: each is a step slower than the one before."""
+    """Return the speeds of another processor by its published figures. A cache whose speed is not
+    published is LEVEL_STEP times slower than the one before, but not slower than memory."""
     units, clock = hardware.units, hardware.clock_hz
     peak = {
         kind: Rate(hardware.peak(dtype) / units, hardware.peak(dtype))
@@ -123,8 +124,9 @@ LEAST_DIFFERENCE = 0.02
 
 
 class PredictedSpeedup(NamedTuple):
-    """The prediction for an opt. `ratio`: how many times as fast, so that 2.0 is half the time;
-    None where the result cannot be lowered. `why`: the number that changes most; "" for none."""
+    """The prediction for an opt. `ratio` is how many times as fast the kernel is with it (2.0: half
+    the time); None if the opt is not legal or has no predicted cost. `why` is the number that
+    changes most, or ""."""
 
     opt: Opt
     ratio: float | None
@@ -134,10 +136,10 @@ class PredictedSpeedup(NamedTuple):
 def predicted_speedups(
     kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds | None
 ) -> Iterator[PredictedSpeedup]:
-    """Yield the prediction for each opt on a machine of these speeds (None: of its published
-    figures), in the order of `opts`. Each takes some milliseconds, so a caller may stop early.
+    """Yield the prediction for each of `opts`, in their order, on a machine of these speeds (None:
+    by its published figures). Each takes some milliseconds, so a caller may stop early.
 
-    Errors: CompileError where the kernel itself cannot be lowered.
+    Errors: those of `predicted_cost` for the kernel itself.
     """
     now = predicted_cost(kernel, target, speeds)
     for opt in opts:
@@ -159,8 +161,8 @@ def _change(now: RunCost, then: RunCost, target: Target) -> str:
 
 
 def change(now: Cost, then: Cost, target: Target) -> str:
-    """Return the number that changes most from one cost to another: of the part that `now` waits
-    for, else of the part that `then` waits for; "" where none changes."""
+    """Return the number that changes most from one cost to another: the threads, else of the
+    slowest part of `now`, else of the slowest part of `then`; "" if none changes."""
     if then.threads != now.threads:
         return f"threads: {now.threads} -> {then.threads}"
     if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:

@@ -1,1 +1,1 @@
-"""Running a schedule: memory of values, placement, the memory plan, capture and replay."""
+"""Running a schedule: memory of values, placement of new versions, memory plan, capture, replay."""

@@ -1,6 +1,6 @@
 """The memory of BUFFER nodes, which lives as long as the node.
 
-Sections: The memory of BUFFER nodes, which lives as long as the node; Pieces of memory.
+Sections: The memory of BUFFER nodes; Pieces of memory.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ Array = np.ndarray[Any, Any]
 
 _memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
-"""The BUFFERs on one memory, or on parts of it, where there are several."""
+"""The BUFFERs on one memory, or on parts of it, if there are several."""
 _overwritten: WeakSet[UOp] = WeakSet()
-"""BUFFERs of old versions, whose memory has a newer one."""
+"""BUFFERs of old versions: a newer one is in their memory."""
 
 
 class _Overwritings(local):
-    """How often old versions were written over: by all threads, and by this one (`own`)."""
+    """The number of times that old versions were overwritten: by all threads (`total`), and by this
+    one (`own`)."""
 
     total = 0
     own = 0
@@ -48,15 +49,15 @@ class _Overwritings(local):
 
 _overwritings = _Overwritings()
 _lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
-"""Of those whose newer version was computed together with one that failed: the failure."""
+"""For overwritten BUFFERs whose newer version was not computed completely: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
-"""BUFFERs whose data are not here: their expression was loaded without them."""
+"""BUFFERs without data: their expression was loaded without them."""
 _uids = count()
 
 
 def memory_of(node: UOp) -> Buffer:
-    """Return the memory of a BUFFER, allocated on first use. Errors: WorkbenchError where its data
-    are not here."""
+    """Return the memory of a BUFFER, allocated on first use. Errors: WorkbenchError if it was
+    overwritten by a newer version, or has no data."""
     buffer = _memory.get(node)
     if buffer is None or node in _overwritten:
         if node in _overwritten:
@@ -68,7 +69,7 @@ def memory_of(node: UOp) -> Buffer:
 
 
 def memory_under(node: UOp) -> Buffer:
-    """Return the memory of a BUFFER, whatever version is in it now."""
+    """Return the memory of a BUFFER, even if a newer version is in it."""
     return _memory[node] if node in _overwritten else memory_of(node)
 
 
@@ -101,12 +102,12 @@ def read(buffer: UOp) -> Array:
 
 
 def allocated(node: UOp) -> Buffer | None:
-    """Return the memory of a BUFFER, whatever version is in it now; None before its first use."""
+    """Return the memory of a BUFFER, even if overwritten; None before its first use."""
     return _memory.get(node)
 
 
 def set_memory(node: UOp, memory: Buffer) -> None:
-    """Let a BUFFER be in `memory`."""
+    """Make `memory` the memory of a BUFFER."""
     _memory[node] = memory
 
 
@@ -119,7 +120,7 @@ def copied(node: UOp) -> UOp:
 
 
 def free(node: UOp) -> None:
-    """Let go of the memory of a BUFFER that is not read any more."""
+    """Release the memory of a BUFFER that is not read any more."""
     del _memory[node]
 
 
@@ -129,7 +130,7 @@ def is_overwritten(node: UOp) -> bool:
 
 
 def window(node: UOp, start: int, piece: UOp) -> UOp:
-    """Return a new BUFFER, of the shape and dtype of `piece`, on memory of `node` from element
+    """Return a new BUFFER with the shape and dtype of `piece`, on the memory of `node` from element
     `start` on."""
     other = construct.buffer(piece.dtype, f"window{next(_uids)}", node.device, piece.shape)
     _memory[other] = _memory[node].window(start, piece.size)
@@ -138,14 +139,14 @@ def window(node: UOp, start: int, piece: UOp) -> UOp:
 
 
 def another(node: UOp, shape: Shape) -> UOp:
-    """Return a new BUFFER on the memory of `node`: no value that was computed depends on it."""
+    """Return a new BUFFER on the memory of `node`; no computed value depends on it."""
     other = buffer_on(memory_of(node), shape)
     share(node, other)
     return other
 
 
 def name_of_shared(memory: Buffer, shape: Shape) -> UOp:
-    """Return a new BUFFER on memory that another library has, too."""
+    """Return a new BUFFER on memory that is shared with another library."""
     node = buffer_on(memory, shape)
     _shared.setdefault(memory.owner, WeakSet()).add(node)
     return node
@@ -162,32 +163,32 @@ def sharing(node: UOp) -> set[UOp]:
 
 
 def mark_overwritten(node: UOp) -> None:
-    """Note that a newer version is in the memory of `node`: it can no longer be read."""
+    """Note that a newer version is in the memory of `node`: all BUFFERs on it are overwritten."""
     _overwritings.add()
     _overwritten.update(sharing(node))
     _shared.pop(_memory[node].owner, None)
 
 
 def have_others_overwritten() -> bool:
-    """Return whether another thread has written over an old version. What this one reads is known
-    when it writes over a version itself, and is left alone (`execution/realize.py`)."""
+    """Return whether another thread has overwritten an old version. This thread's own overwritings
+    need no check: it overwrites no version that it still reads (`execution/realize.py`)."""
     return _overwritings.own != _overwritings.total
 
 
 def overwriting_count() -> int:
-    """Return how often old versions were written over."""
+    """Return the number of times that old versions were overwritten, by all threads."""
     return _overwritings.total
 
 
 def mark_lost(node: UOp, failure: BaseException) -> None:
-    """Note that the memory of `node` was written to in a computation that failed."""
+    """Note that the memory of `node` was overwritten in a computation that failed."""
     what = f"{type(failure).__name__}: {getattr(failure, 'what', failure)}"
     _lost.update(dict.fromkeys(sharing(node), what[:200]))
     mark_overwritten(node)
 
 
 def keep_apart(node: UOp) -> None:
-    """Give BUFFERs on the memory of `node` memory of their own, with the present contents."""
+    """Copy the present contents of each BUFFER on the memory of `node` to new memory of its own."""
     own: dict[UOp, Buffer] = {}
     for other in sharing(node):
         memory = _memory[other]
@@ -199,19 +200,19 @@ def keep_apart(node: UOp) -> None:
 
 
 def absent_buffer(dtype: DType, device: str, shape: Shape) -> UOp:
-    """Return a new BUFFER whose data are not here, and cannot be read."""
+    """Return a new BUFFER without data, which cannot be read."""
     node = construct.buffer(dtype, f"memory{next(_uids)}", device, shape)
     _absent.add(node)
     return node
 
 
 def is_absent(node: UOp) -> bool:
-    """Whether the data of a BUFFER are not here."""
+    """Whether a BUFFER has no data."""
     return node in _absent
 
 
 def no_data(what: str) -> WorkbenchError:
-    """Return the error of `what` needs data that are not here."""
+    """Return the error of a request that needs missing data; `what` says what failed."""
     return WorkbenchError(
         what,
         "the data of its tensors are not here: it was loaded from a file without them",
@@ -220,7 +221,7 @@ def no_data(what: str) -> WorkbenchError:
 
 
 def overwritten(node: UOp) -> WorkbenchError:
-    """Return the error of reading an old version whose memory has a newer one, or a part of it."""
+    """Return the error of reading a version that was overwritten, wholly or in part."""
     failure = _lost.get(node)
     if failure is not None:
         return WorkbenchError(
@@ -237,11 +238,12 @@ def overwritten(node: UOp) -> WorkbenchError:
 
 
 # --------------------------------------------------------------------------------------------------
-# Pieces of memory: values whose elements are neighbours in a BUFFER, which need no kernel.
+# Pieces of memory: values that are contiguous in a BUFFER, which need no kernel.
 
 
 def in_place(node: UOp) -> UOp:
-    """Return a piece of a BUFFER as a BUFFER on the same memory, without a kernel or a copy."""
+    """Return a piece of a BUFFER as a BUFFER on the same memory, without a kernel or a copy; the
+    node itself if that is not possible."""
     stretch = _stretch(node)
     if stretch is None:
         return node
@@ -257,8 +259,8 @@ def in_place(node: UOp) -> UOp:
 
 
 def neighbours(node: UOp) -> tuple[UOp, int] | None:
-    """Return the BUFFER and the offset of a `node` whose elements lie there in order; None if they
-    are not neighbours in one."""
+    """Return the BUFFER in which the elements of `node` are contiguous, and their offset; None if
+    there is none."""
     whole = node
     while whole.op is Ops.RESHAPE:
         (whole,) = whole.src
@@ -266,7 +268,7 @@ def neighbours(node: UOp) -> tuple[UOp, int] | None:
 
 
 def piece_of(whole: UOp, piece: tuple[int, int] | None) -> UOp:
-    """Return the piece (first element, size) of a BUFFER, flat; all of it, if that is None."""
+    """Return the `piece` (first element, size) of a BUFFER as a flat value; None: the BUFFER."""
     if piece is None:
         return whole
     start, size = piece
@@ -275,8 +277,8 @@ def piece_of(whole: UOp, piece: tuple[int, int] | None) -> UOp:
 
 
 def _stretch(node: UOp) -> tuple[UOp, int] | None:
-    """Return the BUFFER and the offset of a shrunken `node` whose elements lie there in order; None
-    if they are not neighbours, or there are none."""
+    """Return the BUFFER and the offset of a shrunken `node` whose elements are contiguous there;
+    None if they are not, and for an empty node."""
     start, is_piece = 0, False
     while node.op in (Ops.RESHAPE, Ops.SHRINK) and node.size:
         source = node.src[0]

@@ -22,34 +22,34 @@ _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
 _enclosing: ContextVar[set[UOp] | None] = ContextVar("others", default=None)
 _watches: dict[int, set[UOp]] = {}
-"""The sets of all `noting_others` blocks that are open, in any thread, by their identity."""
+"""The sets of all open `noting_others` blocks, in all threads, by their id."""
 
 
 @dataclass(slots=True)
 class Capture:
-    """The items that have run in a `capturing` block, in order, and BUFFERs that are a piece of
-    another one's memory, with their offsets."""
+    """The items that ran in a `capturing` block, in order. `pieces` has the BUFFERs that are a
+    piece of another one's memory, with that BUFFER and their offset in it."""
 
     items: list[ScheduleItem] = field(default_factory=list)
     pieces: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
 
     def root(self, node: UOp) -> UOp:
-        """Return the BUFFER whose memory a BUFFER uses."""
+        """Return the BUFFER that owns the memory of a BUFFER."""
         while node in self.pieces:
             node = self.pieces[node][0]
         return node
 
     def reads(self, node: UOp) -> bool:
-        """Whether an item reads a BUFFER, or has written over it."""
+        """Whether an item reads or writes the memory of a BUFFER."""
         return any(self.root(b) is node for item in self.items for b in item.buffers)
 
     def overwritten(self) -> set[UOp]:
-        """Return the BUFFERs over whose memory a later version is written."""
+        """Return the BUFFERs whose memory an item overwrites with a later version."""
         outputs = [b for item in self.items for b in item.outputs]
         return {self.root(b) for b in outputs if b in self.pieces}
 
     def overwrites(self, node: UOp) -> bool:
-        """Whether an item writes over the memory of a BUFFER."""
+        """Whether an item writes the memory of a BUFFER."""
         return any(self.root(b) is node for item in self.items for b in item.outputs)
 
 
@@ -65,12 +65,12 @@ def capturing() -> Generator[Capture, None, None]:
 
 
 def present_capture() -> Capture | None:
-    """Return the capture that items which run now belong to, if there is one."""
+    """Return the capture that is recording in this context, or None."""
     return _capture.get()
 
 
 def is_capturing() -> bool:
-    """Whether items that run now are recorded."""
+    """Whether a capture is recording in this context."""
     return _capture.get() is not None
 
 
@@ -86,7 +86,7 @@ def noting_roots() -> Generator[list[UOp], None, None]:
 
 
 def note_roots(outputs: Iterable[UOp]) -> None:
-    """Note that `outputs` are computed, in the block that records it, if there is one."""
+    """Add computed `outputs` to the list of the `noting_roots` block, if there is one."""
     roots = _roots.get()
     if roots is not None:
         roots.extend(outputs)
@@ -107,7 +107,7 @@ def noting_others() -> Generator[set[UOp], None, None]:
 
 
 def note_to_others(nodes: Iterable[UOp]) -> None:
-    """Note that this thread has computed or written `nodes`, in the blocks of others."""
+    """Add `nodes` that this thread has computed or written to the blocks of other threads."""
     if _watches:
         own, nodes = _enclosing.get(), [*nodes]
         for others in [*_watches.values()]:
@@ -118,16 +118,17 @@ def note_to_others(nodes: Iterable[UOp]) -> None:
 # --------------------------------------------------------------------------------------------------
 # Placement of a new version of memory: over the old one, or in memory of its own.
 #
-# The kernel that computes it may write in place if nothing reads the old version afterwards, and it
-# reads each element before it writes it, at the same index. Kernels that read the old version run
-# first: where they depend on the new one, there is a cycle, and the new version gets other memory.
-# A value is never wrong, it only costs a buffer more. Source of the idea: buffer donation in XLA.
+# The kernel that computes a new version may write it in place if nothing reads the old version
+# afterwards, and if the kernel reads each element before it writes it, at the same index. Kernels
+# that read the old version run first. If one of them depends on the new version, that is a cycle,
+# and the new version gets other memory: the values are right, but one more buffer is needed. Source
+# of the idea: buffer donation in XLA.
 
 
 @dataclass(slots=True)
 class Placement:
-    """The items in the order in which they run; `over`: the new BUFFERs that are written over the
-    memory of old ones; `refused`: why others are not."""
+    """The items in the order in which they run. `over` has the old BUFFER for each new one that is
+    written over its memory; `refused` has the reason why others are not."""
 
     items: tuple[ScheduleItem, ...]
     over: dict[UOp, UOp] = field(default_factory=dict)
@@ -140,9 +141,9 @@ def place(
     is_needed: Callable[[UOp], bool],
     names: Callable[[UOp], Collection[UOp]],
 ) -> Placement:
-    """Return where the new versions go. `targets` has the BUFFER of the old version by that of the
-    new one; `is_needed` says whether an old version may be read after all items have run, and
-    `names` has the BUFFERs on its memory."""
+    """Return which new versions are written over old ones. `targets` has the BUFFER of the old
+    version by that of the new one; `is_needed` says whether an old version may be read after all
+    items have run, and `names` returns the BUFFERs on its memory."""
     order = _Order(items)
     placement = Placement(tuple(items))
     for new, old in targets.items():
@@ -160,7 +161,7 @@ def place(
 
 
 def _refusal(order: _Order, new: UOp, old: UOp, is_needed: Callable[[UOp], bool]) -> str:
-    """Return why `new` cannot be written over `old`; "" where it can."""
+    """Return why `new` cannot be written over `old`; "" if it can."""
     writer = order.writers.get(new)
     if writer is None:
         return "no kernel computes it"
@@ -183,7 +184,7 @@ def _refusal(order: _Order, new: UOp, old: UOp, is_needed: Callable[[UOp], bool]
 
 
 class _Order:
-    """Which item must run after which."""
+    """The dependencies between items: which must run after which."""
 
     def __init__(self, items: Sequence[ScheduleItem]):
         self.items = list(items)
@@ -191,7 +192,7 @@ class _Order:
         self.writers = {b: n for n, item in enumerate(items) for b in item.outputs}
         self._readers: dict[UOp, set[int]] = {}
         self._after: list[set[int]] = [set() for _ in items]
-        """For each item, those that must run after it."""
+        """For each item, the items that must run after it."""
         for n, item in enumerate(items):
             for buffer in item.inputs:
                 self._readers.setdefault(buffer, set()).add(n)
@@ -214,20 +215,20 @@ class _Order:
         return False
 
     def read_first(self, old: UOp, new: UOp) -> None:
-        """Let all that read `old` run before the item that writes `new` over it."""
+        """Make all items that read `old` run before the item that writes `new` over it."""
         writer = self.writers[new]
         for reader in self.readers(old) - {writer}:
             self._after[reader].add(writer)
 
     def narrow(self, new: UOp, old: UOp) -> None:
-        """Let the item that writes `new` over `old` leave out what stays as it is."""
+        """Make the item that writes `new` over `old` leave out the elements that do not change."""
         writer = self.writers[new]
         item = self.items[writer]
         if old in item.inputs:
             self.items[writer] = narrowed(item, old, new)
 
     def sorted(self) -> tuple[ScheduleItem, ...]:
-        """Return the items in order: each as early as those before it allow."""
+        """Return the items in order: each as early as its dependencies allow."""
         waiting = [0] * len(self.items)
         for after in self._after:
             for n in after:

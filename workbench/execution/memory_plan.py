@@ -1,10 +1,10 @@
 """The memory plan of a schedule: intermediate values that share memory, and the peak.
 
-A value on the way lives from the item that computes it to the last one that reads it. Such values
-are pieces of one block a device, whose places are used again. A value takes the place of one that
-dies with it, where the kernel reads each element of that one only at the index that it writes; the
-places are packed, each into the smallest gap. Source of the idea: the memory planners of XLA and
-TVM.
+An intermediate value lives from the item that computes it to the last item that reads it.
+Intermediate values are pieces of one block for each device, whose places are used again. A value is
+written over another one that is read last by the same kernel, if that kernel reads each element of
+it only at the index that it writes. Places are packed, each into the smallest gap. Source of the
+idea: the memory planners of XLA and TVM.
 
 Sections: The memory plan of a schedule; Computed values.
 """
@@ -44,13 +44,13 @@ from workbench.ir.schedule.schedule import base
 # The memory plan of a schedule.
 
 EXCESS = 1 / 16
-"""Part by which the peak of a block may exceed that of values apart: what these free is of many
-sizes, and the pool keeps it for values of the same ones."""
+"""Share by which the peak with a block may exceed the peak with separate memory: freed separate
+values have many sizes, and the pool reuses each only for values of its size."""
 
 
 class Piece(NamedTuple):
     """A part of a device's block: the place of a value that items `first` to `last` need. `over` is
-    the value whose place it takes while that is read."""
+    the value that it is written over."""
 
     device: str
     offset: int
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 
 class SharedBlock(NamedTuple):
-    """Memory that the pieces of a device are in, held while items `first` to `last` run."""
+    """The memory of all pieces of a device, held while items `first` to `last` run."""
 
     size_bytes: int
     first: int
@@ -69,8 +69,8 @@ class SharedBlock(NamedTuple):
 
 
 class ItemMemory(NamedTuple):
-    """The memory of an item: `live` are the BUFFERs with a value while it runs, of those that the
-    schedule computes; `held_bytes` all that is allocated for them, unused parts too."""
+    """The memory of the schedule's values at an item: `live` are the BUFFERs that have a value
+    while it runs, and `held_bytes` is all that is allocated for them, unused parts too."""
 
     live: tuple[UOp, ...]
     held_bytes: int
@@ -78,8 +78,8 @@ class ItemMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The `pieces` of values on the way, the `blocks` that they are in by device, and what is held
-    at each item. Scratch memory that a kernel needs while it runs is not counted."""
+    """The `pieces` of intermediate values, the `blocks` of the devices, and the memory at each
+    item. Scratch memory that a kernel needs while it runs is not counted."""
 
     pieces: Mapping[UOp, Piece]
     blocks: Mapping[str, SharedBlock]
@@ -87,18 +87,18 @@ class MemoryPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Most bytes that are held at an item."""
+        """The most bytes that are held at an item."""
         return max([item.held_bytes for item in self.items], default=0)
 
     @property
     def peak(self) -> int:
-        """The number of the first item at which that is held."""
+        """The number of the first item at which `peak_bytes` are held; 0 without items."""
         sizes = [item.held_bytes for item in self.items]
         return sizes.index(max(sizes)) if sizes else 0
 
     @property
     def apart_bytes(self) -> int:
-        """Bytes of the pieces, if each had memory of its own."""
+        """The bytes of the pieces, if each had memory of its own."""
         return sum(piece.size_bytes for piece in self.pieces.values())
 
     def __str__(self) -> str:
@@ -112,11 +112,11 @@ class MemoryPlan:
 
 
 NO_PLAN = MemoryPlan({}, {}, ())
-"""That of no values."""
+"""A plan without values."""
 
 
 def alignment_of(device: str) -> int:
-    """Return the multiple of bytes at which a piece of a device's memory may begin."""
+    """Return the alignment, in bytes, of a piece of a device's memory."""
     memory = memory_named(device)
     return max(memory.alignment_bytes, memory.offset_bytes)
 
@@ -128,13 +128,13 @@ def plan_memory(
     owner: Callable[[UOp], UOp] = lambda buffer: buffer,
     is_kept: bool = False,
 ) -> MemoryPlan:
-    """Return where the BUFFERs of values on the way, `inner`, are while `items` run: together in a
-    block, or, where much less is held at the peak then, each in memory of its own that is freed
-    with its last reader. With `is_kept`, they keep their memory for the next run, so they are
-    together.
+    """Return a plan for the BUFFERs `inner` of intermediate values while `items` run. They share a
+    block for each device. If the peak is lower by more than EXCESS without a block, each has memory
+    of its own instead, freed after its last reader; but not with `is_kept`, for which they keep
+    their memory for the next run.
 
-    `owner` is the BUFFER whose memory another one uses: itself for most. Units: bytes; a piece
-    begins at a multiple of `alignment(device)`.
+    `owner` returns the BUFFER that owns the memory of another one: itself for most. Units: bytes; a
+    piece begins at a multiple of `alignment(device)`.
     """
     first: dict[UOp, int] = {}
     last: dict[UOp, int] = {}
@@ -153,15 +153,14 @@ def plan_memory(
 
 
 class MemoryBlocks:
-    """The memory of a plan while its items run: blocks are allocated with the first of their
-    pieces."""
+    """The memory of a plan while its items run; a block is allocated for its first piece."""
 
     def __init__(self, plan: MemoryPlan):
         self._plan = plan
         self._blocks: dict[str, Buffer] = {}
 
     def part(self, buffer: UOp) -> Buffer | None:
-        """Return the piece that a BUFFER is; None where it has memory of its own."""
+        """Return the piece of a block for a BUFFER; None if it has memory of its own."""
         piece = self._plan.pieces.get(buffer)
         if piece is None:
             return None
@@ -172,7 +171,7 @@ class MemoryBlocks:
         return block.part(piece.offset, buffer.dtype, buffer.size)
 
     def end(self, number: int) -> None:
-        """Let go of the blocks that no item after this one needs."""
+        """Release the blocks that no item after item `number` needs."""
         for device, block in self._plan.blocks.items():
             if block.last == number:
                 self._blocks.pop(device, None)
@@ -180,7 +179,7 @@ class MemoryBlocks:
 
 @dataclass(slots=True, eq=False)
 class _PackedPlace:
-    """A part of a block that values of one size use, one written over the other."""
+    """A part of a block, used by values of one size that are written over one another."""
 
     device: str
     size_bytes: int
@@ -195,7 +194,7 @@ def _placed(
     alignment: Callable[[str], int],
     owner: Callable[[UOp], UOp],
 ) -> dict[UOp, Piece]:
-    """Return the piece of each BUFFER in `lives`, which has the items that it lives through."""
+    """Return the piece of each BUFFER in `lives`, which has its first and its last item."""
     places: dict[UOp, _PackedPlace] = {}
     over: dict[UOp, UOp] = {}
     for number, item in enumerate(items):
@@ -222,9 +221,9 @@ def _placed(
 
 
 def _settle(places: Sequence[_PackedPlace]) -> None:
-    """Give the places of a device their offsets: the tightest of three packings. The largest come
-    first; or they come in time; or in time, at both ends of what is needed at least, which suits a
-    chain of values."""
+    """Give the places of a device the offsets of the tightest of three packings: the largest first;
+    in the order of time; and in the order of time, alternating between both ends of the least bytes
+    that are needed, which suits a chain of values."""
     by_size = sorted(places, key=lambda p: (-p.size_bytes, p.first))
     in_time = sorted(places, key=lambda p: p.first)
     starts = {p.first for p in places}
@@ -240,7 +239,7 @@ def _size_of(packing: Mapping[_PackedPlace, int]) -> int:
 
 def _packing(order: Iterable[_PackedPlace], both_ends_of: int = 0) -> dict[_PackedPlace, int]:
     """Return offsets of places: each in the smallest gap between those that are used at the same
-    time, or after them; every second one at the end of its gap where there is an end."""
+    time, or after them. If `both_ends_of` has a size, every second one is at the end of its gap."""
     packing: dict[_PackedPlace, int] = {}
     for number, place in enumerate(order):
         gaps, end = [], 0
@@ -262,7 +261,7 @@ def _over(
     places: Mapping[UOp, _PackedPlace],
     dying: Iterable[UOp],
 ) -> UOp | None:
-    """Return a value of the same size, in place of which an item may write `buffer`."""
+    """Return a value of the same size over which an item may write `buffer`; None without one."""
     if item.kernel is None:
         return None
     slot, kernel = item.buffers.index(buffer), item.kernel
@@ -291,8 +290,8 @@ def _usage(
     blocks: Mapping[str, SharedBlock],
     owner: Callable[[UOp], UOp],
 ) -> tuple[ItemMemory, ...]:
-    """Return the memory of each item, values on the way being in `blocks`, or apart where there are
-    none."""
+    """Return the memory of each item, with intermediate values in `blocks`, or in memory of their
+    own if there are none."""
     results: dict[UOp, None] = {}
     rows = []
     for number, item in enumerate(items):
@@ -317,32 +316,32 @@ def _nbytes(buffer: UOp) -> int:
 _SAME_VALUES = frozenset(
     {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.EXPAND, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH}
 )
-"""What neither adds a value nor drops one."""
+"""Ops that neither add a value nor drop one."""
 _CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
-"""What is little work for a processor that has the values."""
+"""Ops that are little work for a processor that has the values."""
 _MOST = 1 << 24
-"""Values that are looked at before something is computed with them."""
+"""Most values that `values_at_hand` returns, and reads for it."""
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _made_by: WeakKeyDictionary[UOp, RulesInForce] = WeakKeyDictionary()
-"""The rules in force when a value was computed, where they were not the package's own: such a value
-is what an equal expression means under the same rules alone."""
+"""The rules in force when a value was computed, if they were not only the package's own. The value
+stands for an equal expression only under the same rules."""
 _plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
-"""Graphs without DETACH, by those with it."""
+"""Graphs without DETACH, by the same graphs with it."""
 
 
 _readable: dict[int, WeakSet[UOp]] = {}
-"""Nodes that read no version that was written over, since as many of these were as the key."""
+"""Nodes that read no overwritten version, by the number of overwritings when that was checked."""
 
 
 def mark_computed(nodes: Sequence[UOp], results: Sequence[UOp]) -> None:
-    """Note the results, in memory, that are the values of `nodes`."""
+    """Note that the values of `nodes` are in memory, in `results`."""
     pairs = zip(without_detach(nodes), results, strict=True)
     _note({plain: result for plain, result in pairs if plain is not result})
 
 
 def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
-    """Note the BUFFER of each value, of graphs without DETACH. A constant that a kernel reads from
-    memory stays one: others of its value are the same node."""
+    """Note the BUFFER of each value, of graphs without DETACH. Constants in memory are left out:
+    all constants of a value are one node."""
     _note({n: b for n, b in buffers.items() if constant_of(n) is None})
 
 
@@ -358,23 +357,22 @@ def _note(results: Mapping[UOp, UOp]) -> None:
 
 
 def with_computed(node: UOp, computed: Mapping[UOp, UOp] | None = None) -> UOp:
-    """Return the graph with every value that was computed before replaced by its BUFFER, and
-    without DETACH; `computed` has these BUFFERs where it is not about the present ones."""
+    """Return the graph with every computed value replaced by its BUFFER, and without DETACH.
+    `computed` has the BUFFERs of an earlier time, instead of the present ones."""
     (node,) = without_detach([node])
     changes = computed_below([node]) if computed is None else computed
     return node.substitute(changes) if changes else node
 
 
 def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
-    """Return the BUFFERs of the values in the graphs of `nodes`, without DETACH, that were computed
-    before."""
+    """Return the BUFFERs of the computed values in the graphs of `nodes`, without DETACH."""
     root = UOp.sink(*without_detach(nodes))
     graph = root.toposort(lambda n: not _is_computed(n))
     return {n: _computed[n] for n in graph if _is_computed(n)}
 
 
 def require_readable(node: UOp) -> None:
-    """Errors: WorkbenchError where a value reads an old version that was written over."""
+    """Check that a value reads no overwritten version. Errors: WorkbenchError if it does."""
     count, (root,) = overwriting_count(), without_detach([node])
     if count not in _readable:
         _readable.clear()
@@ -387,22 +385,22 @@ def require_readable(node: UOp) -> None:
 
 
 def value_in_memory(node: UOp) -> UOp:
-    """Return the BUFFER that a value is in, without RESHAPEs; the value, if it is in none."""
+    """Return the BUFFER that has a value, without RESHAPEs; if there is none, the value."""
     return base(with_computed(node))
 
 
 def results_of(nodes: Sequence[UOp]) -> list[UOp | None]:
-    """Return the memory of each value that was computed before, or None."""
+    """Return the memory of each value that was computed, None for others."""
     return [_computed.get(n) for n in without_detach(nodes)]
 
 
 def noted_results(nodes: Iterable[UOp]) -> list[UOp]:
-    """Return the memory of those of `nodes`, as they are, that were computed before."""
+    """Return the memory of those of `nodes` that were computed. DETACH is not removed first."""
     return [_computed[n] for n in nodes if n in _computed]
 
 
 def is_realized(node: UOp) -> bool:
-    """Whether a value needs no work: it is in memory, or a known constant."""
+    """Whether a value is in memory, or is a known constant."""
     under = value_in_memory(node)
     return under.op is Ops.BUFFER or is_known(under)
 
@@ -420,9 +418,9 @@ def to_numpy(node: UOp) -> Array:
 
 
 def values_at_hand(node: UOp) -> Array | None:
-    """Return, in some order, the values of a constant, of what is in memory, or of movement and
-    casts of these; what an EXPAND repeats may be there once. None where they must be computed, or
-    are many millions, or while a function is captured."""
+    """Return, in some order, the values of a constant, of memory, or of movement and casts of
+    these; values that an EXPAND repeats may be there once. Return None if they must be computed, if
+    there are more than `_MOST`, and while a function is captured."""
     while node.op in _SAME_VALUES and not _has_result(node):
         node = node.src[0]
     under, most = node, node.size
@@ -446,10 +444,10 @@ def _has_result(node: UOp) -> bool:
 
 
 def without_detach(roots: Sequence[UOp]) -> list[UOp]:
-    """Return graphs without DETACH: it says where no gradient flows, and computes nothing."""
+    """Return graphs without DETACH, which only stops gradients, and computes nothing."""
     is_watched = observer() is not None
     simple: dict[UOp, UOp] = {}
-    top = UOp.sink(*roots)  # may be among the graphs, too
+    top = UOp.sink(*roots)  # it may also be a node of these graphs
     graph = top.toposort(lambda n: is_watched or n is top or n not in _plain)
     for node in graph:
         if not is_watched and node in _plain:
@@ -466,8 +464,8 @@ def without_detach(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _is_computed(node: UOp) -> bool:
-    """Whether a value is in memory that is the value under the present rules, or the only one that
-    is left of it."""
+    """Whether a value is in memory, and was computed under the present rules or cannot be computed
+    again."""
     result = _computed.get(node)
     if result is None or is_overwritten(base(result)):
         return False
@@ -479,7 +477,7 @@ def _is_of_these_rules(node: UOp) -> bool:
 
 
 def _reads_overwritten(node: UOp) -> bool:
-    """Whether a value cannot be computed again: something below it was written over."""
+    """Whether a value cannot be computed again: something below it was overwritten."""
 
     def is_kept(below: UOp) -> bool:
         result = _computed.get(below)

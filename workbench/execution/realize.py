@@ -1,4 +1,4 @@
-"""Running schedules: the outputs are planned, and their items run in order.
+"""Running schedules: outputs are planned, and their items run in order.
 
 Sections: Later readers of memory; Running schedules.
 """
@@ -56,27 +56,27 @@ from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import Tuner, build
 
 # --------------------------------------------------------------------------------------------------
-# Later readers of memory: graphs, and values that are registered as a Reader.
+# Later readers of memory: graphs, and objects that are registered as a Reader.
 
 
 class Reader(Protocol):
-    """A value that reads BUFFERs at any later time."""
+    """An object that may read BUFFERs at any later time."""
 
     def buffers_read(self) -> Iterable[UOp]:
-        """Return the BUFFERs whose contents it may still need."""
+        """Return the BUFFERs whose contents it may still read."""
 
 
 _readers: WeakSet[Reader] = WeakSet()
 
 
 def read_by(reader: Reader) -> None:
-    """Do not overwrite what `reader` needs, as long as it lives."""
+    """Register a reader: as long as it lives, the BUFFERs that it reads are not overwritten."""
     _readers.add(reader)
 
 
 def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
-    """Return the nodes of these graphs, without DETACH, down to those that are `computed`, and the
-    BUFFERs that they have in memory, or that a Reader needs."""
+    """Return the nodes of these graphs, without DETACH, down to `computed` ones; the BUFFERs of
+    those in memory; and the BUFFERs that Readers read."""
     root = UOp.sink(*without_detach([*nodes]))
     read = set(root.toposort(lambda node: node not in computed))
     read.update(map(base, noted_results(read)))
@@ -88,8 +88,9 @@ def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
 # Running schedules.
 
 running = free_rlock()
-"""One thread at a time computes tensors, from the look at what is computed and read to the note of
-what is computed then, or copies their memory: another one would write over what it reads."""
+"""Held by the one thread that computes tensors or copies their memory. It is held from the check of
+what is computed and read until new results are noted, so that no other thread overwrites what is
+read."""
 
 
 def realize(
@@ -103,13 +104,13 @@ def realize(
     (BUFFERs, reshaped where necessary) when the work is done.
 
     An intermediate value is freed after its last reader, unless it is a part of one of `others`:
-    then it lives as long as its node. `old_versions` has, of outputs that are new versions of
-    memory, the BUFFER of the old one, over which they are written where that is possible.
+    then it lives as long as its node. `old_versions` has the BUFFER of the old version for outputs
+    that are new versions of memory; they are written over it if possible.
 
-    Ctrl-C ends it before the first old version is written over; from then on it is deferred until
-    all is computed and noted, and `publish(results)` has run: half of a new version is neither.
-    Where an item fails, what was computed before it is noted: an output has its value, or reads
-    what it read before, or says that the failure cost it.
+    Ctrl-C ends it before the first old version is overwritten. From then on Ctrl-C is deferred
+    until all is computed and noted, and `publish(results)` has run, so that no version is left half
+    written. If an item fails, the values computed before it are noted: each output then has its
+    new value, or its old one, or raises an error that names the failure.
     """
     note_roots(outputs)
     start = time.perf_counter()
@@ -139,7 +140,7 @@ def realize(
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
-    """Return the items that would compute `outputs`, in order, without running them."""
+    """Return the items that would compute `outputs`, in order; nothing runs."""
     return planned(outputs)[0].items
 
 
@@ -148,9 +149,9 @@ def planned(
     forced: Mapping[UOp, bool] = NOTHING_FORCED,
     computed: Mapping[UOp, UOp] | None = None,
 ) -> tuple[Schedule, tuple[UOp, ...]]:
-    """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
-    are reused (`computed` has them, where it is about an earlier time), and a contiguous piece of
-    one is read in place. `forced` stores (True) or fuses (False) simplified values."""
+    """Return the schedule of `outputs`, and the simplified outputs. Computed values are reused
+    (`computed` has those of an earlier time, None: the present ones), and a contiguous piece of one
+    is read in place. `forced` stores (True) or fuses (False) simplified values."""
     device = device_of(outputs)
     if computed is None:
         computed = _computed_for(outputs, device)
@@ -159,8 +160,8 @@ def planned(
 
 
 def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:
-    """Return what was computed before below `outputs`, but for values of constants alone, which
-    have no device, that are in the memory of another device than `device`."""
+    """Return the computed values below `outputs`. Values of constants alone, which have no device,
+    are left out if they are in the memory of another device than `device`."""
     return {
         node: result
         for node, result in computed_below(outputs).items()
@@ -188,7 +189,7 @@ def run_item(item: ScheduleItem, tuner: Tuner) -> None:
 
 
 def device_of(outputs: Sequence[UOp]) -> str:
-    """Return the device that `outputs` are on: of the nearest COPY or BUFFER below."""
+    """Return the device of `outputs`: that of the nearest COPY or BUFFER below, or the default."""
     for node in reversed(UOp.sink(*outputs).toposort()):
         if node.op is Ops.COPY:
             return str(node.arg)
@@ -198,8 +199,8 @@ def device_of(outputs: Sequence[UOp]) -> str:
 
 
 def written_through(result: UOp, old: UOp, memory: Buffer) -> UOp:
-    """Return `result`, the new version of what is in `old`, in `memory`, which another library
-    shares: it is copied to it, if it is not there."""
+    """Return `result`, the new version of `old`, in `memory`, which another library shares; it is
+    copied there if necessary. Errors: JitError for a copy while a function is captured."""
     node = base(result)
     if node.op is Ops.BUFFER and memory_under(node).owner is memory.owner:
         return result
@@ -217,8 +218,8 @@ def written_through(result: UOp, old: UOp, memory: Buffer) -> UOp:
 
 
 class _ItemRun:
-    """The run of items; new versions are written `over` old ones. Values in `spare` are freed after
-    their last reader; until then they are in memory that they share."""
+    """The run of items. New versions are written `over` old ones. Values in `spare` share memory,
+    and are freed after their last reader."""
 
     def __init__(
         self,
@@ -237,11 +238,11 @@ class _ItemRun:
         self._last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
         self._items = [*enumerate(items)]
         self._complete: dict[UOp, None] = {}
-        """The BUFFERs that are computed."""
+        """The BUFFERs of completed items, in order."""
         self._failed: ScheduleItem | None = None
 
     def before_overwriting(self) -> None:
-        """Run the items up to the first that writes over an old version, and compile the others."""
+        """Run the items before the first that overwrites an old version, and compile the others."""
         while self._items and not self._versions(self._items[0][1]):
             self._run(*self._items.pop(0))
         for _, item in self._items:
@@ -249,13 +250,13 @@ class _ItemRun:
                 build(self._tuner(item.kernel, item.device), item.device)
 
     def rest(self) -> None:
-        """Run the other items."""
+        """Run the remaining items."""
         for number, item in self._items:
             self._run(number, item)
 
     def intact(self) -> set[UOp]:
-        """Return the BUFFERs that are computed and that no later item has written to, not even the
-        one that failed."""
+        """Return the BUFFERs of completed items, without those that the failed item may have
+        overwritten."""
         failed = () if self._failed is None else self._failed.outputs
         torn = [memory for b in failed if (memory := allocated(b)) is not None]
         return {
@@ -274,7 +275,7 @@ class _ItemRun:
         try:
             _give_memory(versions)
             for node in item.buffers:
-                memory_of(node)  # too little room is found before anything is written
+                memory_of(node)  # allocates, so that a lack of memory shows before any write
             is_begun = True
             run_item(item, self._tuner)
         except BaseException as error:
@@ -299,8 +300,8 @@ def _placed(
     others: Callable[[], Iterable[UOp]],
     old_versions: Mapping[UOp, UOp],
 ) -> Placement:
-    """Return the items in the order in which they run, and which new versions are written over old
-    ones."""
+    """Return the items in the order in which they run, and the new versions that are written over
+    old ones."""
     targets = {base(results[node]): old for node, old in old_versions.items()}
     if not targets:
         return Placement(plan.items)
@@ -311,14 +312,13 @@ def _placed(
     inputs = {b for item in plan.items for b in item.inputs}
 
     def is_needed(old: UOp) -> bool:
-        # Two tensors may stand for one version, such as one and its clone: the other may have
-        # written over it before.
+        # A tensor and its clone may have the same version: the clone may have overwritten it.
         if is_overwritten(old) or is_absent(old):
             return True
         memory = memory_of(old)
         is_ours = memory.owner.is_shared or not memory.is_adopted
         names = sharing(old)
-        # Items that read `old` are put in order; those that read it by another name are not known.
+        # `place` orders items that read `old`, but not those that read another BUFFER on its memory
         is_read = not inputs.isdisjoint(names - {old})
         return not is_ours or is_read or not read.isdisjoint(names)
 

@@ -1,8 +1,8 @@
-"""Replays: a capture run on other memory, by launching its kernels without scheduling.
+"""Replays: a captured run repeated on other memory, without scheduling.
 
-Only items that depend on the inputs run again. A launch has its pointers packed already; before a
-run those of inputs and results are changed. Results have new memory each time: the results of
-earlier runs are unchanged.
+Only items that depend on the inputs run again. The pointers of a launch are packed in advance;
+before a run those of inputs and results are changed. Results have new memory each time, so that
+results of earlier runs are unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workbench.pipeline import Tuner, build
 
 
 class _Copy:
-    """A copy between devices, as a Launch: slot 0 is written."""
+    """A copy between devices, with the interface of a Launch: slot 0 is written."""
 
     def __init__(self, buffers: list[Buffer]):
         self._buffers = buffers
@@ -43,8 +43,8 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A use of memory by a step: the step's slot, and the piece of the memory that it uses (None:
-    all)."""
+    """A use of memory by a launch: its slot, and the piece (first element, size) of the memory, or
+    None for all of it."""
 
     step: Launch
     slot: int
@@ -53,7 +53,7 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A Launch, and the kernel to count when it has run (None: it is a copy)."""
+    """A Launch, and the (kernel, kernel with opts, device) that it counts for; None for a copy."""
 
     step: Launch
     kernel: tuple[UOp, UOp, str] | None
@@ -61,9 +61,9 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class OutputSource:
-    """Where the memory of an output of `shape` is: in that of input `place`, or new (`NEW`), or the
-    same in each run, that of the BUFFER `constant`; and which piece of it (None: all). No other
-    memory of the capture is named, so that it is free."""
+    """The memory of an output of `shape`: that of input number `place`; new memory (`NEW`); or that
+    of the BUFFER `constant`, the same in each run (`CONSTANT`). `piece` is (first element, size) in
+    it, None for all. No other memory of the capture is named, so that it can be freed."""
 
     place: int
     piece: tuple[int, int] | None
@@ -77,14 +77,14 @@ CONSTANT = -2
 
 
 class Replay:
-    """A captured run. `count` kernels and copies run again; `replay(memory)` runs them; `sources`
-    says of each output where its memory is.
+    """A captured run. `replay(memory, ..)` runs it again; `count` is the number of its kernels and
+    copies; `sources` has the memory of each output.
 
-    `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items that depend on
-    inputs run again, and those that write one of `rewritten`, or memory that an item overwrites.
-    What the others wrote is read by each run, so nothing may overwrite it meanwhile. Items that
-    depend on nothing but `steady` inputs run again only where one of these has another version,
-    unless that would keep more bytes than these inputs have.
+    `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items run again if they
+    depend on inputs, or write one of `rewritten`, or memory that an item overwrites. Each run reads
+    what the other items wrote, so nothing may overwrite it. Items that depend only on `steady`
+    inputs run again only if one of these has another version, unless their values have more bytes
+    than these inputs.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Replay:
         written = [self._inputs_written(item, inputs) for item in others]
         safe = next((n for n, places in enumerate(written) if places), len(others))
         self._written = written[safe:]
-        """The inputs, by their place, that each launch of `_rest` writes over."""
+        """The numbers of the inputs that each launch of `_rest` overwrites."""
         launches = (*self._prelude, *self._launches)
         used = {launch.kernel[2]: None for launch in launches if launch.kernel}
         self._graph = _graph_of(self._launches)
@@ -150,15 +150,15 @@ class Replay:
         publish: Callable[[list[Buffer]], R],
         abandon: Callable[[BaseException, set[int], set[int]], None],
     ) -> R:
-        """Run on the memory of each input; return what `publish` returns for that of each output.
-        `versions` are those of the steady inputs (None: unknown, they may have changed).
+        """Run on the memory of each input; return what `publish` returns for the memory of each
+        output. `versions` are those of the steady inputs (None: they may have changed).
 
-        Ctrl-C ends it before the first input is written over; from then on it is deferred until
-        `publish` has run. Where a launch fails after that, `abandon` gets the error, the places of
-        the inputs that have new versions, and of those that may have a part of one."""
+        Ctrl-C ends it before the first input is overwritten; from then on it is deferred until
+        `publish` has run. If a launch fails after that, `abandon` gets the error, the numbers of
+        the inputs that have new versions, and of those that may be partly overwritten."""
         for place, input_buffer in enumerate(memory):
             if input_buffer is not self._last[place]:
-                self._last[place] = None  # for Ctrl-C before all have moved
+                self._last[place] = None  # in case of Ctrl-C before all launches are changed
                 _move(self._inputs[place], input_buffer)
                 self._last[place] = input_buffer
         buffers = [*memory]
@@ -167,7 +167,7 @@ class Replay:
             _move(uses, buffer)
             buffers.append(buffer)
         if self._prelude and (versions is None or versions != self._versions):
-            self._versions = None  # for Ctrl-C before all have run
+            self._versions = None  # in case of Ctrl-C before all have run
             self._run(self._prelude)
             self._versions = None if versions is None else [*versions]
         self._run(self._safe)
@@ -198,7 +198,7 @@ class Replay:
                 ran(*launch.kernel, seconds)
 
     def _written_until_now(self) -> tuple[set[int], set[int]]:
-        """Return which inputs are written over completely, and which may be half written."""
+        """Return the numbers of inputs that are overwritten, and of those that may be in part."""
         begun = self._written[: self._begun]
         if self._queues or self._graph is not None:
             return set(), set[int]().union(*self._written)
@@ -221,7 +221,7 @@ class Replay:
         return [*self._constants]
 
     def launch(self) -> None:
-        """Run the kernels that each run needs, on the memory of the last one, without counting."""
+        """Run the kernels of each run on the memory of the last one, without counting; wait."""
         for launch in self._launches:
             launch.step(False)
         for device in self._queues:
@@ -243,15 +243,15 @@ class Replay:
         return replay_items, targets
 
     def _inputs_written(self, item: ScheduleItem, inputs: Sequence[UOp]) -> set[int]:
-        """Return the places of the inputs over which an item writes."""
+        """Return the numbers of the inputs that an item overwrites."""
         roots = {self._root(b)[0] for b in item.outputs}
         return {n for n, node in enumerate(inputs) if node in roots}
 
     def _prelude_of(
         self, items: Sequence[ScheduleItem], moving: Collection[UOp], steady: Collection[UOp]
     ) -> list[ScheduleItem]:
-        """Return the items that depend on none of the BUFFERs `moving`, nor write one; none, if the
-        values that they leave have more bytes than the `steady` BUFFERs that they read."""
+        """Return the items that neither read nor write memory that depends on `moving` BUFFERs.
+        Return none if their values have more bytes than the `steady` BUFFERs that they read."""
         other, prelude = set(moving), []
         for item in items:
             roots = {self._root(b)[0] for b in item.buffers}
@@ -265,9 +265,9 @@ class Replay:
         return prelude if is_small else []
 
     def _shared(self, items: Sequence[ScheduleItem], inner: set[UOp]) -> dict[UOp, Buffer]:
-        """Return the memory of the BUFFERs of values on the way, which they share as far as they
-        are not needed at once. It is not the memory of the capture, which a tensor that outlives
-        the function may still use."""
+        """Return the memory of intermediate values, which those that are not live at once share. It
+        is not the memory of the capture, which a tensor that outlives the function may still use.
+        """
         if NO_MEMORY_PLANNER.value:
             return {node: Buffer(node.device, node.dtype, node.size) for node in inner}
         plan = plan_memory(items, inner, owner=lambda node: self._root(node)[0], is_kept=True)
@@ -285,7 +285,7 @@ class Replay:
         return memory.window(start, node.size)
 
     def _root(self, node: UOp) -> tuple[UOp, int]:
-        """Return the BUFFER whose memory a BUFFER uses, and its offset there."""
+        """Return the BUFFER that owns the memory of a BUFFER, and the offset there."""
         start = 0
         while node in self._pieces:
             node, first = self._pieces[node]
@@ -318,8 +318,8 @@ class Replay:
     def _result(
         self, node: UOp, places: dict[UOp, int]
     ) -> tuple[int, tuple[int, int] | None, Buffer | None]:
-        """Return the memory of a result: its position among inputs and new memory, and which piece
-        of it; -1, None and its memory where that is always the same."""
+        """Return the position of a result's memory among inputs and new memory, and its piece. If
+        the memory is always the same, return -1, None and that memory."""
         place = places.get(self._root(node)[0], -1)
         if place < 0:
             return place, None, memory_under(node)
@@ -335,8 +335,8 @@ class Replay:
 
 
 def _graph_of(launches: Sequence[_Step]) -> Callable[[], None] | None:
-    """Return what runs all launches together, None where that is not possible: some are copies, or
-    of another device."""
+    """Return a function that runs all launches together; None if that is not possible: some are
+    copies, or on another device, or there are fewer than two."""
     devices = {None if each.kernel is None else each.kernel[2] for each in launches}
     device = devices.pop() if len(devices) == 1 else None
     if device is None or len(launches) < 2:

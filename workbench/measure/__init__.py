@@ -1,1 +1,1 @@
-"""The clock: timing in turns, cold caches, and the machine's best speeds."""
+"""Measurements: times of kernels, warm and cold, in turns; and the greatest speeds of a machine."""

@@ -1,10 +1,9 @@
-"""This machine's bandwidth of reading and of copying, for each cache and for memory.
+"""This machine's bandwidth of reading and of copying, for each cache and for memory; cold caches.
 
-Vector loads (and stores) walk a working set again and again, so that after the first time it lies
-in the smallest cache that it fits. Source of the idea: McCalpin's STREAM.
+Vector loads (and stores) walk a working set again and again, so that after the first pass it lies
+in the smallest cache that holds it. Source of the idea: McCalpin's STREAM.
 
-Sections: This machine's bandwidth of reading and of copying, for each cache and for memory; Cold
-caches.
+Sections: The bandwidth of reading and of copying; Cold caches.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ from workbench.base.target import Caches
 from workbench.measure.timing import Run, Samples, measure, rounds, seconds_of
 
 # --------------------------------------------------------------------------------------------------
-# This machine's bandwidth of reading and of copying, for each cache and for memory.
+# The bandwidth of reading and of copying, for each cache and for memory.
 
 _UNROLLED = 8
 """Vectors per step: enough loads in flight, and few enough registers."""
 _LEAST_RUN = 1 << 20
-"""Fewest bytes that one run moves, so that the time of its launch is negligible."""
+"""Least bytes that one run moves, so that the time of its launch is negligible."""
 _MOST = 256 << 20
-"""Most bytes of memory that a measurement allocates."""
+"""Most bytes of the working set of memory."""
 _BUDGET_S = 0.02
 
 
 class Walk(NamedTuple):
-    """`run()` moves `bytes` bytes."""
+    """A walk of working sets: `run()` moves `bytes` bytes."""
 
     run: Callable[[], None]
     bytes: int
 
 
 def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...]:
-    """Return how many bytes each thread walks for each level: half of a cache, which other data
-    use, too, and three times the last one for memory. Each core has two caches; later levels are
-    shared.
+    """Return the bytes of each thread's working set, for each level. It is half of a cache, since
+    other data use the cache, too, and for memory three times the last cache. L1 and L2 belong to a
+    core; later levels, and memory, are divided by `threads`.
 
     >>> working_sets((("L1", 32768), ("L2", 1 << 20)), threads=2)
     (('L1', 16384), ('L2', 524288), ('memory', 8388608))
@@ -62,10 +61,10 @@ def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...
 
 
 def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
-    """Return the bandwidth of `threads` threads together, each of which reads a working set of
-    `size_bytes`, or copies one half of it to the other.
+    """Return the bandwidth of `threads` threads together. Each reads a working set of `size_bytes`,
+    or, if it `copies`, copies one half of it to the other.
 
-    Units: bytes a second; a byte copied counts twice. Errors: DeviceError without llvmlite.
+    Units: bytes per second; a byte copied counts twice. Errors: DeviceError without llvmlite.
     """
     walked = walk(size_bytes, threads, copies)
     return walked.bytes / measure(walked.run, budget_s=_BUDGET_S).min_s
@@ -85,7 +84,7 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
 
 @lru_cache(maxsize=1)
 def working_memory(size: int) -> Buffer:
-    """Return memory of which every page was written."""
+    """Return `size` bytes of memory in which every page was written."""
     buffer = Buffer(Device.processor.name, dtypes.uint8, size)
     buffer.array[:] = 1  # pages that were never written share one page of zeros
     return buffer
@@ -133,11 +132,11 @@ _COPY = (
   %y$n = or $kind %x$n, zeroinitializer"""
 )
 _USED = "  store $kind %y$n, ptr %mine, align 4"
-"""A use of the loaded values, without which the loads could be removed."""
+"""A use of the loaded values; without it a compiler removes the loads."""
 
 
 def _source(vector: int, steps: int, threads: int, copies: bool, passes: int, size: int) -> Source:
-    """Return a kernel that walks its thread's part of the buffer `hi - lo` times."""
+    """Return a kernel in which each thread walks its part of the buffer `passes` times."""
     part = vector * _UNROLLED * steps * (2 if copies else 1)
     name = "bandwidth_copy" if copies else "bandwidth_read"
     text = _WALK.substitute(
@@ -157,7 +156,7 @@ def _source(vector: int, steps: int, threads: int, copies: bool, passes: int, si
 
 
 def _each(lines: str, vector: int) -> str:
-    """Return lines once for each vector of a step."""
+    """Return the lines for each vector of a step."""
     template, kind = Template(lines), f"<{vector // 4} x i32>"
     return "\n".join(
         template.substitute(n=n, kind=kind, offset=n * vector) for n in range(_UNROLLED)
@@ -187,10 +186,10 @@ def measure_cold(runs: Mapping[str, Run], number: int = ROUNDS) -> dict[str, Sam
 def cold_rounds(
     runs: Mapping[str, Run], before: Callable[[], None] = lambda: None
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times so far, after each of the `rounds`, where every run begins with cold caches.
-    They include waking sleeping threads, which warm runs do not.
+    """Yield all times so far, after each of the `rounds`; every run begins with cold caches. Unlike
+    those of warm runs, the times include waking the threads.
 
-    Errors: DeviceError where llvmlite is missing; any error that `before` raises.
+    Errors: DeviceError without llvmlite; any error that `before` raises.
     """
     largest = max((size for _, size in machine.caches()), default=0)
     size, parts = min(MOST, max(LEAST, 2 * largest)), cores()

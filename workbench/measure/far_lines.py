@@ -1,7 +1,8 @@
-"""This machine's bandwidth for distant cache lines, as reading a column of a matrix needs.
+"""This machine's bandwidth for distant cache lines, as in reading a column of a matrix.
 
-A loop reads one line of each row, then the next line of each: no step goes on where the one before
-ended, and where rows are as far apart as the ways of a cache, all lines fall into a few sets of it.
+A loop reads one line of each row, then the next line of each row. No step continues where the one
+before ended. If the distance of the rows is a multiple of the size of a cache's way, all lines fall
+into a few sets of the cache.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from workbench.measure.bandwidth import Walk, working_memory
 from workbench.measure.timing import measure
 
 _AT_ONCE = 4
-"""Rows in a step: each has a sum of its own, so that none waits for another."""
+"""Rows in a step. Each has its own accumulator, so that none waits for another."""
 _LEAST_RUN = 1 << 20
-"""Fewest bytes that one run reads, so that the time of its launch is negligible."""
+"""Least bytes that one run reads, so that the time of its launch is negligible."""
 _BUDGET_S = 0.01
 
 
 def far_bandwidth(size_bytes: int, row_bytes: int) -> float:
-    """Return the bandwidth of one thread that reads `size_bytes` line by line, each `row_bytes`
-    after the one before.
+    """Return the bandwidth of one thread that reads `size_bytes`, a line of each row in turn; rows
+    are `row_bytes` apart.
 
-    Units: bytes a second. Errors: DeviceError without llvmlite.
+    Units: bytes per second. Errors: DeviceError without llvmlite.
     """
     walked = far_walk(size_bytes, row_bytes)
     return walked.bytes / measure(walked.run, budget_s=_BUDGET_S).min_s
@@ -91,7 +92,7 @@ _LOAD = """  %f$n = add i64 %at, $offset
   %v$n = load <4 x i32>, ptr %a$n, align 4
   %y$n = or <4 x i32> %x$n, %v$n"""
 _USED = "  store <4 x i32> %y$n, ptr %p0, align 4"
-"""A use of the loaded values, without which the loads could be removed."""
+"""A use of the loaded values; without it a compiler removes the loads."""
 
 
 def _source(steps: int, lines: int, line_bytes: int, row_bytes: int) -> str:

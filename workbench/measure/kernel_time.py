@@ -1,6 +1,6 @@
 """The time of a kernel, its spread, and its share of this machine's peak.
 
-Sections: Calibration; The time of a kernel, its spread, and its share of this machine's peak.
+Sections: Calibration; The time of a kernel.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ from workbench.measure.speeds import Speeds
 from workbench.measure.timing import number_text, percent_text
 
 # --------------------------------------------------------------------------------------------------
-# Calibration: a loop of known length beside each sample shows how busy the machine is.
+# Calibration: a loop of known length next to each sample shows how busy the machine is.
 #
-# The loop adds whole numbers in registers, so its time at rest is known from `speeds`: what it
-# takes longer is time that the cores gave to others, or ran slower. It runs for about as long as
-# the sample before it, in as few launches: a long sample is interrupted more often than a short
-# one, and threads that wait for each other at many ends lose more than those of one launch. A
-# neighbour that only fills the caches is not seen.
+# The loop adds integers in registers, so that its time on an idle machine is known from `speeds`.
+# What it takes longer is time that the cores gave to other programs, or ran slower. It runs for
+# about as long as the sample before it, since a long sample is interrupted more often than a short
+# one. It has few launches, since threads that wait for each other at the ends of many launches lose
+# more time. It does not show a program that only fills the caches.
 
 STEPS = (20_000, 200_000, 2_000_000)
-"""Steps of the loops, which take about 0.1, 1 and 10 milliseconds; the last is a sample's most."""
+"""Steps of the loops, which take about 0.1, 1 and 10 milliseconds; no sample is longer than the
+last."""
 BUSY = 1.3
-"""From this ratio on a machine is called busy: less is the clock of a core beside others."""
+"""From this ratio on a machine is called busy. A lower one may come from the clock of a core, which
+is lower while other cores work."""
 UNEVEN = 2.0
-"""From this ratio of the slowest sample to the fastest on a median says little."""
+"""From this ratio of the slowest sample to the fastest on, the spread is printed as a doubt."""
 
 
 class Calibration:
-    """Samples of loops, each with the seconds that it takes on a machine at rest, the shortest
-    first. `clock` gives seconds."""
+    """Samples of `loops`: each is a run and its seconds on an idle machine, the shortest first.
+    `clock` returns seconds."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Calibration:
         self._ratios: list[float] = []
 
     def take(self) -> None:
-        """Take a sample, about as long as what ran since the one before."""
+        """Take a sample, about as long as the time since the last one."""
         start = self._clock()
         between = 0.0 if self._ended_s is None else start - self._ended_s
         fitting = [loop for loop in self._loops if loop[1] <= between]
@@ -65,26 +67,26 @@ class Calibration:
 
     @property
     def busy(self) -> float | None:
-        """How many times as long the loop took as at rest, at least 1; None before a sample."""
+        """The median ratio of a loop's time to its time on an idle machine, at least 1; None
+        without samples."""
         return max(1.0, statistics.median(self._ratios)) if self._ratios else None
 
 
 def calibration(rest: Speeds, threads: int) -> Calibration | None:
-    """Return a calibration on `threads` threads of a machine of these speeds at rest; None where
-    the loop was not measured, and where it cannot run."""
+    """Return a calibration on `threads` threads of a machine that has the speeds `rest` when idle;
+    None if `cycle_s` was not measured, or the loop cannot run."""
     if not rest.cycle_s:
         return None
     try:
         loops = [run_cycles(threads=threads, steps=steps) for steps in STEPS]
-    except WorkbenchError:  # no compiler of loops is here: a time is useful without it
+    except WorkbenchError:  # without a compiler; a time is useful without it
         return None
     waiting_s = rest.launch(threads) - rest.launch(1)
     return Calibration([(p.run, p.flops * rest.cycle_s + waiting_s) for p in loops])
 
 
 def doubts(busy: float | None, samples_s: Sequence[float]) -> list[str]:
-    """Return why a time is not certain, in words: of how busy the machine was, and of its fastest
-    and slowest sample."""
+    """Return in words why a time is not certain: the machine was `busy`, or samples differ much."""
     words = []
     if busy is not None and busy >= BUSY:
         words.append(f"the machine is busy: {_times(busy)} times slower than at rest")
@@ -104,15 +106,16 @@ def _times(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timing(Printed):
-    """The time of one run. `samples_s` are seconds per run; `fraction_of_peak` is the share of the
-    peak of as many threads: of the fastest multiply-adds that were measured on this machine, in
-    this session or before (None on an emulator, and without floats); `cold_s` is the median with
-    cold caches (None: not measured), `cold_spread` its spread as a share of it; `bound` is the
-    predicted bottleneck ("": unknown). The times of an emulator say nothing about the kernel;
-    `on_random_inputs`, because its expression was loaded without its data. `busy` is how many
-    times as long a loop of known length took beside the samples as on this machine at rest (None:
-    unknown, or it ran on another device). `earlier_s` are the medians of earlier calls for the same
-    kernel: one call does not see how much a machine changes between two."""
+    """The time of one run of a kernel.
+
+    `samples_s` are seconds per run. `fraction_of_peak` is the share of the peak of as many threads,
+    the fastest multiply-adds ever measured on this machine; None on an emulator, and without
+    floats. `cold_s` is the median with cold caches (None: not measured), `cold_spread` its spread
+    as a share of it. `bound` is the predicted bottleneck ("": unknown). With `is_emulator`, the
+    times say nothing about the kernel. With `on_random_inputs`, its expression was loaded without
+    data. `busy` is the ratio of `Calibration` next to the samples (None: unknown, or the kernel ran
+    on another device). `earlier_s` are the medians of earlier calls for the same kernel: they show
+    how much the machine changes between calls."""
 
     device: str
     median_s: float
@@ -159,7 +162,7 @@ class Timing(Printed):
 
 
 def over_calls(median_s: float, earlier_s: Sequence[float]) -> list[str]:
-    """Return the range of the medians of several calls, in words; nothing of one call."""
+    """Return in words the range of the medians of several calls; [] without earlier ones."""
     if not earlier_s:
         return []
     medians = sorted((*earlier_s, median_s))
@@ -168,7 +171,7 @@ def over_calls(median_s: float, earlier_s: Sequence[float]) -> list[str]:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a time in the unit that suits it: "12 µs", "3.4 ms", "2.1 s"."""
+    """Return a time as text, in s, ms or µs: "12 µs", "3.4 ms", "2.1 s"."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
@@ -183,8 +186,8 @@ def measure_kernel(
     cold: bool = False,
     beside: Calibration | None = None,
 ) -> Timing:
-    """Return the Timing of `run`, one launch of a kernel with these estimates; a sample of the
-    calibration is taken beside each of its own."""
+    """Return the Timing of `run`, one launch of a kernel with these estimates, without its share of
+    the peak. A sample of the calibration `beside` is taken before each sample."""
     before = beside.take if beside else lambda: None
     samples = timing.measure(run, budget_s=budget_s, before=before)
     flushed = measure_cold({"run": run})["run"] if cold else None

@@ -1,7 +1,6 @@
-"""This machine's peak: multiply-adds of numbers in registers.
+"""This machine's peak: a loop of multiply-adds in registers; and the time of an empty launch.
 
-A kernel's speed is given as a share of it (see `speeds`). The time of an empty launch is measured
-here, too.
+The speed of a kernel is given as a share of the peak (see `speeds`).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from workbench.base.dtypes import DType, dtypes
 _SUMS = 12
 _STEPS = 20_000
 _CYCLES = 16
-"""Operations of one step that wait for each other: the loop's own are hidden behind them."""
+"""Operations of one step, which wait for each other. They hide the instructions of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A loop of multiply-adds alone: `run()` executes `flops` operations."""
+    """A loop of arithmetic alone: `run()` executes `flops` operations."""
 
     run: Callable[[], None]
     flops: int
@@ -43,9 +42,9 @@ def run_peak(
     """Return the multiply-add loop of a float dtype, on `threads` threads of the pool.
 
     `sums` is the number of independent accumulators: with one, each multiply-add waits for the one
-    before. `lanes` is the vector width, in elements per instruction: 0 stands for a whole register.
+    before. `lanes` is the vector width, in elements per instruction; 0 is a whole register.
 
-    Errors: DeviceError where llvmlite is missing.
+    Errors: DeviceError without llvmlite.
     """
     lanes = lanes or Device.processor.target.vector_bytes // dtype.itemsize
     program = Device.processor.load(_fma_source(dtype, lanes, threads, sums))
@@ -56,11 +55,11 @@ def run_peak(
 
 @lru_cache
 def run_cycles(dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS) -> Peak:
-    """Return a loop whose `flops` additions wait for each other: of whole numbers, one of which
-    takes one cycle on every core, or of floats; each of `threads` threads does them all. Between
-    two whole ones stands another operation of one cycle, so that no compiler makes one of both.
+    """Return a loop whose `flops` operations wait for each other, on each of `threads` threads.
+    They are additions of floats; or of integers, alternating with xor, each of one cycle on every
+    core. A compiler would merge two integer additions.
 
-    Errors: DeviceError where llvmlite is missing.
+    Errors: DeviceError without llvmlite.
     """
     kind, add, other = "i64", "add", "xor"
     if dtype.is_float:
@@ -97,7 +96,7 @@ def run_cycles(dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEP
 def run_nothing(threads: int = 1) -> Callable[[], None]:
     """Return a launch of an empty kernel on `threads` threads of the pool.
 
-    Errors: DeviceError where llvmlite is missing.
+    Errors: DeviceError without llvmlite.
     """
     text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
     params = ((dtypes.float32, 1),)
@@ -108,7 +107,7 @@ def run_nothing(threads: int = 1) -> Callable[[], None]:
 
 
 def _fma_source(dtype: DType, lanes: int, threads: int, sums: int) -> Source:
-    """Return a kernel that updates `sums` vectors in registers, `hi - lo` times a thread."""
+    """Return a kernel in which each thread updates `sums` vectors in registers _STEPS times."""
     scalar, suffix = ("float", "f32") if dtype.bits == 32 else ("double", "f64")
     kind = f"<{lanes} x {scalar}>"
     fma = f"call {kind} @llvm.fmuladd.v{lanes}{suffix}"

@@ -1,9 +1,8 @@
-"""Kernels timed in turns, so that a disturbance affects all of them; a difference counts only if
-the samples show it.
+"""Kernels timed in turns, so that a disturbance affects all of them, and their ratios.
 
-Samples of one round are pairs, taken within milliseconds of each other. So ratios within rounds are
-compared, not the difference of two medians. The confidence interval of the median ratio comes from
-resampling the rounds. Source: Efron's bootstrap (1979).
+The samples of one round are taken within milliseconds of each other. So ratios within rounds are
+compared, not two medians. The confidence interval of the median ratio comes from resampling the
+rounds; a difference inside of it does not count. Source: Efron's bootstrap (1979).
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from workbench.measure.timing import Run, Samples, interleave
 
 DRAWS = 2000
 SURE = 0.99
-"""Share of the resampled medians that lies between `low` and `high`."""
+"""Share of the resampled medians between `low` and `high`."""
 LEAST = 0.01
 """A smaller relative difference counts as none: clock and machine are not more precise."""
 FEWEST = 6
-"""Fewest rounds for an interval of 99 %."""
+"""Least rounds for an interval of 99 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast one run is as another: the median of rounds, and its interval of 99 %
-    probability."""
+    """How many times as fast one run is as another: the median over rounds, and its confidence
+    interval of 99 %."""
 
     median: float
     low: float
@@ -53,7 +52,7 @@ class Ratio:
 
 
 def _comparison(ratio: float, low: float, high: float, word: str) -> str:
-    """Return "3 % slower (2 to 4 %)", or from twice on "2.1 times as slow (2 to 2.2)"."""
+    """Return "3 % slower (2 to 4 %)", or from a factor of 2 on "2.1 times as slow (2 to 2.2)"."""
     if high < 2:
         shares = [f"{100 * (r - 1):.2g}" for r in (ratio, low, high)]
         return f"{shares[0]} % {word}er ({shares[1]} to {shares[2]} %)"
@@ -79,7 +78,8 @@ class SideBySide(Printed):
 
 
 def side_by_side(runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 41) -> SideBySide:
-    """Return the times of runs, taken in turns, and the ratio of each to the first."""
+    """Return the times of runs, taken in turns for about `budget_s` seconds, and the ratio of each
+    to the first."""
     timings = interleave(runs, budget_s, samples, warms=True)
     first = next(iter(timings.values())).samples_s
     return SideBySide(timings, {n: ratio(first, s.samples_s) for n, s in timings.items()})

@@ -1,11 +1,11 @@
 """The greatest speeds of this machine, measured once and stored on disk.
 
-A measurement on a busy machine is too low and never too high: so there are several rounds, and the
-best of each speed counts; a cache that seems slower than the next level was disturbed, and is
+On a busy machine a measured speed is too low, never too high. So there are several rounds, and the
+best of each speed counts. A cache that seems slower than the next level was disturbed, and is
 measured again. Measurements that stay impossible are not stored. Measuring takes a second or two,
 and is done on demand. A session calls `speeds()` once and passes the result on: predictions are
 functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`with_peak`),
-and one that runs faster than an empty launch shortens that (`with_launch_time`).
+and a kernel that runs faster than an empty launch lowers the launch time (`with_launch_time`).
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _BUDGET_S = 0.03
 _ROUNDS = 3
 """Rounds in which every level is measured."""
 _MOST_ROUNDS = 8
-"""Most rounds, including disturbed ones."""
+"""Most rounds, including those in which only disturbed levels are measured again."""
 _PAUSE_S = 0.03
 """Seconds between rounds: a disturbance of one may have ended by the next."""
 _SLACK = 0.8
-"""Of two equally fast levels one may be measured slower by this factor."""
+"""A level counts as slower than the next one, or than one thread, below this share of its speed."""
 PLAUSIBLE = 1.5
 """A kernel that exceeds a peak by more than this factor does not raise it: it executes fewer
 operations than are counted, because a compiler removed some."""
 PAGE_BYTES = 4096
 KNOWN_PAGES = 2048
-"""Pages whose addresses a core remembers: a common number, from 1,024 to 3,072."""
+"""Pages whose addresses a core stores: a common number, from 1,024 to 3,072."""
 WALKS = "walks"
-"""In place of a level: the last cache, by more pages than those."""
+"""A level of `Speeds.far`: the last cache, with lines on more pages than KNOWN_PAGES."""
 SET_COUNTS = (1, 2, 4)
-"""Sets of the first cache that lines far apart all fall into, in a measurement."""
+"""Sets of the first cache into which distant lines fall, in a measurement."""
 _lock = free_lock()
 _measuring = free_lock()
 _by_place: dict[tuple[str, str], Speeds] = {}
@@ -57,7 +57,7 @@ _by_place: dict[tuple[str, str], Speeds] = {}
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A speed of one thread, and of all together."""
+    """A speed of one thread, and of all threads together."""
 
     one: Positive
     all: Positive
@@ -82,16 +82,17 @@ class Speeds:
     """The speeds of a machine.
 
     `peak` has the multiply-adds of "f32" and "f64" in operations per second (a multiply-add is
-    two); `read` and `copy` have bytes per second for each cache and "memory", the fastest first.
-    Units: fma_s is the seconds of a vector multiply-add that waits for the one before, scalar_s of
-    a scalar one that does not wait; launch_s is the seconds of an empty launch, hand_over_s how
-    much longer one on all threads takes. What follows is empty or 0 where it was not measured.
-    cycle_s: an addition of whole numbers that waits for the one before. each_s: a multiply-add
-    that does not wait, by the bytes of the instruction ("4", "16"). `far`: bytes per second of
-    lines that are read one by one, each from another page of memory, by level; "walks": from the
-    last cache, of more pages than a core knows the addresses of. `in_sets`: the same where all
-    lines fall into that number of sets of the first cache ("1", "2", "4"). add_s: an addition of
-    floats that waits for the one before.
+    two). `read` and `copy` have bytes per second for each cache and "memory", the fastest first.
+    Units: `fma_s` is the seconds of a vector multiply-add that waits for the one before, `scalar_s`
+    of a scalar one that does not wait. `launch_s` is the seconds of an empty launch, `hand_over_s`
+    the additional seconds of one on all threads.
+
+    The other fields are empty or 0 if they were not measured. `cycle_s` and `add_s` are the seconds
+    of an addition that waits for the one before, of integers and of floats. `each_s` has the
+    seconds of a multiply-add that does not wait, by the bytes of the instruction ("4", "16"). `far`
+    has bytes per second, by level, for lines that are each on another page of memory; "walks" is
+    the last cache with more pages than KNOWN_PAGES. `in_sets` has them for lines that all fall into
+    1, 2 or 4 sets of the first cache ("1", "2", "4").
     """
 
     peak: Mapping[str, Rate]
@@ -113,8 +114,8 @@ class Speeds:
 
     def share(self, kind: str | None, threads: int, speed: float) -> float | None:
         """Return a speed, in operations per second, as a share of the peak of `threads` threads;
-        None for a kernel without floats, and for one that executes fewer operations than are
-        counted."""
+        None without floats, and for a kernel above the peak, which executes fewer operations than
+        are counted."""
         if kind is None or not speed:
             return None
         fraction = speed / self.peak[kind].of(threads)
@@ -126,26 +127,26 @@ class Speeds:
         return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
 
     def raised(self, kind: str, threads: int, speed: float) -> Speeds:
-        """Return the speeds of a machine on which `threads` threads reached `speed` operations per
-        second."""
+        """Return the speeds with a peak of at least `speed` operations per second on `threads`
+        threads."""
         if not self.is_beaten(kind, threads, speed):
             return self
         rate = self.peak[kind].raised(threads, speed)
         return replace(self, peak={**self.peak, kind: rate})
 
     def vector_s(self, kind: str, lanes: int) -> float:
-        """Return the least seconds of a multiply-add of `lanes` numbers, when none waits."""
+        """Return the least seconds of a multiply-add of `lanes` numbers that does not wait."""
         return 2 * lanes / self.peak[kind].one
 
     def fma_each_s(self, size_bytes: int, vector_bytes: int) -> float:
-        """Return the seconds from one multiply-add of `size_bytes` bytes to the next, where none
-        waits; `vector_bytes` is a whole register. One that is wider is several."""
+        """Return the seconds of a multiply-add of `size_bytes` bytes that does not wait. A register
+        has `vector_bytes`; a wider multiply-add takes several instructions."""
         registers = max(1, -(-size_bytes // vector_bytes))
         narrowest = sorted((int(size), each) for size, each in self.each_s.items())
         for size, each in narrowest:
             if min(size_bytes, vector_bytes) <= size:
                 return registers * each
-        # Where a whole register takes two slots, half of one takes one slot.
+        # If a whole register takes two slots, half of one takes one slot.
         full = max(1.0, self.vector_s("f32", vector_bytes // 4) / self.scalar_s)
         return self.scalar_s * max(1.0, full * size_bytes / vector_bytes)
 
@@ -155,16 +156,16 @@ class Speeds:
         return self.add_s or self.fma_s
 
     def fmas_in_flight(self, size_bytes: int, vector_bytes: int) -> int:
-        """Return how many multiply-adds of `size_bytes` bytes must be under way so that none
-        waits."""
+        """Return how many multiply-adds of `size_bytes` bytes must be in flight to keep the units
+        busy."""
         return max(1, round(self.fma_s / self.fma_each_s(size_bytes, vector_bytes)))
 
     def far_rate(self, level: str, threads: int, run_bytes: int, sets: int, pages: int) -> float:
-        """Return the bytes per second read from a level in runs of `run_bytes`, each on another one
-        of `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
+        """Return the bytes per second from a level in runs of `run_bytes`, each on another one of
+        `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
 
-        A miss waits for the one before it in the same set. The longer the runs, the more of them
-        is fetched ahead, up to a whole page.
+        A miss waits for the one before it in the same set. A larger part of longer runs is
+        prefetched, up to whole pages.
         """
         rate = self.read[level].of(threads)
         if level in self.far and run_bytes < PAGE_BYTES:
@@ -180,16 +181,16 @@ class Speeds:
 def speeds() -> Speeds:
     """Return the speeds of this machine, from disk or measured now.
 
-    Errors: DeviceError where llvmlite is missing.
+    Errors: DeviceError without llvmlite.
     """
     with _measuring:  # two threads that call at once get the same speeds
         return earlier_speeds() or measured()
 
 
 def with_peak(machine_speeds: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
-    """Return `machine_speeds` with a peak of at least the `speed` (operations per second) of a
-    kernel: where it is exceeded, the peak is measured again, and, if that is not enough, raised to
-    the kernel's speed, as far as that is plausible. Only this process stores it."""
+    """Return `machine_speeds` with the peak corrected by a kernel of `speed` operations per second.
+    If it exceeds the peak, the peak is measured again; if that is not enough, it is raised to the
+    speed of the kernel, unless that is implausible. The result is stored for this process only."""
     if kind is None or not machine_speeds.is_beaten(kind, threads, speed):
         return machine_speeds
     with _measuring:
@@ -204,9 +205,9 @@ def with_peak(machine_speeds: Speeds, kind: str | None, threads: int, speed: flo
 
 def with_launch_time(machine_speeds: Speeds, threads: int, seconds: float) -> Speeds:
     """Return `machine_speeds` with an empty launch on `threads` threads that takes no longer than a
-    kernel did. Only this process stores it.
+    run of a kernel, `seconds`. The result is stored for this process only.
 
-    Units: `seconds` of a run of the kernel.
+    Units: seconds.
     """
     if seconds <= 0 or seconds >= machine_speeds.launch(threads):
         return machine_speeds
@@ -234,8 +235,8 @@ def earlier_speeds() -> Speeds | None:
 
 
 def measured() -> Speeds:
-    """Measure this machine, and return the best speeds so far. An impossible speed is corrected for
-    this session, and not stored on disk: the next session measures again."""
+    """Measure this machine, and return the best speeds so far. Impossible speeds are corrected for
+    this session, but not stored on disk: the next session measures again."""
     before, fresh, place = earlier_speeds(), _measure(), _place()
     best = fresh if before is None else _best(before, fresh)
     mended = replace(best, read=_mended(best.read), copy=_mended(best.copy))
@@ -262,7 +263,7 @@ def _is_slower(rate: Rate, other: Rate) -> bool:
 
 
 def _mended(rates: Mapping[str, Rate]) -> dict[str, Rate]:
-    """Return speeds raised where one is below that of the next level, or below one thread's."""
+    """Return speeds that are at least those of the next level, and of one thread."""
     monotone: dict[str, Rate] = {}
     behind = Rate(0.0, 0.0)
     for level, rate in reversed([*rates.items()]):
@@ -300,14 +301,14 @@ def _waiting_s(dtype: DType) -> float:
 
 
 def _each_s(vector_bytes: int) -> dict[str, float]:
-    """Return the seconds of a multiply-add that does not wait, by its bytes."""
+    """Return the seconds of a multiply-add that does not wait, by the bytes of the instruction."""
     sizes = [4, *(n for n in (16, 32, 64) if n <= vector_bytes)]
     each = {n: run_peak(lanes=n // 4) for n in sizes}
     return {str(n): 2 * n // 4 * _least_s(p.run) / p.flops for n, p in each.items()}
 
 
 def _strided_bandwidths() -> tuple[dict[str, float], dict[str, float]]:
-    """Return the bandwidths of lines far apart: by level, and by their sets of the first cache."""
+    """Return the bandwidths of distant lines: by level, and by their sets of the first cache."""
     target = Device.processor.target
     rows: dict[tuple[str, str], tuple[int, int]] = {}
     row_bytes, most_bytes = (PAGE_BYTES + target.line_bytes, KNOWN_PAGES // 2 * PAGE_BYTES)
@@ -331,7 +332,7 @@ def _strided_bandwidths() -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _walks(threads: int, copies: bool) -> dict[str, Rate]:
-    """Return the best of several rounds for every level; disturbed levels get more rounds."""
+    """Return the best of several rounds for each level; disturbed levels get more rounds."""
     levels = machine.known_caches()
     alone, shared = dict(working_sets(levels)), dict(working_sets(levels, threads))
     best = dict.fromkeys(alone, Rate(0.0, 0.0))
@@ -390,13 +391,13 @@ def _best(a: Speeds, b: Speeds) -> Speeds:
 def _place() -> tuple[str, str]:
     """Return (cache folder, file name) for this machine."""
     levels = machine.known_caches()
-    off = os.environ.get(machine.CPU_WITHOUT, "")  # its vectors may be shorter then
+    off = os.environ.get(machine.CPU_WITHOUT, "")  # features off: vectors may be shorter
     key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels), off)
     return str(cache_folder()), f"{key[:16]}.json"
 
 
 def _makes_sense(speeds_on_disk: Speeds) -> bool:
-    """Whether speeds have the levels of this machine, and none was disturbed."""
+    """Whether stored speeds have the levels of this machine, and none was disturbed."""
     peak, read, copy = speeds_on_disk.peak, speeds_on_disk.read, speeds_on_disk.copy
     levels = [n for n, _ in working_sets(machine.known_caches())]
     if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):

@@ -1,4 +1,4 @@
-"""Reliable timing: repeated, batched when short, in turns when compared.
+"""Reliable timing: repeated, in batches if runs are short, in turns if they are compared.
 
 Sections: Reliable timing; Numbers with their units, as text.
 """
@@ -21,17 +21,18 @@ from workbench.base.interrupts import scope
 Run = Callable[[], object]
 T = TypeVar("T")
 
-SAMPLE_S = 50e-6  # a sample is at least this long: well above the time of reading the clock
+SAMPLE_S = 50e-6
+"""Least seconds of a sample: well above the time of reading the clock."""
 SETTLE_S = 0.005
-"""Seconds after a library's run: its threads go on spinning for a few milliseconds, and must not
-share the cores with the next run."""
+"""Seconds between runs of libraries: their threads keep spinning for a few milliseconds, and would
+take cores from the next run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Times of runs, in the order in which they were taken.
 
-    Units: seconds. `batch` runs were timed together, and a sample is their mean.
+    Units: seconds. A sample is the mean of `batch` runs.
     """
 
     samples_s: tuple[float, ...]
@@ -64,8 +65,8 @@ class Samples:
 def measure(
     run: Run, budget_s: float = 0.2, samples: int = 15, before: Callable[[], None] = lambda: None
 ) -> Samples:
-    """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over. The first run, in
-    which a driver may compile, is not of the budget; `before` is called ahead of each sample."""
+    """Return warm times of `run`: `samples`, or fewer if `budget_s` is over. The first run, in
+    which a driver may compile, does not count; `before` is called before each sample."""
     return interleave({"run": run}, budget_s, samples, before=before)["run"]
 
 
@@ -78,9 +79,9 @@ def interleave(
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
-    All get as many samples, at least one, and together they stay within `budget_s` if a single
-    round does, but for the first run of each. With `warms` an untimed run comes before each sample,
-    because the other runs have filled the caches with their data.
+    All get as many samples, at least one. Together they end with the round in which `budget_s` is
+    over; the first run of each does not count. With `warms` an untimed run comes before each
+    sample, because the other runs have filled the caches with their data.
     """
     with no_garbage_collection():
         warm_up(runs)
@@ -92,7 +93,7 @@ def interleave(
 
 
 def warm_up(runs: Mapping[str, Run]) -> None:
-    """Run each once: what it takes longer for being the first says nothing."""
+    """Run each once, untimed: a first run takes longer."""
     for run in runs.values():
         run()
 
@@ -100,8 +101,7 @@ def warm_up(runs: Mapping[str, Run]) -> None:
 def timed_rounds(
     runs: Mapping[str, Run], before: Callable[[], None] = lambda: None, warms: bool = False
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times so far of runs that are warm, after each of the `rounds`; short ones are
-    batched."""
+    """Yield all times of warm runs so far, after each of the `rounds`; short runs are batched."""
     batches = {name: _batch(run) for name, run in runs.items()}
 
     def sampler(name: str) -> Callable[[], float]:
@@ -123,10 +123,10 @@ def in_turn(
     most: int = 25,
     settle_s: float = SETTLE_S,
 ) -> dict[str, tuple[T, ...]]:
-    """Return samples of each, round by round: at least `least`, then until `budget_s` is over
-    or `most` are taken.
+    """Return samples of each, round by round: at least `least` rounds, then until `budget_s` is
+    over or `most` rounds are done; `settle_s` seconds pass before each sample.
 
-    The n-th samples of two are neighbours in time, and their ratio is free of the machine's drift.
+    The n-th samples of two runs are taken in one round: their ratio has no drift of the machine.
     """
     stop = time.perf_counter() + budget_s
     for number, samples in enumerate(rounds(samplers, lambda: time.sleep(settle_s)), 1):
@@ -140,8 +140,7 @@ def rounds(
 ) -> Iterator[dict[str, tuple[T, ...]]]:
     """Yield all samples so far, after each round; every other round goes backwards.
 
-    The caller ends it by asking for no further round; `before` is called ahead of each sample, and
-    may raise to end it.
+    There is no last round. `before` is called before each sample, and may raise to end the rounds.
     """
     samples: dict[str, list[T]] = {name: [] for name in samplers}
     for number in count():
@@ -152,7 +151,7 @@ def rounds(
 
 
 def _batch(run: Run) -> int:
-    """Return how many runs are one sample."""
+    """Return how many runs make up one sample."""
     batch = 1
     while True:
         seconds = _sample(run, batch) * batch
@@ -162,13 +161,13 @@ def _batch(run: Run) -> int:
 
 
 def seconds_of(run: Run) -> float:
-    """Return the seconds of one run, by the clock of its device, where it has one."""
+    """Return the seconds of one run, by the clock of its device if it has one."""
     return _sample(run, 1)
 
 
 def _sample(run: Run, batch: int) -> float:
     mean_s = getattr(run, "mean_s", None)
-    if mean_s is not None:  # it runs elsewhere, all of a batch at once
+    if mean_s is not None:  # a device elsewhere runs the whole batch
         return float(mean_s(batch))
     timed = getattr(run, "timed", None)
     if timed is not None:
@@ -198,7 +197,7 @@ BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def bytes_text(count: int) -> str:
-    """Return a number of bytes in the unit that suits it: "320 B", "20 KiB", "1.5 MiB"."""
+    """Return a number of bytes as text, in B, KiB, MiB, ..: "320 B", "20 KiB", "1.5 MiB"."""
     value = float(count)
     for unit in BINARY:
         if value < 1024 or unit == BINARY[-1]:
@@ -208,13 +207,12 @@ def bytes_text(count: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three digits, and no exponent where it is large: "0.5", "98.7",
-    "61,200"."""
+    """Return a number with three digits, or a large one whole: "0.5", "98.7", "61,200"."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def percent_text(fraction: float) -> str:
-    """Return a share as text, with a digit behind the point where it is small: none is "0%"."""
+    """Return a share in percent, with a decimal below 10 %: "98%", "3.2%", "<0.1%"."""
     if 0 < fraction < 0.0005:
         return "<0.1%"
     return f"{fraction:.1%}" if fraction < 0.0995 else f"{fraction:.0%}"

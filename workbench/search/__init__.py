@@ -1,1 +1,1 @@
-"""The search for faster opts: a beam of candidates, measured and compared with the expression."""
+"""The search for faster opts: a beam of candidates, measured, with their results checked."""

@@ -1,14 +1,15 @@
 """A beam search over lists of opts. The function that measures candidates is an argument.
 
-It goes in levels. At each level the best candidates that have moves left (one of each line of
-descent first, `width` in all) are varied a few times, and the new candidates join them. Candidates
-of one level share its time equally, however long their runs are. Every candidate is measured in
-turns with one anchor, the best start, so that the drift of the machine cancels; its seconds are
-those of the anchor times a ratio. (Measured in turns with the best so far, they would be a product
-of ratios, each of them selected for being small.) At the end the best is measured against the start
-once more: the result is never slower than the start. What is to be the best is right: its answer is
-compared with what the expression means, not with that of another candidate. Source of the idea:
-beam search over opts as in tinygrad and Halide's autoscheduler.
+It goes in levels. At each level the best `width` candidates that have untried moves are varied a
+few times; the best of each line of descent comes first. The new candidates join the old ones. The
+candidates of a level get equal time, however long their runs are.
+
+Every candidate is measured in turns with one anchor, the best start, so that the drift of the
+machine cancels; its seconds are those of the anchor times a ratio. (Measured in turns with the best
+so far, they would be a product of ratios that were each selected for being small.) At the end the
+best is measured against the start once more: the result is never slower than the start. The result
+of the best candidate is checked against the meaning of the expression, not against another
+candidate. Source of the idea: beam search over opts as in tinygrad and Halide's autoscheduler.
 """
 
 from __future__ import annotations
@@ -35,35 +36,37 @@ from workbench.search.moves import (
 )
 
 PORTION = 12
-"""New candidates from one candidate at one level."""
+"""Most new candidates from one candidate at one level."""
 CLAIM = 0.95
-"""A candidate is measured again where it seems to take less than this share of the best time."""
+"""A candidate is measured again if it seems to take less than this share of the best time."""
 MOST_SLOWDOWN = 1.25
-"""A candidate that takes this many times as long as the best of its line of descent is not
-varied."""
+"""A candidate that takes more than this many times as long as the best of its line of descent is
+not varied."""
 GIVE_UP = 2.0
-"""A line of descent is given up where its best takes this many times as long as the best of all."""
+"""A line of descent is given up if its best takes more than this many times as long as the best of
+all."""
 PATIENCE = 4
 """Levels before a line of descent may be given up."""
 LEAP = 1.5
-"""A candidate is varied next where it is this many times as fast as its parent."""
+"""A new candidate that is this many times as fast as its parent ends the level for the parent, so
+that the new one is varied sooner."""
 FIRST_RUN = 3.0
 """A first run must end within the time of this many runs of its parent."""
 HOPELESS = 1.5
-"""A candidate is given up where its later runs take this many times as long as its parent's."""
+"""A candidate is given up if its later runs take this many times as long as its parent's."""
 LEAST_LIMIT_S = 0.05
 """Seconds that a first run may always take."""
 CONFIRMED = 3
-"""Candidates that are compared with the start, the best first, before the start is returned."""
+"""Most candidates, the best first, that are compared with the best start at the end."""
 CLEARLY = 0.97
-"""A candidate counts as faster where it takes at most this share of the best start's time."""
+"""A candidate counts as faster if it takes less than this share of the best start's time."""
 ANCHOR_TOO_SLOW = 3.0
 """The best so far becomes the anchor once it is this many times as fast as the anchor."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """A measured candidate, and the moves from it that are not tried yet."""
+    """A measured candidate, and its untried moves."""
 
     candidate: Candidate
     kernel: UOp
@@ -88,8 +91,8 @@ class _Search:
     anchor: _Node | None = None
 
     def begin(self, starts: Sequence[Move]) -> None:
-        """Measure the starts, each by itself: one may be much slower than another. All are
-        measured, even where one takes all the time: the next may be a hundred times as fast."""
+        """Measure the starts, each by itself, since one may be much slower than another. All are
+        measured, even if one takes all the time: the next may be a hundred times as fast."""
         for line, start in enumerate(starts):
             kernel = applied(self.kernel, start.opts, self.target)
             if kernel is None or kernel in self.visited:
@@ -100,18 +103,18 @@ class _Search:
         self.anchor = self.best()
 
     def anchored(self) -> _Node | None:
-        """Return the anchor: the candidate that others are measured with."""
+        """Return the anchor, with which candidates are measured; None if no start has a time."""
         best, anchor = self.best(), self.anchor
         if anchor is None or (best and best.seconds * ANCHOR_TOO_SLOW < anchor.seconds):
             self.anchor = best
         return self.anchor
 
     def best(self) -> _Node | None:
-        """Return the fastest candidate so far."""
+        """Return the fastest candidate so far; None if none has a time."""
         return min(self.nodes, key=lambda n: n.seconds, default=None)
 
     def level(self, nodes: Sequence[_Node], at_once: int) -> None:
-        """Vary each of `nodes` a few times, next the one that has had the least time."""
+        """Vary each of `nodes` a few times, always the one that has had the least time so far."""
         rest = {n.candidate: islice(self._fresh(n), PORTION) for n in nodes}
         seconds_by_candidate = {n.candidate: 0.0 for n in nodes}
         while rest and not self.is_over():
@@ -126,7 +129,7 @@ class _Search:
             seconds_by_candidate[node.candidate] += time.monotonic() - began
 
     def _vary(self, node: _Node, batch: Sequence[tuple[Move, UOp]]) -> float:
-        """Measure candidates that come from `node`; return the least of their times."""
+        """Measure a batch of candidates from `node`; return the least of their seconds."""
         against = self.anchored() or node
         first_s = max(LEAST_LIMIT_S, FIRST_RUN * node.seconds)
         patience = Patience(first_s, HOPELESS * node.seconds / against.seconds)
@@ -140,8 +143,7 @@ class _Search:
         return least
 
     def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
-        """Yield the moves from a node that are not tried yet, without kernels that were tried
-        elsewhere."""
+        """Yield the untried moves from a node, without those to kernels that were tried before."""
         for move, kernel in node.moves:
             if self.is_over():
                 return
@@ -151,8 +153,8 @@ class _Search:
         node.is_open = False
 
     def _sure(self, measurement: Measured, kernel: UOp, against: _Node) -> Measured:
-        """Return the measurement of a candidate, repeated thoroughly where it would be the best: a
-        disturbance of the anchor makes this one look good."""
+        """Return the measurement of a candidate. If it would be the best, measure it again with
+        more samples, since a disturbance of the anchor makes it look good, and check its result."""
         best = self.best() or against
         if measurement.ratio is None or measurement.ratio * against.seconds > CLAIM * best.seconds:
             return measurement
@@ -191,8 +193,8 @@ class _Search:
         return candidate
 
     def beam(self, level: int, width: int) -> list[_Node]:
-        """Return the candidates to vary next: the best of each live line of descent, then the best
-        of all."""
+        """Return the candidates to vary next: the best of each line of descent that is not given
+        up, then the best of all; at most `width`."""
         best: dict[int, float] = {}
         for node in self.nodes:
             best[node.line] = min(best.get(node.line, node.seconds), node.seconds)
@@ -209,9 +211,10 @@ class _Search:
         return (ranked + [n for n in open_nodes if n not in ranked])[:width]
 
     def confirm(self) -> tuple[int, float | None]:
-        """Return the best right candidate when measured once more, and how many times as fast as
-        the first start it is. It is compared with the best start, then with the first one. Where
-        none is right, the first start is returned, whose note says so."""
+        """Return the number of the best candidate with a right result, and how many times as fast
+        as the first start it is (None: not compared). It is compared with the best start, then with
+        the first start. If no result is right, the number is 0, and the first start's note says
+        why."""
         ranked = sorted(self.nodes, key=lambda n: n.seconds)
         first = next((n for n in self.nodes if n.candidate.number == 0), None)
         starts = [n for n in ranked if n.candidate.parent is None]
@@ -223,21 +226,21 @@ class _Search:
             if self._is_right(node) and self._ratio(node, best) < CLEARLY:
                 best = node
                 break
-        if first is None or not self._is_right(first):  # nothing to be faster than
+        if first is None or not self._is_right(first):  # no first start to compare with
             return best.candidate.number, None
         ratio = 1.0 if best is first else self._ratio(best, first)
         return (best.candidate.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
 
     def _is_right(self, node: _Node) -> bool:
-        """Whether the answer of a candidate is right; else its note says what is wrong."""
+        """Whether the result of a candidate is right; if not, note what is wrong."""
         wrong = self.problem(node.kernel)
         if wrong:
             self.candidates[node.candidate.number] = replace(node.candidate, note=wrong)
         return not wrong
 
     def _ratio(self, node: _Node, other: _Node) -> float:
-        """Return a candidate's time as a multiple of another's, measured thoroughly; infinity where
-        the candidate fails, which its note then says."""
+        """Return a candidate's time as a multiple of another's, with many samples. If the candidate
+        fails, note why, and return infinity."""
         (measurement,) = self.measure(other.kernel, [node.kernel], None, True)
         if measurement.error:
             number = node.candidate.number
@@ -258,10 +261,11 @@ def search(
 ) -> SearchOutcome:
     """Return the outcome of a search for `target` from `starts`, lists of opts for `kernel`.
 
-    The result is never slower than the first start, which is always a candidate. `is_over` ends it;
-    so does Ctrl-C, and SearchStopped from it or from `measure`: then the best so far is returned as
-    it was measured. `report` is called with every candidate, `at_once` candidates are measured at a
-    time, and `problem` says what is wrong with an answer.
+    The result is never slower than the first start, which is always a candidate. The search ends
+    when `is_over()`. Ctrl-C, and SearchStopped from `is_over` or `measure`, end it at once: then
+    the best so far is returned as it was measured. `report` is called with every candidate,
+    `at_once` candidates are measured at a time, and `problem` returns what is wrong with the result
+    of a candidate.
     """
     state = _Search(kernel, target, measure, is_over, report, problem)
     try:
@@ -285,8 +289,8 @@ def search(
 
 
 def _best_so_far(state: _Search) -> int:
-    """Return the best candidate, if it is faster than the first start by more than noise; else the
-    first start. Nothing is measured again."""
+    """Return the number of the best candidate if it is clearly faster than the first start, else 0.
+    Nothing is measured again."""
     noted = {c.number for c in state.candidates if c.note}
     state.nodes = [n for n in state.nodes if n.candidate.number not in noted]
     best = state.best()

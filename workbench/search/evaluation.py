@@ -1,7 +1,7 @@
 """Measurement of the candidates of a search: in the worker process, or on an executor.
 
 In the worker a candidate runs on the kernel's own data, which are sent once. On an executor, which
-may be on other machines, it runs on seeded random data generated there.
+may use other machines, it runs on seeded random data that are generated there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workbench.worker.client import TaskStopped, Worker
 from workbench.worker.workers import benchmark_text
 
 QUICK = (0.06, 9)
-"""Seconds and samples for a candidate the first time."""
+"""Seconds and samples for the first measurement of a candidate."""
 THOROUGH = (0.2, 20)
 """Seconds and samples for a candidate that is measured again."""
 START_S = 20.0
@@ -39,23 +39,24 @@ START_S = 20.0
 COMPILE_S = 10.0
 """Seconds that a candidate may take to compile."""
 MARGIN_S = 2.0
-"""Seconds that an answer may take beyond the search's end."""
+"""Seconds after the search's end for which a worker's answer is awaited."""
 LATE_S = 0.5
-"""Seconds beyond the search's end for which an executor's answer is awaited."""
+"""Seconds after the search's end for which an executor's answer is awaited."""
 FOREVER = 1e9
 START_SHARE = 0.35
-"""Share of the budget that a start may take, also after another one has taken much of it: without a
-timed candidate a search is useless."""
+"""Share of the budget that each start may take, even if another start has taken much of it: without
+a timed candidate a search is useless."""
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Clock = Callable[[], float]
-"""Seconds since some moment."""
+"""A function that returns seconds since some moment."""
 
 
 @dataclass(slots=True)
 class Answers:
-    """The verdicts on what candidates compute: each is compared, once, with what the expression
-    means. `check` returns how the kernel is checked, `outputs` what a candidate writes there."""
+    """The verdicts on the results of candidates: each is compared, once, with the meaning of the
+    expression. `check` returns the CheckRun of the kernel, `outputs` the results of a candidate in
+    it."""
 
     check: Callable[[], CheckRun]
     outputs: Callable[[UOp, CheckRun], Sequence[Array]]
@@ -63,7 +64,7 @@ class Answers:
     _run: CheckRun | None = None
 
     def problem(self, candidate: UOp) -> str:
-        """Return what is wrong with a candidate; "" where its answer is right."""
+        """Return what is wrong with the result of a candidate; "" if it is right."""
         try:
             if candidate not in self.verdicts:
                 self._run = self._run or self.check()
@@ -75,14 +76,14 @@ class Answers:
         return "" if verdict.ok else str(verdict)
 
     def words(self, candidate: UOp) -> str:
-        """Return the verdict on a candidate; "" where its answer was not compared."""
+        """Return the verdict on a candidate as text; "" if its result was not compared."""
         return str(self.verdicts.get(candidate, ""))
 
 
 @dataclass(slots=True)
 class _Measuring:
     """The base of both ways to measure: the kernel, the end of the search by its clock, the limit
-    of one run, and the programs that were measured."""
+    of one run in seconds, and the digests of measured programs."""
 
     kernel: UOp
     device: str
@@ -121,7 +122,7 @@ class _Measuring:
         if "over" in answer:
             text = f"given up: its first run took over {answer['over']:.3g} s"
             return Measured(digest=answer["digest"], error=text)
-        # The least time is that of an undisturbed run.
+        # the least time is that of the least disturbed run
         samples = Samples(tuple(answer["samples"]))
         return Measured(
             samples.min_s,
@@ -133,9 +134,9 @@ class _Measuring:
 
 @dataclass(slots=True)
 class OnWorker(_Measuring):
-    """Measures in a worker process; `data` returns the kernel's buffers by slot, and `key` names
-    them there. `stop` is asked before each candidate and when it begins to run, because stopping
-    the worker itself ends only a task that it has."""
+    """Measures in a worker process. `data` returns the kernel's buffers by slot, and `key` is their
+    name in the worker. `stop` is called before each task, and at each progress report of one: the
+    worker can only be stopped while it has a task."""
 
     worker: Worker = field(default_factory=Worker)
     data: Callable[[], Sequence[Buffer]] = tuple
@@ -152,7 +153,7 @@ class OnWorker(_Measuring):
         quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
         if self.worker.pid is None:
             quiet_s += START_S
-        else:  # a late answer is given up with the search
+        else:  # no longer than the search
             left_s = self.ends_at - self.clock()
             quiet_s = max(1.0, min(quiet_s, max(left_s, rules.limit_s) + MARGIN_S))
         task = {
@@ -166,7 +167,7 @@ class OnWorker(_Measuring):
         return self.read(answer)
 
     def outputs(self, candidate: UOp, check: CheckRun) -> list[Array]:
-        """Return what a candidate writes in a check. Errors: those of a worker."""
+        """Return the results of a candidate in a check. Errors: those of a worker."""
         slots = self.kernel.outputs
         task = {
             "do": "check", "data": f"{self.key} check", "outputs": slots,
@@ -182,7 +183,8 @@ class OnWorker(_Measuring):
         ]
 
     def _ask(self, task: Row, data: Callable[[], Sequence[Buffer]], quiet_s: float) -> Row:
-        """Return the worker's answer, with its data. Errors: SearchStopped; those of a worker."""
+        """Return the worker's answer to a task on `data`. Errors: SearchStopped; those of a
+        worker."""
         if self.stop():
             raise SearchStopped
         slots = self.kernel.outputs
@@ -201,13 +203,13 @@ class OnWorker(_Measuring):
 
 @dataclass(slots=True)
 class OnExecutor(_Measuring):
-    """Measures on any `concurrent.futures.Executor`, several candidates at a time. Answers are
-    computed here: only here is known what the expression means."""
+    """Measures on any `concurrent.futures.Executor`, several candidates at a time. Results to check
+    are computed in this process, which knows the meaning of the expression."""
 
     executor: Executor | None = None
 
     def outputs(self, candidate: UOp, check: CheckRun) -> list[Array]:
-        """Return what a candidate writes in a check. Errors: WorkbenchError."""
+        """Return the results of a candidate in a check. Errors: WorkbenchError."""
         program = build(candidate, self.device).program
         require_room(program)
         outputs = [check.buffers[slot] for slot in self.kernel.outputs]
@@ -227,7 +229,7 @@ class OnExecutor(_Measuring):
         ]
         pending = [self._submit(task) for task in tasks]
         late = self.clock() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
-        late = min(late, self.ends_at + LATE_S)  # a late answer is given up with the search
+        late = min(late, self.ends_at + LATE_S)  # no longer than the search
         try:
             for future in pending:
                 yield self._answer(future, late)
@@ -239,7 +241,7 @@ class OnExecutor(_Measuring):
         assert self.executor is not None
         try:
             return self.executor.submit(benchmark_text, task)
-        except Exception as error:  # it is shut down, or broken
+        except Exception as error:  # the executor is shut down, or broken
             failed: Future[str] = Future()
             failed.set_exception(error)
             return failed

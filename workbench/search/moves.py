@@ -1,10 +1,9 @@
-"""The moves of a search: add an opt, change one opt of the list, or remove it.
+"""The moves and values of a search: adding, changing or removing an opt; candidates and times.
 
 Opts to add come in an order that tries each kind and axis early: one of each in turn, medium
 amounts before small and large ones.
 
-Sections: The moves of a search; The values of a search; The ranking of candidates by a model,
-for machines on which they cannot run.
+Sections: The moves of a search; The values of a search; The ranking of candidates by a model.
 """
 
 from __future__ import annotations
@@ -32,15 +31,14 @@ Opts = tuple[Opt, ...]
 
 
 class Move(NamedTuple):
-    """A list of opts, and in words how it differs from the one before."""
+    """A list of opts, and in words how it differs from that of its parent."""
 
     opts: Opts
     how: str
 
 
 def moves(kernel: UOp, opts: Opts, current: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
-    """Yield the moves from `opts`, with which `kernel` became `current`, each with the kernel that
-    it gives."""
+    """Yield the moves from `opts`, each with its kernel. `current` is `kernel` with `opts`."""
     for pair in zip_longest(_longer(opts, current, target), _varied(kernel, opts, target)):
         yield from (candidate for candidate in pair if candidate is not None)
 
@@ -53,7 +51,7 @@ def _longer(opts: Opts, current: UOp, target: Target) -> Iterator[tuple[Move, UO
 
 
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
-    """Return `kernel` with `opts` applied; None where one of them is not legal."""
+    """Return `kernel` with `opts` applied; None if one of them is not legal."""
     for opt in opts:
         next_kernel = apply_if_legal(kernel, resolve(kernel, opt, target), target)
         if next_kernel is None:
@@ -63,7 +61,7 @@ def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
 
 
 def in_turns(opts: Sequence[Opt]) -> list[Opt]:
-    """Return opts in an order in which one of each op and axis comes before the second of any."""
+    """Return opts in turns: one of each kind and axis, then a second one of each, and so on."""
     turns: dict[tuple[OptKind, str], int] = {}
     keys: list[tuple[int, int, int, Opt]] = []
     for opt in sorted(opts, key=_distance):
@@ -74,7 +72,8 @@ def in_turns(opts: Sequence[Opt]) -> list[Opt]:
 
 
 def _distance(opt: Opt) -> float:
-    """Return the distance of an amount from the medium one; the whole axis comes last."""
+    """Return the distance of an amount from the medium one; infinity for the whole axis, 0 for an
+    argument that is not an amount."""
     if not isinstance(opt.arg, int):
         return 0.0
     return abs(math.log2(opt.arg / MIDDLING)) if opt.arg else math.inf
@@ -88,7 +87,7 @@ def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp
 
 
 def _changed(opts: Opts, target: Target) -> Iterator[Move]:
-    """Yield `opts` with one of them changed or left out, the last ones first."""
+    """Yield `opts` with one of them changed or removed, from the last one to the first."""
     for place in reversed(range(len(opts))):
         opt, before, after = opts[place], opts[:place], opts[place + 1 :]
         others = [Opt(opt.op, opt.axis, n) for n in opt.op.amounts_on(target)]
@@ -103,15 +102,15 @@ def _changed(opts: Opts, target: Target) -> Iterator[Move]:
 
 
 class SearchStopped(Exception):
-    """Raised by `measure` or `is_over` where a user stops the search."""
+    """Raised by `measure` or `is_over` when a user stops the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurement of one candidate. Units: seconds of one run; `ratio` is to the time of the
-    other in the same turns, `spread` that of its runs as a share of their median (None: too few to
-    tell). `digest` names the program, `same` an equal program that was measured before; without a
-    time, `error` says why."""
+    """The measurement of one candidate. Units: `seconds` of one run. `ratio` is its time over that
+    of the kernel in the same turns. `spread` is that of its runs, as a share of their median (None:
+    too few runs). `digest` names the program, `same` an equal program that was measured before.
+    `error` says why there is no time."""
 
     seconds: float | None = None
     ratio: float | None = None
@@ -123,16 +122,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Limits of a candidate: it is given up after `first_s` seconds of its first run, or when it
-    takes `ratio` times as long as the one it is measured against."""
+    """Limits of a candidate. It is given up if its first run takes longer than `first_s` seconds,
+    or if it takes `ratio` times as long as the kernel that it is measured against."""
 
     first_s: float
     ratio: float
 
 
 class Measure(Protocol):
-    """Measures `kernels`, each in turns with `against`, in their order. Without `patience` a
-    candidate may take all the time that is left; `thorough` takes more samples."""
+    """A function that measures `kernels` in order, each in turns with `against`. Without `patience`
+    a candidate may take all the time that is left; `thorough` takes more samples."""
 
     def __call__(
         self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
@@ -140,14 +139,14 @@ class Measure(Protocol):
 
 
 Problem = Callable[[UOp], str]
-"""Returns what is wrong with the answer of a candidate; "" where it is right."""
+"""A function that returns what is wrong with the result of a candidate; "" if it is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate: `opts` on the un-optimised kernel; `how` they differ from those of `parent`
-    (None: a start). `seconds` is None where it was not measured; `note` says why; `spread` is that
-    of its runs, as a share of their median (None: too few to tell)."""
+    """A candidate: `opts` for the kernel without opts. `how` says in what they differ from those of
+    candidate `parent` (None: a start). `seconds` is None if it was not measured, and `note` says
+    why. `spread` is that of its runs, as a share of their median (None: too few runs)."""
 
     number: int
     parent: int | None
@@ -160,8 +159,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """All candidates, the number of the best, and how many times as fast as the first start it was
-    in the last measurement of both (None: there was none). `ended` says why the search ended."""
+    """All candidates, the number of the best, and how many times as fast as the first start it is
+    (None: not compared at the end). `ended` says why the search ended."""
 
     candidates: tuple[Candidate, ...]
     best: int
@@ -170,20 +169,21 @@ class SearchOutcome:
 
 
 # --------------------------------------------------------------------------------------------------
-# The ranking of candidates by a model, for machines on which they cannot run.
+# The ranking of candidates by a model, for machines that are elsewhere.
 #
-# The numbers are those that the page predicts with; they have no noise, and no reader compares
-# answers. Candidates that may be the best are compiled, where a compiler for the machine is here:
-# it says how many registers they take, which is estimated for all others.
+# The times are the predictions of the page. They have no noise, and no results are checked.
+# Candidates that may be the best are compiled, if there is a compiler for the machine: it reports
+# their registers, which are estimated for all others.
 
 HOPELESS = 1.5
-"""How much slower than the best one so far a candidate is estimated that is not compiled."""
+"""A candidate is not compiled if its estimated time is at least this many times that of the kernel
+it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByPrediction:
-    """Predicts kernels that compute what `kernel` does, on `target`; before each, `stop` is
-    asked."""
+    """Predicts the times of kernels that compute the same as `kernel`, on `target`; `stop` is
+    called before each."""
 
     kernel: UOp
     target: Target
@@ -210,7 +210,8 @@ class ByPrediction:
         return Measured(seconds, seconds / other_s)
 
     def _seconds(self, kernel: UOp, compiles: bool) -> float:
-        """Errors: as `predicted_cost`."""
+        """Return the predicted seconds; `compiles`: with the registers that a compiler reports.
+        Errors: those of `predicted_cost`."""
         registers = compiled_registers(kernel, self.target.device) if compiles else None
         cost = predicted_cost(kernel, self.target, original=self.kernel, registers=registers)
         return cost.predicted_s

@@ -1,5 +1,6 @@
-"""The search in `realize`, for which the setting BEAM gives a width. Predictions and the search are
-loaded when a kernel first needs them.
+"""The opts with which `realize` runs a kernel, and the search for them with the setting BEAM.
+
+Predictions and the search are imported when a kernel first needs them.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Memo
 
 BUDGET_S = 10.0
-"""Seconds of a search, as `Kernel.search` has them by default: one finds what the other found."""
+"""Seconds of a search: the default of `Kernel.search`, so that they share cached results."""
 
 _results = Memo[UOp]()
-"""Kernels with the opts that a search found, of a kernel, a device and the width of the search."""
+"""Kernels with the opts that a search found, by kernel, device and width of the search."""
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` as `realize` runs it on `device`: with the opts that the code asks for, or
-    else with the default opts, with those that a search of the width BEAM finds, or, by the setting
-    NOOPT and on some devices, without opts. An emulator's times are not a kernel's, so that nothing
-    is searched there; those of a machine that is not here are predicted.
+    """Return `kernel` as `realize` runs it on `device`. It has the opts that the code gives it;
+    else none, on some devices and with the setting NOOPT; else those that a search of the width
+    BEAM finds; else the default opts. On an emulator nothing is searched, since its times are not
+    those of a kernel; for a machine that is elsewhere times are predicted.
 
-    Errors: KernelOptError for an opt of the code's that is not legal.
+    Errors: KernelOptError for an opt in the code that is not legal.
     """
     info = Device[device]
     has_times = info.is_elsewhere or not info.is_emulator
@@ -44,7 +45,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
 
 def best(kernel: UOp, device: str, width: int) -> UOp:
     """Return `kernel` with the best opts that a search of `width` finds on `device`, on random
-    data; a search of the same kernel that is in the cache is used again."""
+    data, or that an earlier search in the cache has found."""
     from workbench.kernel.inputs import Seeded, written
     from workbench.kernel.kernel import Kernel
     from workbench.search.search import run

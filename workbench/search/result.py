@@ -1,6 +1,6 @@
-"""The result of a search: the kernel, every candidate, and how one differs from its parent.
+"""The result of a search: the kernel, and every candidate with its change of its parent.
 
-It prints as a tree, and as plain data it can be stored, sent, and loaded again for the same kernel.
+It prints as a tree. As plain data it can be stored, sent, and loaded again for the same kernel.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ K = TypeVar("K", bound=RunnableKernel)
 VERSION: Literal[1] = 1
 NOT_OF_KERNEL = "this is not a saved search of the kernel"
 PRINTED = 40
-"""Candidates that are printed: the best, and those that they come from. `tree()` has all."""
+"""Best candidates that are printed, with their ancestors. `tree()` has all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult(Printed, Generic[K]):
     """`kernel` is the best candidate; `tried` has all of them, the start first.
 
-    `best` is the number of the best. `speedup` is how many times as fast as the start it was in
-    their last measurement, in turns; None where the search was interrupted, or the start did not
-    end in time. `ended` says why the search ended; `is_kept` that the result is an earlier one,
-    from the cache; `is_predicted` that times are those of a model, of a machine that is not here.
-    `answer` is the verdict on the kernel's answer: "" where it was not compared.
-    Units: `seconds` of the whole search.
+    `best` is the number of the best. `speedup` is how many times as fast as the start it is, by
+    their last measurement, in turns; None if the search was interrupted, or the start has no right
+    result in time. `ended` says why the search ended; `is_kept`, that the result is from the cache;
+    `is_predicted`, that the times are predicted, for a machine that is elsewhere. `answer` is the
+    verdict on the kernel's result; "" if it was not compared. Units: `seconds` of the whole search.
     """
 
     kernel: K
@@ -60,8 +59,8 @@ class SearchResult(Printed, Generic[K]):
     def kernel_of(self, number: int) -> K:
         """Return the kernel of a candidate, by its number in `tree()`.
 
-        Errors: WorkbenchError for a number that no candidate has; KernelOptError where opts no
-        longer apply.
+        Errors: WorkbenchError for a number that no candidate has; KernelOptError if its opts are no
+        longer legal.
         """
         try:
             place = -1 if isinstance(number, bool) else index(number)
@@ -84,7 +83,7 @@ class SearchResult(Printed, Generic[K]):
 
     def tree(self) -> str:
         """Return all candidates, a line each, below their parents: the number (`*`: the best), the
-        time, how it differs, and why it was not timed."""
+        time, the change of the parent, and why it was not timed."""
         numbers = {t.number for t in self.tried}
         return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 
@@ -113,7 +112,7 @@ class SearchResult(Printed, Generic[K]):
         return f"; {self.answer or 'its answer was not compared'}"
 
     def _printed_numbers(self) -> set[int]:
-        """Return the numbers of the best candidates and of all their ancestors."""
+        """Return the numbers of the best candidates, their ancestors, and the starts."""
         parents = {t.number: t.parent for t in self.tried}
         best_numbers = [t.number for t in self.ranked()[:PRINTED]]
         numbers = {t.number for t in self.tried if t.parent is None}
@@ -162,16 +161,16 @@ class SearchResult(Printed, Generic[K]):
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
 
-        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
+        Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
         write_whole(path, lambda: to_json(self.to_saved()))
 
     @staticmethod
     def load(path: str | PathLike[str], kernel: K) -> SearchResult[K]:
-        """Return the saved result of a search of `kernel`; opts are applied again.
+        """Return the saved result of a search of `kernel`, with the opts of the best applied again.
 
-        Errors: WorkbenchError where it cannot be read; ParseError for another file;
-        KernelOptError where opts no longer apply.
+        Errors: WorkbenchError if the file cannot be read; ParseError for another file, or a search
+        of another kernel; KernelOptError if the opts are no longer legal.
         """
         try:
             saved = typed_json(Path(path).read_text(encoding="utf-8"), SavedSearch)
@@ -184,7 +183,7 @@ class SearchResult(Printed, Generic[K]):
 
     @staticmethod
     def from_dict(data: Mapping[str, Any], kernel: K) -> SearchResult[K]:
-        """Return the result for `kernel` from the data of `to_dict`. Errors: as `load`."""
+        """Return the result for `kernel` from the data of `to_dict`. Errors: those of `load`."""
         try:
             saved = typed(data, SavedSearch)
         except ValueError as error:
@@ -193,7 +192,7 @@ class SearchResult(Printed, Generic[K]):
 
     @staticmethod
     def from_saved(saved: SavedSearch, kernel: K) -> SearchResult[K]:
-        """Return the result for `kernel` from the struct of `to_saved`. Errors: as `load`."""
+        """Return the result for `kernel` from the struct of `to_saved`. Errors: those of `load`."""
         require(saved, SavedSearch, "from_saved: saved", "result.to_saved()")
         require(kernel, RunnableKernel, "from_saved: kernel", "explore(y).kernels[0]")
         if saved.kernel != kernel_key(kernel):
@@ -222,7 +221,7 @@ class SavedOpt(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SavedCandidate(Struct, forbid_unknown_fields=True):
-    """A candidate; `parent` is the position of an earlier one."""
+    """A candidate; `parent` is the position of its parent, which comes earlier."""
 
     parent: Count | None
     opts: list[SavedOpt]
@@ -233,7 +232,7 @@ class SavedCandidate(Struct, forbid_unknown_fields=True):
 
 
 class SavedSearch(Struct, forbid_unknown_fields=True):
-    """A search as plain data; `kernel` is the key of `kernel_key`."""
+    """A search as plain data; `kernel` is its `kernel_key`."""
 
     v: Literal[1]
     kernel: str
@@ -255,7 +254,8 @@ class SavedSearch(Struct, forbid_unknown_fields=True):
 
 
 def kernel_key(kernel: RunnableKernel) -> str:
-    """Return a key of the un-optimised kernel and of the opts that a search of it starts from."""
+    """Return a key of the kernel without opts, the opts of the search's start, and its rules that
+    are switched off."""
     opts = " ".join(map(str, kernel.applied_opts))
     return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
 
@@ -272,7 +272,7 @@ def _saved(candidate: Candidate) -> SavedCandidate:
 
 
 def _time_text(candidate: Candidate) -> str:
-    """Return the time of a candidate with its spread, as wide for all."""
+    """Return the time of a candidate with its spread, padded to one width."""
     seconds, spread = candidate.seconds, candidate.spread
     time = "" if seconds is None else seconds_text(seconds)
     within = "" if seconds is None or spread is None else f"± {spread:.1%}"

@@ -1,4 +1,4 @@
-"""`Kernel.search`: joins the beam search, a way to measure, progress and the cache.
+"""`Kernel.search`: the beam search with a way to measure, a progress bar and a cache.
 
 Sections: The progress bar of a search; `Kernel.search`.
 """
@@ -45,7 +45,7 @@ Report = Callable[[Candidate], None]
 
 @contextmanager
 def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
-    """Yield the function to call with every candidate."""
+    """Yield a function that shows each candidate that it is called with; nothing if not shown."""
     if not is_shown:
         yield lambda candidate: None
         return
@@ -70,7 +70,7 @@ def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
 
 
 class _Best:
-    """The best so far, in words."""
+    """The text of a progress bar: the best time so far."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -101,13 +101,13 @@ FOLDER = "searches"
 CONFIRM_SHARE = 0.2
 """Share of the budget that is reserved for the last measurement, at most `CONFIRM_S`."""
 CONFIRM_S = 1.0
-"""Most seconds that are reserved for the last measurement, or `RUNS` runs if those take longer."""
+"""Most seconds that are reserved for the last measurement, unless `RUNS` runs take longer."""
 RUNS = 1.2
-"""Runs of the start that the last measurement may always take."""
+"""Runs of the start for which the last measurement always has time."""
 RUN_SHARE = 0.05
 """Share of the budget that one run of a candidate may take."""
 AT_ONCE = 4
-"""Candidates that an executor gets at a time if it states no number of workers."""
+"""Candidates that an executor gets at a time, if it states no number of workers."""
 
 
 def run(
@@ -123,16 +123,16 @@ def run(
     clock: Clock = time.monotonic,
     others: Mapping[str, Sequence[Opt]] = MappingProxyType({}),
 ) -> SearchResult[K]:
-    """Return the result of a search (see `Kernel.search`); it also starts from `others`, opts of
-    the kernel by name. On a machine that is not here candidates are predicted, and nothing runs. A
-    `worker` of the caller goes on after the search; without one the search starts its own and ends
-    it. `stop` is asked between candidates; `report` is called with each; `clock` measures the
-    budget.
+    """Return the result of a search (see `Kernel.search`). Its starts are the opts of `kernel`, the
+    default opts, no opts, and `others`, opts by name. For a machine that is elsewhere times are
+    predicted, and nothing runs. A `worker` of the caller stays alive after the search; otherwise
+    the search starts its own, and ends it. `stop` is called between candidates, `report` with each
+    candidate; `clock` measures the budget.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
     is_own = executor is None and _may_cache(device)
-    if cached and is_own and not others:  # an earlier search did not start from them
+    if cached and is_own and not others:  # cached searches have no other starts
         cached_result = _cached(kernel, width, budget_s)
         if cached_result is not None:
             return cached_result
@@ -150,15 +150,15 @@ def run(
         )
     result = _result(kernel, outcome, answers, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
-    # Without a timed candidate it is not cached: a killed or slow process may do better next time.
+    # A search without a timed candidate is not cached: the next one may find a faster machine.
     if is_own and is_whole and result.ranked():
         _write_cache(result, width, budget_s)
     return result
 
 
 def _may_cache(device: str) -> bool:
-    """Whether another process would find the same: it lacks what was registered in this one, or has
-    something else by its name. A prediction may change with its model."""
+    """Whether another process would find the same. It would not if this process has registered
+    opts or rules, nor for a predicted time, since the model may change."""
     is_registered = bool(added_rules() or OptOps.registered)
     return not is_registered and not Device[device].is_elsewhere
 
@@ -182,8 +182,8 @@ def _checked(width: Any, budget_s: object, executor: object) -> tuple[int, float
 
 @dataclass
 class _TimeBudget:
-    """The time of a search, which ends at `ends_at` of the `clock`, or when `stop` says so;
-    `reserved_s` of it are left for the last measurement. Units: seconds."""
+    """The time of a search, which ends at `ends_at` of the `clock`, or when `stop` returns True.
+    `reserved_s` of it are reserved for the last measurement. Units: seconds."""
 
     clock: Clock
     ends_at: float
@@ -191,13 +191,14 @@ class _TimeBudget:
     stop: Callable[[], bool]
 
     def is_over(self) -> bool:
-        """Whether no candidate should be begun. Errors: SearchStopped where a user stops it."""
+        """Whether no new candidate should begin. Errors: SearchStopped if a user stops the
+        search."""
         if self.stop():
             raise SearchStopped
         return self.clock() > self.ends_at - self.reserved_s
 
     def reserve_for(self, candidate: Candidate) -> None:
-        """Leave enough time for the last measurement of a kernel as slow as the first candidate."""
+        """Reserve time to measure a kernel as slow as the first candidate at the end."""
         if candidate.number == 0 and candidate.seconds is not None:
             self.reserved_s = max(self.reserved_s, RUNS * candidate.seconds)
 
@@ -212,7 +213,7 @@ def _search(
     worker: Worker | None,
     others: Mapping[str, Sequence[Opt]],
 ) -> tuple[SearchOutcome, Answers | None]:
-    """Return the outcome, and the verdicts on answers where candidates run."""
+    """Return the outcome, and the verdicts on results (None: predicted)."""
     target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
     about_search = kernel.original, _starts(kernel, others), target
 
@@ -268,7 +269,7 @@ def _result(
     return replace(result, kernel=best, answer=answer)
 
 
-# kept on disk
+# the cache on disk
 
 
 def _name(kernel: RunnableKernel, width: int) -> str:
@@ -277,14 +278,14 @@ def _name(kernel: RunnableKernel, width: int) -> str:
 
 
 class CachedSearch(Struct, forbid_unknown_fields=True):
-    """A search in the cache, and its budget in seconds."""
+    """A search in the cache, and the budget that it had, in seconds."""
 
     budget_s: Amount
     result: SavedSearch
 
 
 def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
-    """Return an earlier search that had at least as much time."""
+    """Return an earlier search that had at least the budget; None if there is none."""
     cached = read_json(FOLDER, _name(kernel, width), CachedSearch)
     if cached is None or cached.budget_s < budget_s:
         return None
@@ -296,7 +297,7 @@ def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
 
 
 def _write_cache(result: SearchResult[Any], width: int, budget_s: float) -> None:
-    """Cache a search, unless one that had more time is cached."""
+    """Cache a search, unless the cached one had at least its budget and took longer."""
     longer = _cached(result.given, width, budget_s)
     if longer is not None and longer.seconds > result.seconds:
         return

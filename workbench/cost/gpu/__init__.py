@@ -1,2 +1,1 @@
-"""The performance model of a GPU: occupancy, registers, transactions of warps, time from barrier to
-barrier."""
+"""The performance model of a GPU: occupancy, registers, transactions of warps, time of a group."""

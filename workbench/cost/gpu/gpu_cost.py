@@ -1,15 +1,13 @@
-"""The cost of a run on any GPU, by the linear program of a kernel and published figures.
+"""The predicted cost of a run on any GPU, by the linear program of a kernel and published figures.
 
-A run takes as long as the slowest part: arithmetic, tensor cores, the instructions of warps, the
-pipe to shared memory and the first cache, each level of memory, or the time that a group takes
-where no other is in its way, for all the turns in which groups run. Units that wait for the last
-groups are counted. Source of the idea:
-S. Hong and H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level
-Parallelism Awareness, 2009; and the roofline.
+A run takes as long as the slowest part and a share of the others. The parts are arithmetic, tensor
+cores, the instructions of warps, the pipe to shared memory and the first cache, each level of
+memory, and latency: the time of a group that is alone on its unit, times the turns in which groups
+run. Units that are idle while the last groups run are counted. Source of the idea: S. Hong and
+H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level Parallelism
+Awareness, 2009; and the roofline.
 
-Sections: Occupancy; The cost of a run on any GPU, by the linear program of a kernel and
-published figures; The bottleneck of a kernel on a GPU by its predicted cost, and the effect of
-an opt on it.
+Sections: Occupancy; The cost of a run on a GPU; The bottleneck on a GPU, and the effect of an opt.
 """
 
 from __future__ import annotations
@@ -53,18 +51,18 @@ from workbench.pipeline import stages
 # --------------------------------------------------------------------------------------------------
 # Occupancy: the number of warps that a unit of a GPU holds at a time, and the limit that binds it.
 #
-# A unit holds whole work-groups, as many as each of its limits allows: registers, which are handed
-# out to warps in the unit's parts, shared memory, work-items, and work-groups. Source of the rules:
-# NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the CUDA Toolkit 13.0); those of other
-# makers have the same form.
+# A unit holds whole work-groups, as many as each of its limits allows: registers, which each part
+# of the unit allocates to its warps; shared memory; work-items; and work-groups. Source of the
+# rules: NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the CUDA Toolkit 13.0). GPUs of
+# other makers have rules of the same kind.
 
 UNKNOWN_ITEMS = 1024
-"""Work-items that a unit holds where that is not published."""
+"""Work-items that a unit holds, if that is not published."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupUse:
-    """What a work-group takes of a unit: its work-items, 32-bit registers of each, and bytes of
+    """What a work-group uses of a unit: its work-items, the 32-bit registers of each, and bytes of
     shared memory."""
 
     items: int
@@ -74,8 +72,8 @@ class GroupUse:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Occupancy(Printed):
-    """The work-groups, and their warps, that a unit holds at a time, of at most `most_warps`.
-    `limits` has the groups that each limit allows; `use` is what a group takes."""
+    """The work-groups that a unit holds at a time, and their warps, at most `most_warps`. `limits`
+    has the groups that each limit allows; `use` is what a group uses."""
 
     groups: int
     warps: int
@@ -85,12 +83,12 @@ class Occupancy(Printed):
 
     @property
     def share(self) -> float:
-        """The warps as a share of the most."""
+        """The warps as a share of `most_warps`."""
         return self.warps / self.most_warps
 
     @property
     def limit(self) -> str:
-        """The limit that binds, the first of several."""
+        """The limit that allows the fewest groups, the first of several."""
         return min(self.limits, key=lambda name: self.limits[name])
 
     def __str__(self) -> str:
@@ -107,10 +105,10 @@ class Occupancy(Printed):
 
 
 def occupancy(target: Target, use: GroupUse) -> Occupancy:
-    """Return the occupancy of a GPU by groups.
+    """Return the occupancy of a GPU by groups of this use.
 
     Errors: DeviceError, with the numbers, for a group that is too large for a unit, and for a
-    target without published figures.
+    target without work-groups or published figures.
     """
     hardware = _hardware(target)
     lanes = target.warp_lanes
@@ -133,8 +131,8 @@ def occupancy(target: Target, use: GroupUse) -> Occupancy:
 
 
 def _by_registers(hardware: Hardware, lanes: int, warps: int, registers: int) -> int:
-    """Return the groups that registers allow. Each part of a unit has its own, and a group is
-    refused that would not fit if all parts had as many of its warps."""
+    """Return the groups that registers allow. Each part of a unit has its own registers; 0 for a
+    group that would not fit with equally many of its warps in each part."""
     of_warp = _up(max(1, registers) * lanes, hardware.register_block)
     parts = hardware.partitions
     in_parts = hardware.unit_registers // parts // of_warp * parts
@@ -177,16 +175,16 @@ def _up(value: int, block: int) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# The cost of a run on any GPU, by the linear program of a kernel and published figures.
+# The cost of a run on a GPU, by the linear program of a kernel and published figures.
 
 WAITING = 1.25
-"""How much longer a group alone takes than the slowest unit does where it waits."""
+"""Latency is the limit if its time is more than this many times that of the slowest other part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """What a run's accesses cost in all: transactions with global memory, passes over the banks of
-    shared memory, and those of each that would do."""
+    """The accesses of a run: transactions with global memory, passes over the banks of shared
+    memory, and the least number of each that could move the same data."""
 
     transactions: int
     least_transactions: int
@@ -198,9 +196,9 @@ class Accesses:
 class GpuCost(RunCost):
     """The predicted cost of a run on a GPU.
 
-    `groups` work-groups run in `turns`; `busy` is the share of units that work while any does;
-    registers of a work-item are `estimated` by the program, unless a compiler said them, and
-    `spilled` are those for which there is no room.
+    `groups` work-groups run in `turns`; `busy` is the average share of units that work. The
+    registers of a work-item are `estimated`, unless a compiler reported them; `spilled` of them
+    do not fit, and go to memory.
     """
 
     target: Target
@@ -225,8 +223,8 @@ class GpuCost(RunCost):
 
     @property
     def limit(self) -> str:
-        """The slowest part. A group alone takes no less than its share of each other part, so that
-        waiting is the limit only where it takes clearly more."""
+        """The slowest part. A group alone takes at least its share of each other part, so latency
+        is the limit only if it takes clearly more."""
         others = {part: s for part, s in self.seconds.items() if part != "latency"}
         slowest = max(others, key=lambda part: others[part])
         waits = self.seconds["latency"] > WAITING * others[slowest]
@@ -242,12 +240,12 @@ class GpuCost(RunCost):
 
     @property
     def peak(self) -> float:
-        """The operations per second of its kind of arithmetic."""
+        """The greatest operations per second of the kernel's kind of arithmetic."""
         return peaks(self.target)[self.kind]
 
     @property
     def has_products(self) -> bool:
-        """Whether it uses tensor cores."""
+        """Whether the kernel uses tensor cores."""
         return TENSOR in self.seconds
 
     def roofs(self) -> dict[str, float]:
@@ -297,8 +295,8 @@ class GpuCost(RunCost):
 def gpu_cost(kernel: UOp, target: Target, original: UOp, registers: int | None = None) -> GpuCost:
     """Return the cost of a kernel (a SINK) on a machine with work-groups and published figures.
 
-    `registers` of a work-item are those that a compiler said, if it did. Errors: CompileError where
-    it cannot be lowered, DeviceError for a group that is too large for a unit.
+    `registers` is the number for a work-item that a compiler reported, if it did. Errors:
+    CompileError if the kernel cannot be lowered, DeviceError for a group that is too large.
     """
     assert target.hardware is not None
     with unobserved():
@@ -355,8 +353,8 @@ def _seconds(
     groups: int,
     busy: float,
 ) -> dict[str, float]:
-    """Return the seconds of each part of the units for all groups: with shared memory is what takes
-    the same pipe."""
+    """Return the seconds of each part of the units for all groups. "shared memory" includes "L1",
+    which uses the same pipe."""
     target = group.target
     assert target.hardware is not None
     whole = groups / (target.hardware.units * target.hardware.clock_hz) / busy
@@ -372,8 +370,8 @@ def _seconds(
 
 
 def peaks(target: Target) -> dict[str, float]:
-    """Return the peaks of a machine by kind of float, and of tensor cores by the format of their
-    operands, in operations per second."""
+    """Return the peaks of a machine in operations per second: of its kinds of float, and of its
+    tensor cores by the format of their operands."""
     hardware = target.hardware
     assert hardware is not None
     single = hardware.peak("float32")
@@ -386,8 +384,8 @@ def peaks(target: Target) -> dict[str, float]:
 
 
 def _most_registers(hardware: Hardware, items: int, lanes: int) -> int:
-    """Return the most registers with which a group of `items` work-items still runs: compilers that
-    know its size keep to that, and the rest goes to memory."""
+    """Return the most registers per work-item with which a group of `items` work-items still runs;
+    0 if unknown. A compiler that knows the size of the group uses no more, and spills the rest."""
     if not hardware.unit_registers:
         return 0
     parts = hardware.partitions
@@ -410,12 +408,12 @@ def _tensor_kind(operand_format: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it.
+# The bottleneck on a GPU, and the effect of an opt, both by the predicted cost.
 
 LEAST_DIFFERENCE = 0.02
 """A smaller relative difference counts as none."""
 FEW_GROUPS = 0.75
-"""With a smaller share of the units busy, too few groups are said to be the reason."""
+"""With a smaller share of the units busy, too few work-groups are named as the bottleneck."""
 
 
 def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
@@ -481,8 +479,8 @@ def _level(cost: GpuCost, level: str) -> Bottleneck:
 
 
 def gpu_change(now: GpuCost, then: GpuCost) -> str:
-    """Return the number that is most of the gain from one cost to another, or of the loss; "" where
-    there is neither."""
+    """Return in words the part whose time changes most from one cost to another, with its number;
+    "" if the times are nearly equal."""
     gain = now.predicted_s - then.predicted_s
     if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:
         return ""
@@ -496,7 +494,7 @@ def gpu_change(now: GpuCost, then: GpuCost) -> str:
 
 
 def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
-    """Return what changes in a part of a run, in the number that says most of it."""
+    """Return the change in a part of a run as the number that explains most of it."""
     rows, is_faster = (now.accesses, then.accesses), then.predicted_s < now.predicted_s
     seconds = [cost.seconds.get(part, 0.0) for cost in (now, then)]
     times = " -> ".join(map(seconds_text, seconds))
@@ -519,6 +517,6 @@ def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
 
 
 def _is_change(numbers: Sequence[int], is_faster: bool) -> bool:
-    """Whether a number changes, and as the time does."""
+    """Whether a number changes in the direction of the time."""
     before, after = numbers
     return abs(before - after) > LEAST_DIFFERENCE * before and (after < before) == is_faster

@@ -1,16 +1,15 @@
-"""The time of a work-group that has a unit of the GPU for itself.
+"""The time of a work-group that is alone on a unit of the GPU.
 
 Between two barriers a group takes as long as the slowest of its parts: the chain of operations of a
-work-item, with the loads that it waits for, or any unit that its warps share. Barriers put these
-phases one after the other, so that a group alone loads, and then computes; several groups of a unit
-fill each other's gaps. Copies that go on by themselves are waited for at the barrier that names
-them: what lies between hides them.
+work-item, with the loads that it waits for, or any unit that its warps share. Barriers separate
+these phases, so that a group alone first loads, and then computes; several groups of a unit fill
+each other's gaps. A group waits for asynchronous copies at the barrier that names them: the work
+before it overlaps them.
 
 Source of the latencies: W. Luo and others, Benchmarking and Dissecting the Nvidia Hopper GPU
-Architecture via Microbenchmarking, 2024. GPUs of other makers are taken to be alike.
+Architecture via Microbenchmarking, 2024. GPUs of other makers are assumed to be similar.
 
-Sections: The time of a work-group that has a unit of the GPU for itself; The cycles that a work-
-group takes of each unit that its warps share.
+Sections: The time of a work-group alone; The cycles of units that warps share.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# The time of a work-group that has a unit of the GPU for itself.
+# The time of a work-group alone, with a unit of the GPU for itself.
 
 GLOBAL_CYCLES = 500
 """Cycles from a load from memory to its value."""
@@ -39,27 +38,27 @@ VALUE_CYCLES = 4
 PRODUCT_CYCLES = 32
 """Cycles from an instruction of a tensor core to its tile."""
 LOADS_IN_FLIGHT = 32
-"""Registers that compilers spend on loads of several steps of a loop, which they unroll."""
+"""Registers that compilers use for the loads of several steps, after unrolling a loop."""
 MOST_STEPS = 32
-"""Steps of a loop whose loads are in flight together, at most."""
+"""Most steps of a loop whose loads are in flight together."""
 REGISTER_BYTES = 4
 
 
 @dataclass(slots=True)
 class LoopScope:
-    """A loop, or the whole program: what stands in it, in order."""
+    """A loop, or the whole program: its nodes and loops, in order."""
 
     axis: UOp | None = None
     body: list[UOp | LoopScope] = field(default_factory=list)
 
     @property
     def own(self) -> Iterator[UOp]:
-        """The nodes that stand in it, without those of loops in it."""
+        """The nodes of it, without those of its loops."""
         return (part for part in self.body if isinstance(part, UOp))
 
     @property
     def waits(self) -> bool:
-        """Whether there is a barrier in it, at any depth."""
+        """Whether it has a barrier, at any depth."""
         return any(
             part.waits if isinstance(part, LoopScope) else part.op is Ops.BARRIER
             for part in self.body
@@ -68,14 +67,14 @@ class LoopScope:
 
 @dataclass(slots=True)
 class BarrierPhase:
-    """What a group does between two barriers: the cycles of a work-item alone, and of each unit
-    that warps share."""
+    """The work of a group between two barriers: the cycles of a work-item alone, and those of each
+    unit that warps share."""
 
     latency: float = 0.0
     shared: dict[str, float] = field(default_factory=dict)
 
     def share(self, uses: Mapping[str, float], steps: int = 1) -> None:
-        """Add the cycles of what warps share, for each of some steps."""
+        """Add the cycles of shared units, `steps` times."""
         for name, cycles in uses.items():
             self.shared[name] = self.shared.get(name, 0.0) + steps * cycles
 
@@ -87,8 +86,8 @@ class BarrierPhase:
 def group_cycles(
     linear: Sequence[UOp], uses: Mapping[UOp, Mapping[str, float]], copies_async: bool
 ) -> float:
-    """Return the cycles of a group alone; `uses` has, for each node, the cycles of what warps share
-    that all warps of a group take of it each time."""
+    """Return the cycles of a group alone. `uses` has, for each node, the cycles of each shared unit
+    for one execution by all warps of the group."""
     copies = {n.src[1] for n in async_stores(linear)} if copies_async else set[UOp]()
     return _cycles(_scope(linear), uses, copies)
 
@@ -112,7 +111,7 @@ def _cycles(
     """Return the cycles of one step of a scope, phase by phase."""
     phases, total = [BarrierPhase()], 0.0
     nodes: list[UOp] = []
-    hidden = 0.0  # the least cycles of a step, by the copies that it waits for
+    hidden = 0.0  # least cycles of a step: the latency of a copy, over the steps that it may take
 
     def close() -> None:
         phases[-1].latency += _latency(nodes, copies)
@@ -160,14 +159,14 @@ def _add(
 
 
 def steps_in_flight(own: Sequence[UOp], copies: Collection[UOp] = ()) -> int:
-    """Return how many steps of a loop have their loads in flight together."""
+    """Return how many steps of a loop have their loads from global memory in flight together."""
     loaded = sum(max(1, n.dtype.itemsize // REGISTER_BYTES) for n in own if _is_awaited(n, copies))
     return min(MOST_STEPS, max(1, LOADS_IN_FLIGHT // max(1, loaded)))
 
 
 def _latency(nodes: Sequence[UOp], copies: Collection[UOp], steps: int = 1) -> float:
-    """Return the cycles of nodes that follow each other: loads, those of some `steps` together,
-    then a chain of operations, as long as the values that wait for each other."""
+    """Return the cycles of nodes in sequence: the latency of loads, shared by `steps` whose loads
+    are in flight together, and a chain of operations for each independent accumulator."""
     waits = GLOBAL_CYCLES * any(_is_awaited(n, copies) for n in nodes)
     waits += SHARED_CYCLES * any(_space(n) == "shared" for n in nodes)
     chains = max(1, len({n.src[0] for n in nodes if n.op is Ops.SET}))
@@ -192,16 +191,16 @@ def _space(node: UOp) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The cycles that a work-group takes of each unit that its warps share: arithmetic pipes, tensor
-# cores, instruction issue, shared memory and first cache, and each level below.
+# The cycles of units that warps share: arithmetic pipes, tensor cores, instruction issue, shared
+# memory and first cache, and each level below.
 
 SPECIAL_LANES = 16
 """Special functions that a unit begins per cycle."""
 TENSOR = "tensor cores"
-"""What the part of a run on tensor cores is called."""
+"""The name of the part of a run on tensor cores."""
 _PARTS = ("instructions", TENSOR)
 NO_FLOAT64 = 1 / 64
-"""Rate of a dtype without hardware, as a share of float32's."""
+"""Rate of float64 without hardware for it, as a share of float32's."""
 
 
 def accessing(linear: Sequence[UOp]) -> list[UOp]:
@@ -212,7 +211,7 @@ def pipe_cycles(
     linear: Sequence[UOp], accesses: Sequence[WarpAccess], target: Target
 ) -> list[float]:
     """Return the cycles of the pipe to the first cache and shared memory, of each access in a run
-    of a group. A copy that goes on by itself only asks, and takes them where it is stored."""
+    of a group. The load of an asynchronous copy takes only its requests, the store the rest."""
     is_async = target.copies_async
     copies = {n.src[1] for n in async_stores(linear)} if is_async else set[UOp]()
     return [
@@ -223,8 +222,8 @@ def pipe_cycles(
 
 @dataclass(frozen=True, slots=True)
 class GroupCycles:
-    """A work-group of some warps: the cycles of a unit that its work takes, where `units` work and
-    a run moves the bytes `moved`."""
+    """The cycles of a unit for a work-group of `warps` warps, if `units` units work and a run moves
+    the bytes `moved` from each level."""
 
     target: Target
     warps: int
@@ -232,7 +231,7 @@ class GroupCycles:
     moved: Mapping[str, int]
 
     def of_parts(self, work: ItemWork) -> dict[str, float]:
-        """Return the cycles of each part of a core for the work of all of its work-items."""
+        """Return the cycles of each part of a unit for the work of all work-items of the group."""
         cycles = self._core_cycles(work)
         parts = {name: cycles.pop(name) for name in _PARTS if name in cycles}
         return {"arithmetic": max(cycles.values(), default=0.0)} | parts
@@ -240,8 +239,8 @@ class GroupCycles:
     def uses(
         self, linear: Sequence[UOp], accesses: Sequence[WarpAccess], pipe: Sequence[float]
     ) -> dict[UOp, dict[str, float]]:
-        """Return, for each node, the cycles that all warps of a group take of what they share, each
-        time that they come to it."""
+        """Return, for each node, the cycles of each shared unit for one execution by all warps of
+        the group."""
         uses = {node: self._core_cycles(work) for node, _, work in node_work(linear)}
         of_bytes = self._byte_cycles()
         for node, access, cycles in zip(accessing(linear), accesses, pipe, strict=True):
@@ -253,7 +252,7 @@ class GroupCycles:
         return uses
 
     def _byte_cycles(self) -> dict[str, float]:
-        """Return the cycles of each level below the first cache for a byte that moves there."""
+        """Return the cycles of each level below the first cache per byte that a group accesses."""
         speeds, requested = level_speeds(self._hardware), max(1, self.moved["L1"])
         return {
             level: moved / requested * self.units * self._hardware.clock_hz / speeds[level]
@@ -280,10 +279,10 @@ class GroupCycles:
 
 
 def _rate(hardware: Hardware, kind: str) -> float:
-    """Return the operations of a kind that begin in a unit per cycle."""
+    """Return the operations of a kind that begin in a unit per cycle, lanes counted."""
     if kind == SPECIAL_FUNCTION:
         return SPECIAL_LANES
-    # an operation begins where a multiply-add would, which counts as two
+    # a multiply-add counts as two operations of the peak, and begins in one slot
     missing = hardware.peak("float32") * (NO_FLOAT64 if kind == "float64" else 1)
     peak = hardware.peak(kind) or missing
     return peak / 2 / hardware.units / hardware.clock_hz

@@ -1,8 +1,6 @@
-"""The work of a work-item without its memory accesses: operations by kind, and instructions.
+"""The work of a work-item without its memory accesses, and its registers.
 
-Sections: The instructions that operations become in machine code; The work of a work-item
-without its memory accesses; The registers of a work-item, estimated from its linear program
-until a compiler reports them.
+Sections: The instructions of operations; The work of a work-item; The registers of a work-item.
 """
 
 from __future__ import annotations
@@ -22,24 +20,24 @@ from workbench.ir.node.ops import CASTS, ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# The instructions that operations become in machine code.
+# The instructions of operations in machine code.
 #
-# Source of the counts: the SASS of NVRTC 13.5 for sm_90, on the way that ordinary numbers take. A
+# Source of the counts: the SASS of NVRTC 13.5 for sm_90, on the path of ordinary numbers. A
 # division is an approximate reciprocal, five multiply-adds and a check; very large and very small
-# numbers take another way, which is a call. GPUs of other makers are taken to be alike.
+# numbers take another path, a call. GPUs of other makers are assumed to be similar.
 
 SPECIAL_FUNCTION = "special function"
-"""The kind of operations that few lanes have: approximate reciprocals, roots, powers of 2, and
-conversions between floats and integers."""
+"""The kind of operations for which a unit has few lanes: approximate reciprocals, roots, powers of
+2, and conversions between floats and integers."""
 INTEGER = "int32"
 """The kind of operations on integers, conditions and bits."""
 MOST_BYTES = 16
-"""Bytes that a work-item loads or stores in one instruction."""
+"""Most bytes that a work-item loads or stores in one instruction."""
 
 
 class Instructions(NamedTuple):
-    """The instructions of an operation on a value: multiply-adds and the like of its dtype, those
-    on integers and conditions, special functions, and jumps and checks, which only take a turn."""
+    """The instructions of an operation by kind: arithmetic on floats, on integers and conditions,
+    special functions, and others, such as jumps and checks, which only take a turn to begin."""
 
     floats: int
     integers: int
@@ -61,7 +59,7 @@ FUNCTIONS: Mapping[Ops, Instructions] = {
     Ops.COS: Instructions(11, 10, 1, 4),
     Ops.TRUNC: Instructions(0, 0, 1),
 }
-"""By operation, on float32: all others are one instruction, or as many as they have slots."""
+"""By operation, on float32; all others take an instruction for each of their slots."""
 
 
 def instructions_of(node: UOp) -> Instructions:
@@ -75,12 +73,12 @@ def instructions_of(node: UOp) -> Instructions:
 
 
 def computes(node: UOp, in_loop: bool = False) -> bool:
-    """Whether a node takes instructions, beside those that access memory. In a loop, a sum of
-    steps is an address that is known before it, plus a constant in the instruction that uses it:
-    compilers unroll loops."""
+    """Whether a node takes instructions, accesses of memory aside. In a loop, an index that is a
+    sum of steps takes none: compilers unroll the loop, and add a constant in the instruction that
+    uses the address."""
     if node.dtype.kind == "index":
         if node.op not in ELEMENTWISE or node.src[-1].op is Ops.CONST:
-            return False  # addresses have room for a constant
+            return False  # an address may include a constant
         return not (in_loop and _is_sum_of_steps(node))
     return node.op in ELEMENTWISE and node.op not in CASTS or node.op is Ops.HREDUCE
 
@@ -91,8 +89,8 @@ def _is_sum_of_steps(index: UOp) -> bool:
 
 
 def merged_loads(node: UOp, loops: Sequence[UOp]) -> int:
-    """Return how many steps of the innermost of `loops` read an array of the group with one
-    instruction: compilers unroll the loop, and know where their own arrays begin. 1 for others."""
+    """Return how many steps of the innermost of `loops` load shared memory with one instruction:
+    compilers unroll the loop, and know the alignment of shared arrays. 1 for other nodes."""
     if node.op is not Ops.LOAD or not loops or not _is_shared(node.place.param):
         return 1
     item_bytes = node.dtype.itemsize
@@ -112,19 +110,19 @@ def _is_shared(memory: UOp) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# The work of a work-item without its memory accesses.
+# The work of a work-item, without its memory accesses.
 
 LOOP_INSTRUCTIONS = 3
-"""Instructions of a step of a loop: count, compare, jump."""
+"""Instructions of each step of a loop: count, compare, jump."""
 WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ItemWork:
-    """The work of one work-item in one run: `operations` on values by the name of their dtype, or
-    SPECIAL_FUNCTION; of its warp the multiply-adds of tensor cores (`products`), by the format in
-    which they take their operands, the words that it hands on in `shuffles`, and the
-    `instructions`."""
+    """The work of one work-item in one run. `operations` counts operations by the dtype of their
+    values, or SPECIAL_FUNCTION. The rest is the work of its warp: `products` counts multiply-adds
+    of tensor cores by the format of their operands, `shuffles` the words that each lane passes to
+    others, and `instructions` all instructions."""
 
     operations: Mapping[str, float]
     products: Mapping[str, float]
@@ -133,7 +131,7 @@ class ItemWork:
 
 
 class NodeWork(NamedTuple):
-    """The work of a node each time that a work-item comes to it; `times` is how often it does."""
+    """The work of a node in one execution, and `times`, its executions by a work-item."""
 
     node: UOp
     times: int
@@ -141,7 +139,7 @@ class NodeWork(NamedTuple):
 
 
 def item_work(linear: Sequence[UOp]) -> ItemWork:
-    """Return the work of a work-item of a linear program."""
+    """Return the work of a work-item in a linear program."""
     operations, products = dict[str, float](), dict[str, float]()
     shuffles = instructions = 0.0
     for _, times, work in node_work(linear):
@@ -158,7 +156,8 @@ def _add(totals: dict[str, float], counts: Mapping[str, float], times: int) -> N
 
 
 def node_work(linear: Sequence[UOp]) -> Iterator[NodeWork]:
-    """Yield the work of each node of a linear program, in order; a LOOP's is that of its steps."""
+    """Yield the work of each node of a linear program, in order. A LOOP has the instructions of its
+    steps; IF and ENDIF have none, and are left out with ENDLOOP."""
     rest = executed(tuple(linear))
     loops = list[UOp]()
     for node in linear:
@@ -207,28 +206,28 @@ def _float_kind(node: UOp) -> str:
 
 
 def _words(dtype: DType) -> int:
-    """Return how many words of 32 bits a lane hands on of a value."""
+    """Return the 32-bit words of a value in a lane."""
     return max(1, dtype.scalar.itemsize // WORD_BYTES) * dtype.count
 
 
 # --------------------------------------------------------------------------------------------------
 # The registers of a work-item, estimated from its linear program until a compiler reports them.
 #
-# A value lives from its instruction to its last use; one from before a loop, and used in it, lives
-# until the loop ends. Values that are computed once and are cheap, numbers of work-items among
-# them, count as others do. Source of the idea: MaxLive of linear-scan register allocation (Poletto
-# and Sarkar, 1999).
+# A value lives from its instruction to its last use; a value from before a loop that is used in the
+# loop lives until the loop ends. Values that could be computed again cheaply, such as the numbers
+# of work-items, count like others. Source of the idea: MaxLive of linear-scan register allocation
+# (Poletto and Sarkar, 1999).
 
 FIXED = 8
-"""Registers that compilers use beside the values: addresses of arguments, the stack, predicates."""
+"""Registers that compilers need besides values: addresses of arguments, the stack, predicates."""
 REGISTER_BYTES = 4
 UNROLLED = 32
-"""Steps of an innermost loop whose loads compilers begin together, at most."""
+"""Most steps of an innermost loop whose loads compilers begin together."""
 FOR_LOADS = 60
-"""Registers up to which they do so, where a unit has room for two groups then: as NVRTC 13.5 does
-for sm_90."""
+"""Compilers begin them together while that needs at most this many registers, and a unit still has
+room for two groups; as NVRTC 13.5 does for sm_90."""
 FOR_VECTORS = 32
-"""The same where a load is a vector: fewer are in flight."""
+"""The same for loads of vectors: fewer are in flight."""
 UNIT_REGISTERS = 1 << 16
 _NO_VALUE = frozenset(
     {
@@ -241,7 +240,7 @@ _NO_VALUE = frozenset(
 
 def estimated_registers(linear: Sequence[UOp], most: int = 0) -> int:
     """Return about how many 32-bit registers a work-item of a linear program needs; at most `most`,
-    where that is not 0."""
+    unless that is 0."""
     begins, ends = _lives(linear)
     change = [0] * (len(linear) + 1)
     for node, begin in begins.items():
@@ -274,8 +273,8 @@ def _items(linear: Sequence[UOp]) -> int:
 
 
 def _loads_in_flight(linear: Sequence[UOp]) -> int:
-    """Return the registers for what other steps of an innermost loop load from global memory, at
-    most; a copy to shared memory that goes on by itself takes none."""
+    """Return the most registers for values that later steps of an innermost loop load from global
+    memory; an asynchronous copy to shared memory needs none."""
     copies = {store.src[1] for store in async_stores(linear)}
     most, loaded, steps = 0, 0, 1
     for node in linear:
@@ -290,7 +289,7 @@ def _loads_in_flight(linear: Sequence[UOp]) -> int:
 
 
 def _lives(linear: Sequence[UOp]) -> tuple[dict[UOp, int], dict[UOp, int]]:
-    """Return where each value begins, and where its life ends."""
+    """Return the positions at which each value begins, and ends."""
     begins: dict[UOp, int] = {}
     ends: dict[UOp, int] = {}
     loops = _loops(linear)
@@ -310,8 +309,8 @@ def _lives(linear: Sequence[UOp]) -> tuple[dict[UOp, int], dict[UOp, int]]:
 
 
 def _updates(linear: Sequence[UOp]) -> set[UOp]:
-    """Return the next values of accumulators, and the values on the way there: each takes the
-    register of the one before, which is read no more."""
+    """Return the next values of accumulators, and the values from which they are computed, step by
+    step: each takes the register of the one before, which is not read again."""
     uses = Counter(value for node in linear for value in _used(node))
     updates: set[UOp] = set()
     for node in linear:
@@ -332,7 +331,7 @@ def _updates(linear: Sequence[UOp]) -> set[UOp]:
 
 
 def _used(node: UOp) -> Sequence[UOp]:
-    """Return the values that a node reads: through an address, and a vector of one value."""
+    """Return the values that a node reads, also those within an address or a broadcast."""
     values: list[UOp] = []
     for source in node.src:
         if source.op in (Ops.INDEX, Ops.BROADCAST, Ops.AFTER):

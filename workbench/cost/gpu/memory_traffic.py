@@ -1,15 +1,14 @@
 """The bytes that a run of work-groups moves from each level of a GPU's memory.
 
-There is one rule. Of the data that a step of a loop touches, and that a later step touches again,
-a share is still in a cache: all of it where they fit, and less the more they exceed it. That share
-the whole loop loads once; the rest each step loads again. Work-items take a step together: for the
-first cache those of all groups in a unit, for later ones those of all groups that run at a time.
-Sources: the capacity-miss models of loop tiling (`cost/cache_traffic.py`); for the share, caches
-that replace lines at random, as those of GPUs nearly do (X. Mei and X. Chu, Dissecting GPU Memory
-Hierarchy through Microbenchmarking, 2017).
+There is one rule. Of the data that a step of a loop touches and a later step touches again, a share
+is still in a cache: all of it if the data fit, and less the more they exceed the cache. The whole
+loop loads that share once, and each step loads the rest again. Work-items take a step together: all
+those of a unit in the first cache, and all those that run at a time in later caches. Sources: the
+capacity-miss models of loop tiling (`cost/cache_traffic.py`); for the share, caches that replace
+lines at random, as those of GPUs nearly do (X. Mei and X. Chu, Dissecting GPU Memory Hierarchy
+through Microbenchmarking, 2017).
 
-Sections: The memory accesses of a program of work-items, and what each costs a warp; The bytes
-that a run of work-groups moves from each level of a GPU's memory.
+Sections: The memory accesses of warps; The bytes from each level of memory.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
 # --------------------------------------------------------------------------------------------------
-# The memory accesses of a program of work-items, and what each costs a warp.
+# The memory accesses of warps: those of a program of work-items, with their costs for a warp.
 #
 # The addresses follow from the index at every work-item of a group; axes that are not work-items
-# are at 0. Both kinds of memory are behind one pipe: a request takes it for a cycle at least, and
-# for one more for each 128 bytes, or each conflict of banks.
+# are at 0. Both kinds of memory share one pipe: a request takes a cycle of it at least, and more
+# for each further 128 bytes, or each bank conflict.
 
 Place = Literal["global", "shared", "private"]
 PASS_SECTORS = 4
@@ -56,13 +55,13 @@ MOST_ITEMS = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class WarpAccess:
-    """An access at one place of a program, by one work-group: `times` by each of its work-items
-    that takes part.
+    """An access of a program by one work-group; each active work-item executes it `times` times.
 
-    requests: warps that come there; transactions: sectors that they move, or passes over the banks
-    of shared memory; least: those that would do for what is wanted, in another order; pipe: cycles
-    of the pipe to both memories, where a compiler makes one instruction of what it can. Units:
-    item_bytes are those that a work-item wants at a time, wanted_bytes those of the group.
+    `requests` counts the warps that execute it. `transactions` counts the sectors that they move,
+    or their passes over the banks of shared memory, and `least` those that the same data would
+    need in the best order. `pipe` is the cycles of the pipe to both memories, after a compiler has
+    merged accesses. Units: `item_bytes` for a work-item at a time, `wanted_bytes` for all
+    work-items of the group in a run.
     """
 
     memory: UOp
@@ -84,7 +83,7 @@ class WarpAccess:
 
 
 class ItemNumbers:
-    """The work-items of a group: their axes, the outermost first, and the warps they are in."""
+    """The work-items of a group: their axes, outermost first, and their warps."""
 
     def __init__(self, linear: Sequence[UOp], warp_lanes: int):
         numbers = [n for n in linear if n.op is Ops.SPECIAL and n.role == "item"]
@@ -97,14 +96,14 @@ class ItemNumbers:
         self.warp_lanes = warp_lanes
 
     def at(self, index: UOp) -> Array | None:
-        """Return the value of an expression at each work-item; None where it depends on memory."""
+        """Return the value of an expression at each work-item; None if it depends on memory."""
         values = index_values([index], self.axes, MOST_ITEMS, others_stand=True)
         if values is None:
             return None
         return np.broadcast_to(values[0], self.shape).reshape(-1).astype(np.int64)
 
     def in_warps(self, values: Any, fill: int) -> Any:
-        """Return an array of work-items as one row for each warp."""
+        """Return an array over work-items with a row for each warp."""
         return by_warps(values[None], self.warp_lanes, fill)
 
 
@@ -119,9 +118,9 @@ def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
 
 
 def _executed(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int, tuple[UOp, ...], Sequence[UOp]]]:
-    """Yield each node with how often a work-item comes to it, the conditions around it that choose
-    work-items, and its loops: conditions of loops alone, as of a tile that is filled steps before
-    it is read, are in how often."""
+    """Yield each node with its executions by a work-item, the conditions around it that choose
+    work-items, and its loops. A condition that depends on loops alone, as for a tile that is filled
+    some steps before it is read, reduces the executions instead."""
     times, conditions, loops = [1], list[UOp | None](), list[UOp]()
     for node in linear:
         if node.op is Ops.LOOP:
@@ -149,8 +148,8 @@ def _executed(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int, tuple[UOp, ...]
 
 
 def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
-    """Return the share of the steps of loops for which a condition holds; None where it depends on
-    more than these."""
+    """Return the share of the steps of loops for which a condition holds; None if it depends on
+    anything else."""
     axes = [*leaves([condition], Ops.RANGE)]
     if not axes or not set(axes) <= set(loops):
         return None
@@ -178,9 +177,9 @@ def _access(
     if memory.op is not Ops.PARAM:
         place = "shared" if memory.space == "shared" else "private"
     at = items.at(index)
-    if place == "private":  # neighbours' arrays lie side by side
+    if place == "private":  # the private arrays of neighbours are interleaved
         at = np.arange(items.count, dtype=np.int64)
-    if at is None:  # each work-item has a place of its own
+    if at is None:  # assume that each work-item accesses sectors of its own
         at = np.arange(items.count, dtype=np.int64) * max(1, SECTOR_BYTES // nbytes + 1)
     elements = items.in_warps(at * memory.dtype.itemsize, 0)
     takes_part = items.in_warps(active, 0)
@@ -204,9 +203,9 @@ def _access(
 
 
 def _pipe_passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> int:
-    """Return the passes of the vectors of warps. Two parts of a warp that each have a word for each
-    bank are one where neighbours in pairs, or those two apart, read the same vector (as measured by
-    others; the makers say nothing of it)."""
+    """Return the passes over the banks for the vectors of warps. Two parts of a warp, each with a
+    word for each bank, take one pass if lanes in pairs, 1 or 2 apart, read the same vector (as
+    measured by others; the makers do not publish it)."""
     banks = BANKS if nbytes <= BANK_BYTES else 2 * BANKS
     word, takes_part = words_at_once(first, active, nbytes, banks)
     whole = bank_passes(word, takes_part)
@@ -219,7 +218,7 @@ def _pipe_passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> int:
 
 
 def _in_pairs(starts: Array) -> NDArray[np.bool_]:
-    """Return the parts in which neighbours in pairs, or those two apart, have the same start."""
+    """Return which parts have lanes in pairs, 1 or 2 apart, with the same start."""
     lanes = np.arange(starts.shape[1])
     apart = [n for n in (1, 2) if len(lanes) % (2 * n) == 0]
     same = [(starts == starts[:, lanes ^ n]).all(1) for n in apart]
@@ -228,21 +227,21 @@ def _in_pairs(starts: Array) -> NDArray[np.bool_]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The bytes that a run of work-groups moves from each level of a GPU's memory.
+# The bytes from each level of memory that a run of work-groups moves.
 
 L2_OF_DRAM = 3.0
-"""How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100
-and A100 it is 3.1 and 4.6 times)."""
+"""How much faster than memory L2 is, if its speed is not published (3.1 times on NVIDIA's V100,
+4.6 times on A100)."""
 STEPS = 64
-"""Steps of the equation for the share that a cache keeps."""
+"""Steps of Newton's method for the share that a cache keeps."""
 Bytes = Counter[UOp]
 """Bytes by memory."""
 Footprint = Callable[[UOp, Sequence[WarpAccess], Collection[UOp]], int]
-"""The bytes of a memory that accesses touch while some ranges run."""
+"""A function that returns the bytes of a memory that accesses touch while some ranges run."""
 
 
 class Residency(NamedTuple):
-    """The groups of a launch: how many in all, in a unit, and in all units at a time."""
+    """The groups of a launch: all, those in a unit at a time, and those in all units at a time."""
 
     groups: int
     in_unit: int
@@ -251,7 +250,7 @@ class Residency(NamedTuple):
 
 @dataclass(slots=True)
 class LoopAccesses:
-    """A loop, or the whole program: its accesses, and the loops in it."""
+    """A loop, or the whole program: its accesses, and its inner loops."""
 
     axis: UOp | None = None
     accesses: list[WarpAccess] = field(default_factory=list)
@@ -259,12 +258,12 @@ class LoopAccesses:
 
     @property
     def everything(self) -> list[WarpAccess]:
-        """The accesses in it, at any depth."""
+        """The accesses, also those of inner loops."""
         return [*self.accesses, *(a for inner in self.loops for a in inner.everything)]
 
     @property
     def axes(self) -> set[UOp]:
-        """The axes of the loops in it, without its own."""
+        """The axes of the inner loops."""
         inner = [{*s.axes, s.axis} for s in self.loops if s.axis is not None]
         return set().union(*inner)
 
@@ -272,8 +271,8 @@ class LoopAccesses:
 def bytes_from(
     linear: Sequence[UOp], accesses: Sequence[WarpAccess], target: Target, residency: Residency
 ) -> dict[str, int]:
-    """Return the bytes of a run from "L1" (those that loads and stores move), each later cache of
-    the target, and "memory". Runs follow each other: what a cache keeps is there already."""
+    """Return the bytes of a run from "L1" (what loads and stores move), each later cache of the
+    target, and "memory". A cache keeps data of the run before, as far as they fit."""
     program = scopes(linear, accesses)
     items = {n.axis for n in linear if n.op is Ops.SPECIAL and n.role == "item"}
     grid = [n for n in linear if n.op is Ops.SPECIAL and n.role == "grid"]
@@ -287,7 +286,7 @@ def bytes_from(
     room = target.l1_bytes // residency.in_unit
     requested = _requested(program)
     from_l2 = _loads(program, items, room, footprint)
-    # an index that is no sum of steps has a footprint that is too large
+    # the footprint of an index that is not a sum of steps is too large
     from_l2 = Counter({m: min(n, requested[m]) for m, n in from_l2.items()})
     waves = groups / residency.at_once
     moved = {
@@ -299,7 +298,7 @@ def bytes_from(
     for number, (_, size) in enumerate(shared):
         loaded = _loads(program, items, size, of_wave)
         below = {m: min(max(whole[m], round(waves * n)), above[m]) for m, n in loaded.items()}
-        # the run before left a part of it there
+        # the cache still has a share of the data of the run before
         lost = 1 - kept_share(whole.total(), size)
         above = Counter({memory: round(lost * n) for memory, n in below.items()})
         name = shared[number + 1][0] if number + 1 < len(shared) else "memory"
@@ -308,9 +307,9 @@ def bytes_from(
 
 
 def kept_share(touched_bytes: int, cache_bytes: int) -> float:
-    """Return the share of data that a cache still has when they are touched again, in turns: of
-    lines that are replaced at random, each is there with the chance that none of the misses
-    between has taken its place.
+    """Return the share of data that a cache still has when they are touched again in the same
+    order. Lines are replaced at random: the share is the chance that none of the misses in between
+    has replaced a line.
 
     >>> [round(kept_share(size, 100), 2) for size in (100, 110, 150, 200, 400)]
     [1.0, 0.82, 0.42, 0.2, 0.02]
@@ -325,7 +324,7 @@ def kept_share(touched_bytes: int, cache_bytes: int) -> float:
 
 
 def level_speeds(hardware: Hardware) -> dict[str, float]:
-    """Return the bytes per second from each level of memory, the fastest first."""
+    """Return the bytes per second from each level of memory, fastest first."""
     dram = hardware.bandwidth("DRAM")
     second = hardware.bandwidth("L2") or L2_OF_DRAM * dram
     first = hardware.bandwidth("L1") or hardware.bandwidth("shared") or 2 * second
@@ -335,7 +334,7 @@ def level_speeds(hardware: Hardware) -> dict[str, float]:
 
 
 def _requested(program: LoopAccesses) -> Bytes:
-    """Return the bytes that a group's loads and stores move from or to each memory."""
+    """Return the bytes that the loads and stores of a group move, by memory."""
     requested = Bytes()
     for access in program.everything:
         requested[access.memory] += access.moved_bytes
@@ -343,7 +342,7 @@ def _requested(program: LoopAccesses) -> Bytes:
 
 
 def scopes(linear: Sequence[UOp], accesses: Sequence[WarpAccess]) -> LoopAccesses:
-    """Return the loops of a linear program with their accesses of global memory, in their order."""
+    """Return the loops of a linear program with their accesses of global memory, in order."""
     opened, rest = [LoopAccesses()], iter(accesses)
     for node in linear:
         if node.op is Ops.LOOP:
@@ -359,7 +358,7 @@ def scopes(linear: Sequence[UOp], accesses: Sequence[WarpAccess]) -> LoopAccesse
 
 
 def _loads(scope: LoopAccesses, items: set[UOp], room: int, size: Footprint) -> Bytes:
-    """Return the bytes that one run of a scope loads into a cache with this much `room`."""
+    """Return the bytes that one run of a scope loads into a cache of `room` bytes, by memory."""
     step = items | scope.axes
     own = set() if scope.axis is None else {scope.axis}
     share = kept_share(_each(scope.everything, step, size).total(), room)
@@ -384,7 +383,7 @@ def footprint(memory: UOp, accesses: Sequence[WarpAccess], inside: Collection[UO
     """Return the bytes of the sectors that accesses touch while the ranges `inside` run."""
     itemsize, size = memory.dtype.itemsize, size_of(memory)
     line = max(1, SECTOR_BYTES // itemsize)
-    more = max(a.item_bytes for a in accesses) // itemsize - 1  # of the last vector
+    more = max(a.item_bytes for a in accesses) // itemsize - 1  # elements after the first of one
     parts = runs([a.index for a in accesses], inside, line)
     total = sum(n * _sectors((length + more) * itemsize) for n, length, _ in parts)
     return min(total, _sectors(size * itemsize))
@@ -397,8 +396,8 @@ def wave_footprint(
     axes: Sequence[UOp],
     groups: int,
 ) -> int:
-    """Return what `groups` neighbouring groups touch: whole inner `axes` of the grid, the innermost
-    first, and a part of the next one."""
+    """Return the bytes that `groups` neighbouring groups touch: all steps of the first `axes` of
+    the grid, which begin with the innermost, and some steps of the next one."""
     rest, within = groups, {*inside}
     size = footprint(memory, accesses, within)
     for axis in axes:

@@ -1,3 +1,3 @@
-"""Opts: values that transform a kernel. With any module of this folder come the opts themselves."""
+"""Opts: values that transform a kernel. Importing any module of this folder adds all kinds."""
 
 from workbench.ir.opt import table as table

@@ -1,4 +1,4 @@
-"""Applying opts: one predicate with a reason, shared by apply, menus and search.
+"""Applying opts: one predicate, with a reason for each refusal, for apply, menus and search.
 
 Sections: The memory budget of a kernel; Applying opts; Opts in tensor code.
 """
@@ -24,14 +24,15 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, offered, ranges
 # --------------------------------------------------------------------------------------------------
 # The memory budget of a kernel: the memory that it needs, and the memory that a device has.
 #
-# Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
-# the statement tree, to which a loop order may add. Both are checked before lowering; lowering
-# checks the second again. A row that the kernel could not hold before an opt need not fit after it.
+# There are two limits: one for the stages of a work-group, which a GPU holds in local memory, and
+# one for the arrays of the statement tree, whose sizes depend on the loop order. Both are checked
+# before lowering, which checks the second again. A row that was too large before an opt is
+# recomputed at each read, and may be too large after the opt, too.
 
 
 def stage_bytes(kernel: UOp) -> int:
-    """Return the bytes of all stages of a work-group: elements, times the lanes and work-items that
-    have a stage each."""
+    """Return the bytes of all stages of a work-group: the bytes of each stage, times the lanes and
+    work-items that have their own copy."""
     total = 0
     for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
         each = [r.extent for r in stage.ranges if _has_its_own(r)]
@@ -41,8 +42,8 @@ def stage_bytes(kernel: UOp) -> int:
 
 
 def refuse_bytes(opt: Opt, kernel: UOp, next_kernel: UOp, target: Target) -> Refusal | None:
-    """Return why `next_kernel`, which `opt` makes of `kernel`, needs too much memory, or None. Rows
-    that did not fit before are computed where they are read, and so they may be after."""
+    """Return why `next_kernel`, the result of `opt` on `kernel`, needs too much memory, or None.
+    If `kernel` did not fit either, rows are recomputed at each read before the check."""
     refusal = _refusal(opt, lane_kernel(next_kernel, target), target)
     before = refusal and _refusal(opt, lane_kernel(kernel, target), target)
     if before is None:
@@ -91,8 +92,8 @@ def _has_its_own(axis: UOp) -> bool:
 
 
 def resolve(kernel: UOp, opt: Opt, target: Target | None = None) -> Opt:
-    """Return `opt` with its integer axes replaced by the names of those axes in `kernel`, and as
-    `target` has it where its kind depends on that."""
+    """Return `opt` with the names of axes in `kernel` in place of integers. A kind with `on_target`
+    returns the opt for `target`; without a target it is unchanged."""
     if opt.op.on_target is not None:
         return opt if target is None else opt.op.on_target(kernel, opt, target)
     is_of_two = opt.op.argument == "axis"
@@ -123,8 +124,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
-    """Return the kernel after an opt, or why it is not legal: only that kernel says how much memory
-    it needs."""
+    """Return the kernel after an opt, or the refusal: the opt is applied to know the memory that
+    the new kernel needs."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
@@ -136,8 +137,8 @@ def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 
 
 def _named_outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
-    """Return the kernel after an opt with its axes by name, or why it is not legal, without a hint
-    of other amounts or of PADTO: those take kernels of their own to check."""
+    """Return the kernel after an opt with named axes, or the refusal. Hints of other amounts or of
+    PADTO are left out, since checking them applies more opts."""
     if OptOps.is_own(opt.op):
         return _apply_checked(kernel, opt, target)
     try:
@@ -157,7 +158,7 @@ def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 
 
 def _incomplete(opt: Opt, refusal: Refusal) -> Refusal | None:
-    """Return the refusal of an opt for a lack of its axis or its argument."""
+    """Return the refusal of an opt without its axis or argument; None for other refusals."""
     argument = {"amount": "an amount", "input": "an input"}.get(opt.op.argument)
     is_whole = opt.axis is not None and opt.arg is not None
     if argument is None or is_whole or "None" not in refusal.because:
@@ -172,7 +173,7 @@ def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
 
 
 def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
-    """Return the refusal with the legal amounts as its hint, where it has none."""
+    """Return the refusal; if it has no hint, the legal amounts become its hint."""
     if refusal.hint:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
@@ -181,8 +182,8 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
 
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
-    """Return the refusal with PADTO in its hint where rounding the axis up would make the opt
-    legal."""
+    """Return the refusal, with PADTO added to the hint if the opt would be legal on the padded
+    axis."""
     pad = Opt(PADTO, opt.axis, opt.arg)
     padded = refusal if opt.op is PADTO else _named_outcome(kernel, pad, target)
     if isinstance(padded, Refusal) or isinstance(_named_outcome(padded, opt, target), Refusal):
@@ -198,14 +199,14 @@ def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError
 def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[UOp, Opt]:
     """Return `kernel` with `opt` applied, and the opt with its axis by name.
 
-    Errors: KernelOptError where it is not legal; `kernel` is unchanged.
+    Errors: KernelOptError if the opt is not legal.
     """
     outcome = _outcome(kernel, opt, target)
     if isinstance(outcome, Refusal):
         raise refusal_error(opt, outcome, where)
     named = resolve(kernel, opt, target)
     with recording(f"opt-{opt.op.name.lower()}", opt.op.caption, kernel) as record:
-        if record.matches is not None:  # once more, so that an observer sees it
+        if record.matches is not None:  # applied again, now with the observer
             outcome = opt.op.apply(kernel, named)
             record.matches.append(Match(named, kernel, outcome))
         record.after = outcome
@@ -213,20 +214,20 @@ def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[U
 
 
 def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
-    """Yield the action table: every opt that a menu or a search tries on this kernel."""
+    """Yield the opts that a menu or a search tries on this kernel, legal or not."""
     for kind in OptOps:
         for opt in kind.tried(kernel, target):
             yield resolve(kernel, opt, target)
 
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
-    """Return the legal opts of the action table; of those with equal results, the first."""
+    """Return the legal opts of `actions`, one for each resulting kernel: see `legality`."""
     return legality(kernel, target)[0]
 
 
 def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
-    """Return the legal opts of the action table (of those with equal results, the first), and why
-    the others are not legal."""
+    """Return the legal opts of `actions`, and why the others are not legal. Of several opts with
+    the same result, the first of the package is returned; a registered one replaces it."""
     opts_by_kernel: dict[UOp, Opt] = {}
     refused: dict[Opt, str] = {}
     with unobserved():
@@ -236,7 +237,7 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
                 refused[opt] = outcome.because
             elif OptOps.is_own(opt.op):
                 opts_by_kernel.setdefault(outcome, opt)
-            else:  # the person who registered an opt looks for it
+            else:  # a user expects to see a registered opt
                 opts_by_kernel[outcome] = opt
     return tuple(opts_by_kernel.values()), refused
 
@@ -244,18 +245,18 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
 # --------------------------------------------------------------------------------------------------
 # Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
 #
-# In a graph they are plain data, (kind, axis, arg) each, so that IR text and files have them.
+# A graph has each opt as plain data, (kind, axis, arg), which IR text and files can store.
 
 WHY = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
 
 
 def opt_rows(opts: Sequence[Opt]) -> tuple[WrittenOpt, ...]:
-    """Return opts as a graph has them."""
+    """Return opts as the plain data of a graph: (kind, axis, arg) each."""
     return tuple([(opt.op.name, opt.axis, opt.arg) for opt in opts])
 
 
 def opts_from_code(kernel: UOp) -> tuple[Opt, ...] | None:
-    """Return the opts that the code asks for; None where it asks for none in particular.
+    """Return the opts that the code gives the kernel; None if it gives none.
 
     Errors: KernelOptError for a kind that this process does not have.
     """
@@ -269,8 +270,8 @@ def opts_from_code(kernel: UOp) -> tuple[Opt, ...] | None:
 
 
 def opts_from_code_text(kernel: UOp, target: Target) -> str:
-    """Return which opts the code asks for, and whether they are legal; "" where it asks for none
-    in particular."""
+    """Return a sentence with the opts that the code gives the kernel, or with the error if one is
+    not legal; "" if the code gives none."""
     try:
         opts = opts_from_code(kernel)
         if opts is None:
@@ -285,8 +286,8 @@ def opts_from_code_text(kernel: UOp, target: Target) -> str:
 def with_opts_from_code(
     kernel: UOp, opts: Sequence[Opt], target: Target
 ) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
-    """Return a kernel with the opts that the code asks for, those opts with their axes by name, and
-    the step that says so. Errors: KernelOptError where one is not legal."""
+    """Return the kernel with `opts` applied, the opts with named axes, and the step "from-code".
+    Errors: KernelOptError for an opt that is not legal."""
     applied: list[Opt] = []
     for opt in opts:
         try:

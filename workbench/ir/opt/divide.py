@@ -1,8 +1,8 @@
-"""The primitive of all splitting opts: an axis split, one part given a kind; and refused amounts.
+"""The split of an axis, which all splitting opts share, and the checks of its amount.
 
     for g1 in 512: s(g1)    ->    for g1 in 32: for u0 in 16: s(g1*16 + u0)
 
-An opt is a substitution plus a new range; the outer part keeps the axis's name. Also known as
+An opt is a substitution and a new range; the outer part keeps the name of the axis. Also known as
 Halide's split, TVM's split, Exo's divide_loop.
 """
 
@@ -23,8 +23,8 @@ from workbench.ir.rules.index import SIMPLIFY_AXES
 def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None) -> UOp:
     """Return `kernel` with axis `name` of N elements as (N // amount, amount).
 
-    The inner part has a new name and `kind`; a loop stands after the axis `after` in the order
-    (None: after the outer part). Where amount is N, there is only the inner part.
+    The inner part has a new name and `kind`. If it is a loop, it stands right inside of the axis
+    `after` (None: of the outer part). If `amount` is N, there is only the inner part.
     """
     old = ranges(kernel)[name]
     inner = UOp.range(amount, unused(kernel, kind), kind)
@@ -40,12 +40,12 @@ def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | Non
 
 
 def settled(kernel: UOp) -> UOp:
-    """Return the kernel simplified, with GLOBAL and LOOP derived anew."""
+    """Return the kernel simplified, with the kinds GLOBAL and LOOP derived from the loop order."""
     return kinds(SIMPLIFY_AXES(kernel))
 
 
 def unused(kernel: UOp, kind: AxisType) -> str:
-    """Return the first free name for an axis of `kind`."""
+    """Return the first unused name for an axis of `kind`."""
     names = ranges(kernel)
     number = 0
     while f"{kind.letter}{number}" in names:
@@ -54,10 +54,10 @@ def unused(kernel: UOp, kind: AxisType) -> str:
 
 
 def refuse_amount(kernel: UOp, opt: Opt, what: str) -> Refusal | None:
-    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share. Axes
-    of the kinds that it applies to are called `what`.
+    """Return why `opt` cannot split its axis, or None: the checks that all splitting opts share.
+    `what` names the axes that the opt applies to, such as "reduce".
 
-    Where another amount may be legal, the hint is left out: `apply.py` adds the legal ones.
+    A refusal that another amount may avoid has no hint: `apply.py` adds the legal amounts.
     """
     axes = ranges(kernel)
     axis = axes.get(str(opt.axis))
@@ -93,8 +93,8 @@ def amount_of(kernel: UOp, opt: Opt) -> int:
 
 
 def lanes_beside(kernel: UOp, name: str) -> int:
-    """Return the greatest number of lanes of a statement inside of axis `name`. Lanes of different
-    statements (a row's fill, the sum over it) are not live at once, so they do not add up."""
+    """Return the lanes of the statement with the most lanes in loop `name`; 1 without statements.
+    Lanes of different statements (a row's fill, the sum over it) are not live at once."""
     axis = ranges(kernel).get(name)
     lane_counts = [1]
     for statement in statements(kernel).values():
@@ -106,7 +106,7 @@ def lanes_beside(kernel: UOp, name: str) -> int:
 
 def refuse_lanes(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why the opt would give a statement more lanes than `target` holds at once, or None.
-    Of the tile of a tensor core they are the elements that a work-item has."""
+    The tile of a tensor core counts with the elements that one work-item holds."""
     lanes = lanes_beside(lane_kernel(kernel, target), str(opt.axis))
     amount, max_lanes = amount_of(kernel, opt), target.max_lanes
     if lanes * amount <= max_lanes:

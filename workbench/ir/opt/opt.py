@@ -1,10 +1,9 @@
 """Opts as values: a kind, an axis and an argument. An opt prints as the Python that constructs it.
 
-An OptKind is one record with all facts of a kind. `OptOps` has the kinds by name; `table.py` lists
+An OptKind is a record of all facts about a kind. `OptOps` has the kinds by name; `table.py` lists
 those of the package, and users may add their own.
 
-Sections: Opts as values; The legal amounts that a refusal proposes, by the predicate that checks
-opts; Families of axes.
+Sections: Opts as values; Amounts that a refusal proposes; Families of axes.
 """
 
 from __future__ import annotations
@@ -31,10 +30,11 @@ from workbench.ir.node.uop import UOp, memoised, split_gate
 class Opt:
     """One opt: `Opt(OptOps.UPCAST, "g1", 4)`.
 
-    `axis` is a name, or an integer: the position among the axes that the op applies to, as
-    they are listed (so for UNROLL it counts from the first reduce axis, and for ORDER, SWAP
-    and STAGE among the loops). `arg` is an amount (0: the whole axis) or, for ORDER and SWAP,
-    another axis; for STAGE the slot of the input. NOLOCALS takes neither.
+    `axis` is a name, or the position of an axis among those that the kind applies to: for UNROLL
+    among the reduce axes, for ORDER, SWAP and STAGE among the loops. For TC it has three names,
+    or the position of a choice. `arg` is an amount (0: the whole axis); another axis for ORDER and
+    SWAP; the slot of an input for STAGE; a number of buffers for PIPELINE; a level or the sizes of
+    a tile for TC. NOLOCALS takes neither.
     """
 
     op: OptKind
@@ -44,7 +44,7 @@ class Opt:
     def __post_init__(self) -> None:
         for field in ("axis", "arg"):
             value = getattr(self, field)
-            if isinstance(value, np.integer):  # it is printed and saved as Python's
+            if isinstance(value, np.integer):  # printed and saved like an int
                 object.__setattr__(self, field, int(value))
 
     def __repr__(self) -> str:
@@ -77,22 +77,21 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OptKind:
-    """One kind of opt: its axes, its legality and its application. Two with the same name are two
-    kinds.
+    """One kind of opt: its axes, its legality and its application. Two kinds are never equal, even
+    with the same name.
 
-    `why_not(kernel, opt, target)` says why an opt is not legal, None where it is, and
-    `apply(kernel, opt)` returns the new kernel; in both the axis of `opt` is a name. `here` (on a
-    CPU) and `on_a_gpu` are its captions in menus. The new kernel may still need too much memory,
-    which is checked apart: `less_memory` is then the hint, "" for another amount. `on_target`
-    returns the opt as it is applied and recorded, where that takes more than naming its axis.
+    `why_not(kernel, opt, target)` returns why an opt is not legal, or None. `apply(kernel, opt)`
+    returns the new kernel. Both get an `opt` whose axis is a name. `here` (on a CPU) and `on_a_gpu`
+    are the captions in menus. Whether the new kernel needs too much memory is checked after
+    `why_not`: `less_memory` then returns the hint, or "" to propose other amounts. `on_target`, if
+    it is set, returns the opt that is applied and recorded; otherwise only its axis is named.
 
     `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", a "tile"
     of a tensor core, or "" for nothing. An integer axis counts the axes of the kinds in
-    `applies_to`; the loops where that is empty. Menus and searches try the `amounts` (0: the whole
-    axis; a function where they depend on the target) on each of these axes, and the (axis, arg) of
-    `choices`. Of two kinds the one with the lower `promise` is tried by a search, and offered in
-    the page, first. `makes` is the kind of the axis that it adds; None where it adds none, or one
-    of the kind that it splits.
+    `applies_to`, or the loops if that is empty. Menus and searches try each of `amounts` (0: the
+    whole axis; a function if they depend on the target) on each of these axes, and each (axis, arg)
+    of `choices`. A search tries, and the page offers, kinds with a lower `promise` first. `makes`
+    is the kind of the new axis; None if there is none, or if it has the kind of the split axis.
     """
 
     name: str
@@ -122,7 +121,7 @@ class OptKind:
 
     @property
     def caption(self) -> str:
-        """Its effect on a processor and on a GPU, in one line."""
+        """The effect of the opt on a processor and on a GPU, in one line."""
         return f"{self.name} on a processor: {self.here}. On a GPU: {self.on_a_gpu}."
 
     def __repr__(self) -> str:
@@ -133,8 +132,8 @@ class OptKind:
 
 
 def _by_name(name: str) -> OptKind:
-    """Return the kind of a pickled opt. Errors: RegisterError where this process has no kind of
-    that name."""
+    """Return the kind of a pickled opt. Errors: RegisterError if this process has no kind of that
+    name."""
     if name not in OptOps.__members__:
         because = "it was registered in another process"
         raise RegisterError(f"there is no opt {name}", because, "workbench.register it here too")
@@ -148,7 +147,7 @@ class OptKinds:
     def __init__(self) -> None:
         self._own: frozenset[str] = frozenset()
         self.__members__: Mapping[str, OptKind] = {}
-        """The kinds by name. It is replaced, never changed, when a kind is added."""
+        """The kinds by name. Adding or removing a kind replaces this mapping."""
 
     def __getitem__(self, name: str) -> OptKind:
         return self.__members__[name]
@@ -187,11 +186,10 @@ class OptKinds:
         return tuple(kind for kind in self if kind.name not in self._own)
 
     def register(self, kind: OptKind) -> OptKind:
-        """Add a kind: from then on it is offered, tried, and read from text. It replaces one that
-        was registered by the same name.
+        """Add a kind and return it: menus offer it, searches try it, and text may name it. It
+        replaces a registered kind of the same name.
 
-        Errors: RegisterError for the name of an opt of the package, and for a value that is not an
-        opt.
+        Errors: RegisterError for the name of an opt of the package, and for an invalid field.
         """
         reason = _unfit(kind)
         if kind.name in self._own:
@@ -202,7 +200,8 @@ class OptKinds:
         return kind
 
     def unregister(self, name: str) -> None:
-        """Remove a registered kind; existing opts keep it."""
+        """Remove a registered kind; existing opts keep it. Errors: RegisterError for a name that
+        is not registered."""
         if name not in [kind.name for kind in self.registered]:
             raise RegisterError(f"cannot remove the opt {name!s:.40}", "it is not registered")
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
@@ -212,7 +211,7 @@ class OptKinds:
 
 
 def _unfit(kind: OptKind) -> tuple[str, str] | None:
-    """Return why a kind of opt is not valid, and what to try; None where it is."""
+    """Return why a kind of opt is invalid, and what to try; None if it is valid."""
     name = kind.name
     if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
         return f"{name!r:.40} is not a word in capitals", 'a name such as "HALVE"'
@@ -246,7 +245,8 @@ REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 
 def store_strides(kernel: UOp) -> dict[UOp, int]:
-    """Return the stride of each axis in the result: in the first output that it moves in."""
+    """Return the stride of each axis in the result, for several outputs in the first that has the
+    axis."""
     strides: dict[UOp, int] = {}
     for store in reversed(kernel.stores):
         strides |= terms(split_gate(store.place.flat_index)[0])[0]
@@ -270,15 +270,15 @@ def axes(kernel: UOp) -> tuple[Axis, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The legal amounts that a refusal proposes, by the predicate that checks opts.
+# Amounts that a refusal proposes: legal ones, by the predicate that checks opts.
 
 LARGEST = 64
-"""The largest amount that a hint lists: larger ones are often legal, too, but a hint is short."""
+"""The largest amount that a hint lists. Larger ones may be legal, but a hint is short."""
 
 
 def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
-    """Return the legal amounts of `opt` on its axis of `extent` elements as a hint, with the
-    nearest one in an opt: 'UPCAST("g1", 4) (legal here: 2, 4, 8, 16)'."""
+    """Return a hint with the legal amounts of `opt` on its axis of `extent` elements, the nearest
+    of them as an opt: 'UPCAST("g1", 4)   (legal here: 2, 4, 8, 16)'."""
 
     def of(amount: int) -> Opt:
         return Opt(opt.op, opt.axis, amount)
@@ -301,9 +301,9 @@ Family = tuple[str, ...]
 
 
 def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
-    """Return the axes of `kernel` with `opts` (legal ones, by name) in families: those that an
-    axis of the plain kernel was split into, the outer part first; what else opts add stands
-    alone. After UPCAST("g0", 4) and LOCAL("g0", 2) they are (g0, l0, u0) and (r0).
+    """Return the axes of `kernel` with `opts` (legal ones, by name) in families. A family has the
+    parts of one axis of `kernel`, the outer part first; other axes that opts add are families of
+    one. After UPCAST("g0", 4) and LOCAL("g0", 2) they are (g0, l0, u0) and (r0).
     """
     groups = [[name] for name in ranges(kernel)]
     for opt in opts:
@@ -316,14 +316,14 @@ def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
                 family.insert(family.index(str(opt.axis)) + 1, name)
             else:
                 groups.append([name])
-        # the name of a removed axis is free, and another axis may get it
+        # a removed axis leaves its name to later ones
         groups = [[n for n in names if n in after] for names in groups]
         kernel = changed
     return tuple(tuple(names) for names in groups if names)
 
 
 def _part(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:
-    """Return the kind of the part that an opt splits off its axis, None where it splits none."""
+    """Return the kind of the part that an opt splits off its axis, or None if it splits none."""
     if opt.op.argument != "amount":
         return None
     return opt.op.makes or axes[str(opt.axis)].axis_kind

@@ -1,6 +1,6 @@
-"""The table of the package's opts, one file each. An opt more is a file beside it and a name here.
+"""The table of the package's opts, each in a file of `kinds/`. A new opt is a file and a name here.
 
-Menus and searches try them in this order: of opts that give the same kernel, the first is listed.
+Menus and searches try the opts in this order. Of opts with equal results the first is listed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The default opts: a table of steps for processors."""
+"""The default opts: tables of steps, for processors and for devices with work-groups."""

@@ -1,29 +1,29 @@
 """The default opts: an ordered table of steps, each decided by a few counts of the kernel.
 
-    pieces           an axis along which the conditions of joined or padded tensors change, as
-                     pieces side by side in which they do not
+    pieces           an axis along which conditions of joined or padded tensors change, in pieces
+                     within which they are constant
     in-register-transpose
-                     the axes along which the result's and an operand's elements are neighbours,
-                     as square blocks that are transposed in registers
-    dot-tile         the reduce axis along which both operands' elements are neighbours as lanes,
-                     and output axes as rows, where the result has too few neighbours
-    register-tile    the axis along which the result's elements are neighbours as vector lanes, and
-                     other output axes as rows, so that each load serves several results
-    vector-lanes     that axis alone, where no two results share a load
-    row-lanes        the fill axes of rows that are staged inside the kernel
-    reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
+                     square blocks along the unit-stride axes of the result and of an operand,
+                     transposed in registers
+    dot-tile         the reduce axis with stride 1 in both operands as lanes, and output axes as
+                     rows, if the result has too few neighbours
+    register-tile    the unit-stride axis of the result as vector lanes, and other output axes as
+                     rows, so that each load serves several results
+    vector-lanes     that axis alone, if no two results share a load
+    row-lanes        the fill axes of rows that are staged inside the kernel, as lanes
+    reduction-lanes  the reduce axis with the shortest strides in the operands as lanes, if no
                      output axis is lanes of the sum
-    pack-operand     the operand that every step of an outer loop reads again, as a tile
-    threads          the outermost loop over the output, one part per core
-    sum-blocks       a long reduction along which an operand is read across, in blocks
-    short-sums       reductions of a few steps, without their loops
-    known-masks      the steps of a scan in a block of lanes, without their loop
-    reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
+    pack-operand     a copy of the tile that every step of an outer loop reads again
+    threads          the outermost output loop, in parts for the cores
+    sum-blocks       a long reduction with a long stride in an operand, in blocks
+    short-sums       reductions of a few steps, unrolled
+    known-masks      the steps of a short scan along lanes, unrolled
+    reduce-outside   the loop of a reduction with a long stride, outside of the output loop
 
-These are for a processor. A device with work-groups has steps of its own
-(`work_group_steps.py`), unless a processor runs its work-items one after another: then these make
-the tile of a work-item, and work-items are the parts of its loops.
-A step proposes opts with its counts, or nothing; those of reductions alone stand in
+These are for a processor. A device with work-groups has other steps (`work_group_steps.py`). If a
+processor runs its work-items one after another, it has these steps without pack-operand and
+threads, and at the end the step work-items.
+A step proposes opts with its counts, or returns None; those for reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
 schedulers.
 """
@@ -74,20 +74,20 @@ PACKED_SHARE = 1
 """Greatest size of a packed tile, in second-level caches. At this size, on a core with 1 MiB, some
 products were ten times as fast as without a packed tile, and none slower."""
 BLOCKS = range(128, 63, -1)
-"""Steps of a block, the longest first: their cache lines fill at most a quarter of the first-level
-cache."""
+"""Steps of a block, the preferred number first. The cache lines of a block fill at most a quarter
+of the first-level cache."""
 OVERLAP = 2
-"""A tile is read in place where its copy has at least this many times the elements that it touches,
-as with overlapping windows."""
+"""A tile is not copied if the copy would have at least this many times the elements of the tile in
+memory, as with overlapping windows."""
 THREAD_STEPS = 1 << 17
-"""Lane-steps below which waking other cores gains nothing: about ten microseconds of work."""
+"""With fewer steps, times lanes, waking other cores gains nothing: about ten microseconds."""
 
 
 def heuristic(
     kernel: UOp, target: Target, without: Sequence[Propose] = ()
 ) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
-    """Return the kernel with the default opts, those opts, and the steps that fired, each with its
-    opts that were legal and are applied; `without` are steps that are left out."""
+    """Return the kernel with the default opts, those opts, and the steps that fired, each with the
+    opts that were legal. `without` are steps to leave out."""
     applied: list[Opt] = []
     fired: list[HeuristicStep] = []
     doc = "The default opts, each step with the numbers that made it fire."
@@ -115,8 +115,8 @@ def heuristic(
 
 
 def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """Square blocks of vectors, where an operand is read across its rows, as in a transposed
-    copy."""
+    """Square blocks of vectors, if an operand has its unit stride along another axis than the
+    result, as in a transposed copy."""
     axis = unit_axis(kernel)
     if axis is None or reduces(kernel):
         return None
@@ -136,7 +136,7 @@ def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def vector_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """The result's unit-stride axis, where loads along it are neighbours or the same element."""
+    """The unit-stride axis of the result as lanes, unless `vector_axis` refuses it."""
     axis = vector_axis(kernel)
     if axis is None:
         return None
@@ -151,7 +151,7 @@ def vector_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """The fill axes of staged rows, whose elements are neighbours by construction."""
+    """The fill axes of staged rows as lanes: the elements of a row are neighbours."""
     wide = target.vector_width(itemsize(kernel))
     opts: list[Opt] = []
     counts: dict[str, float] = {}
@@ -171,14 +171,14 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An operand that moves along vector lanes but not with an outer loop, so that every step of
-    that loop reads it again, from lines far apart. The loops that it depends on move outside, and
-    its tile is packed once for all others.
+    """A copy of an operand's tile. The operand depends on the vector lanes but not on some outer
+    loop, so that every step of that loop reads it again, from lines far apart. The loops that it
+    depends on move outside, and its tile is packed once for all steps of the others.
 
-    Some products are ten times as fast by it. The first operand is taken that is read again often
-    enough to pay for the copy, and of which either the copy or the memory in place fits in a share
-    of L2. If the copy would hold each element several times (windows of a convolution), the loops
-    move and nothing is copied.
+    Some products are ten times as fast by it. The first operand is chosen that is read again often
+    enough to pay for the copy, and whose copy, or memory in place, fits in a share of L2. If the
+    copy would hold each element several times (windows of a convolution), the loops move and
+    nothing is copied.
     """
     reductions = reduces(kernel)
     if len(reductions) != 1:
@@ -189,7 +189,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue  # it is already packed
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
-        varying, repeating = loops_of(kernel, load)  # loops that it depends on, or not
+        varying, repeating = loops_of(kernel, load)
         inside = [r for r in ranges(kernel).values() if r in load.ranges]
         tile = [r for r in inside if r not in varying]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
@@ -220,8 +220,8 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
-    """Return the opts that fill a tile with whole vectors where its lanes are not neighbours in
-    memory: loaded along the axis whose elements are, they are transposed in registers."""
+    """Return the opts that fill a tile with whole vectors although its lanes are not neighbours in
+    memory: vectors are loaded along the unit-stride axis, and transposed in registers."""
     walk, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
     strided = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
@@ -233,8 +233,8 @@ def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
 
 
 def _tile_elements(load: UOp, tile: list[UOp]) -> int:
-    """Return how many elements of memory a tile touches; those of its copy, where reading it in
-    place needs masks or parts of vectors."""
+    """Return how many elements of memory a tile touches. If reading it in place needs masks or
+    gathers, return the elements of its copy."""
     index, gate = split_gate(load.place.flat_index)
     if gate is not None or not lanes_are_neighbours(load):
         return math.prod(r.extent for r in tile)
@@ -242,9 +242,9 @@ def _tile_elements(load: UOp, tile: list[UOp]) -> int:
 
 
 def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction along which the operand that is not packed is read across, one cache line a step,
-    in blocks whose lines stay in the cache for the next rows. The sums are in memory between
-    blocks, and the packed tile is that of a block."""
+    """A reduction in blocks, if an operand that is not packed has a stride of a cache line or more
+    along it. The lines of a block stay in the cache for the next rows. Between blocks the sums are
+    in memory, and the packed tile is that of a block."""
     reductions = reduces(kernel)
     if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
@@ -271,8 +271,8 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
-    """Return the reduction and the length of its blocks, where `load` is to be packed and another
-    operand is read across, in more lines than the first-level cache has."""
+    """Return the reduce axis and the length of its blocks, if `load` is to be packed and another
+    operand reads a new line in each step, more lines than L1 has; None otherwise."""
     (reduce,), order = reduces(kernel), kernel.arg.order
     axis = ranges(kernel)[order[-1]]
     around, _ = loops_of(kernel, load)
@@ -291,7 +291,7 @@ def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
 
 
 def threads(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """The outermost output axis, a part for each core, where there is work for several."""
+    """The outermost output axis in parts for the cores, if there is work for several."""
     work = max((_lane_steps(s) for s in statements(kernel).values()), default=0)
     outer = ranges(kernel)[kernel.arg.order[0]] if kernel.arg.order else None
     if target.cores < 2 or work < THREAD_STEPS or outer is None:
@@ -333,11 +333,11 @@ STEPS: tuple[Propose, ...] = (
     reduce_outside,
 )
 SERIAL_STEPS = (*(step for step in STEPS if step not in (pack_operand, threads)), work_items)
-"""Steps where work-items run one after another: a tile in shared memory would be copied in vain."""
+"""Steps for work-items that run one after another: sharing a tile between them gains nothing."""
 
 
 def steps_for(target: Target) -> tuple[Propose, ...]:
-    """Return the steps of a target, in their order."""
+    """Return the steps for a target, in their order."""
     if not target.has_groups:
         return STEPS
     return SERIAL_STEPS if target.serial_items else GROUP_STEPS

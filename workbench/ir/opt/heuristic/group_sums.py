@@ -1,9 +1,9 @@
 """Group reductions: reductions that the work-items of a group compute together.
 
-    group-rows     reductions along which the operands' elements are neighbours, and the rows that
-                   their results are used in: a work-group for a row, or for a few short ones
-    group-columns  a long reduction with few results, whose operands' neighbours are along the
-                   results: work-items for parts of it, beside those for results
+    group-rows     reductions with stride 1 in the operands, and the rows that use their results: a
+                   work-group for each row, or for a few short ones
+    group-columns  a long reduction with few results, with stride 1 along the results: parts of the
+                   reduction for different work-items
 
 Partial results are combined in shared memory. Source: Harris, "Optimizing parallel reduction in
 CUDA" (2007).
@@ -29,21 +29,21 @@ from workbench.ir.opt.heuristic.work_groups import (
 from workbench.ir.opt.opt import OptKind, OptOps, ranges
 
 SHORT = 16
-"""A reduction of fewer steps is one work-item's."""
+"""One work-item computes a reduction of fewer steps."""
 STEPS_OF_AN_ITEM = 4
-"""Steps of a long reduction that a work-item does at least."""
+"""Least steps of a long reduction for a work-item."""
 FEW_WARPS = 4
-"""Warps of a row whose length has no divisor near that of a warp."""
+"""Most warps for a row whose length has no divisor near the size of a warp."""
 PARTS = 32
 """Most parts of a reduction whose results are neighbours."""
 SECTOR = 8
-"""Neighbours that memory moves at once, of 4 bytes each."""
+"""Elements of 4 bytes in a sector, which memory moves as a whole."""
 RESULTS_OF_A_CORE = 2048
-"""Results, each a work-item, that keep a compute unit busy without parts."""
+"""Results, one for each work-item, that keep a compute unit busy without parts."""
 
 
 def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A work-group for each row that is reduced, whose work-items read neighbours. Elements of the
+    """A work-group for each row that is reduced; its work-items read neighbours. Elements of the
     row may be sums along another axis."""
     sums = reduces(kernel)
     axes = dict.fromkeys(axis for axis in map(_row_axis, sums) if axis is not None)
@@ -58,7 +58,7 @@ def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
     most = _items_of_a_row(longest, rows, plan)
     room = target.group_items // 2 // max(1, _parts(longest.extent, most, target))
     best, counts, groups = plan, dict[str, float](), 0
-    # rows that a group keeps may leave no room for what its work-items combine
+    # staged rows of a group may leave no memory for the partial results of its work-items
     for together in [room >> i for i in range(room.bit_length())] or [1]:
         candidate = plan.copy()
         deal = _deal_rows(candidate, axes, together, most)
@@ -76,8 +76,8 @@ def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _deal_rows(plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int) -> dict[str, float]:
-    """Give a work-group some rows, at most `most_rows`, and parts of each to `most` work-items;
-    return how many there are."""
+    """Give each work-group at most `most_rows` rows, and share each row out to at most `most`
+    work-items. Return the number of rows, and of work-items by axis."""
     outputs = [ranges(plan.kernel)[n] for n in grid_loops(plan.kernel)]
     counts: dict[str, float] = {"rows_of_a_group": _rows_together(plan, outputs, most_rows)}
     for axis in axes:
@@ -89,7 +89,7 @@ def _deal_rows(plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int) ->
 
 
 def _row_axis(reduce: UOp) -> UOp | None:
-    """Return the loop along which what is reduced are neighbours, if it is long."""
+    """Return the loop along which a reduction reads neighbours; None if it is short."""
     axis, stride = dot_axis(reduce)
     if axis is None or stride > 1 or axis.extent < SHORT:
         return None
@@ -97,13 +97,13 @@ def _row_axis(reduce: UOp) -> UOp | None:
 
 
 def _is_of_row(reduce: UOp) -> bool:
-    """Whether a sum is in an element of a row that is staged: there is one for each element."""
+    """Whether each element of a staged row is a sum of its own."""
     return any(r.axis_kind is AxisType.FILL for r in reduce.ranges)
 
 
 def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
-    """Put the loop over a row's elements outside of a sum that each of them has: it is dealt to the
-    work-items, which else would compute all of the sums, each of them alone."""
+    """Move the loop over a row's elements outside of the sum that each of them is. The loop is then
+    shared out to the work-items; otherwise each of them would compute all of the sums."""
     loops = {r.axis_name for r in reduce.src[1:]}
     for fill in reduce.ranges:
         order = plan.kernel.arg.order
@@ -113,9 +113,9 @@ def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
 
 
 def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
-    """Return the most work-items of a row: a warp where there are rows enough for all units, since
-    fewer wait for each other, and the first cache has those that are read again; else more, with
-    some steps each."""
+    """Return the most work-items for a row. A warp is best if there are rows for all units, since
+    fewer work-items wait for each other, and if rows that are read again fit in L1. Otherwise
+    there are more, with at least STEPS_OF_AN_ITEM steps each."""
     target, most = plan.target, plan.target.warp_lanes
     places = [n for n in loads(plan.kernel) if axis in n.ranges]
     nbytes = axis.extent * max((n.dtype.itemsize for n in places), default=0)
@@ -123,7 +123,7 @@ def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
     while 2 * most <= min(target.group_items, axis.extent // STEPS_OF_AN_ITEM):
         in_unit = min(_unit_items(target) // most, -(-rows // target.cores))
         can_stay = is_read_again and nbytes <= target.l1_bytes
-        # what is written passes through the cache, too
+        # half of the cache: results pass through it, too
         is_kept = not can_stay or 2 * in_unit * nbytes <= target.l1_bytes
         if rows * most >= target.cores * RESULTS_OF_A_CORE and is_kept:
             break
@@ -137,8 +137,8 @@ def _unit_items(target: Target) -> int:
 
 
 def _parts(extent: int, most: int, target: Target) -> int:
-    """Return the work-items of a row of `extent` steps: at most `most`, but where a number that is
-    no divisor leaves most of a warp without work, a step for each."""
+    """Return the work-items for a row of `extent` steps, at most `most`. If they were less than
+    half of a warp, any number up to FEW_WARPS warps is tried, also one that pads the row."""
     parts = item_count(extent, most, target.warp_lanes)
     if 2 * parts < target.warp_lanes:
         parts = item_count(extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1)
@@ -146,7 +146,7 @@ def _parts(extent: int, most: int, target: Target) -> int:
 
 
 def _rows_together(plan: OptPlan, outputs: list[UOp], most_rows: int) -> int:
-    """Give a work-group several rows where one would leave it small; return how many."""
+    """Give a work-group several rows if there are more rows than cores; return how many."""
     rows = math.prod(r.extent for r in outputs)
     each = min(most_rows, rows // plan.target.cores)
     for axis in reversed(outputs):
@@ -157,7 +157,8 @@ def _rows_together(plan: OptPlan, outputs: list[UOp], most_rows: int) -> int:
 
 
 def _vector(plan: OptPlan, axis: UOp, op: OptKind, most: int) -> int:
-    """Make lanes of neighbours along a loop that is long enough; return how many."""
+    """Make vector lanes along a loop with a vector for each of `most` work-items; return how many
+    lanes, 1 for none."""
     width = width_along(plan.kernel, axis, plan.target)
     if axis.extent < width * most or not plan.split(op, axis.axis_name, width):
         return 1
@@ -165,8 +166,8 @@ def _vector(plan: OptPlan, axis: UOp, op: OptKind, most: int) -> int:
 
 
 def _spread_rows(plan: OptPlan, most: int) -> None:
-    """Give the loops that a row's results are computed in to the work-items of the row, and vectors
-    to those that fill one."""
+    """Share the loops over a row's results out to the work-items of the row. These loops, and those
+    that fill rows, become vectors where they are long enough."""
     for axis in [*ranges(plan.kernel).values()]:
         if axis.axis_kind in (AxisType.LOOP, AxisType.FILL):
             width = _vector(plan, axis, OptOps.UPCAST, most)
@@ -176,7 +177,7 @@ def _spread_rows(plan: OptPlan, most: int) -> None:
 
 
 def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """Parts of a long reduction for work-items, where its results alone are few."""
+    """Parts of a long reduction for different work-items, if it has few results."""
     sums, unit = reduces(kernel), unit_axis(kernel)
     if len(sums) != 1 or has_items(kernel) or unit is None:
         return None
@@ -205,8 +206,8 @@ def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _columns(results: int, target: Target) -> int:
-    """Return how many neighbouring results a work-group has: a warp, or fewer where units would
-    have no work-group, but those of a sector at least."""
+    """Return how many neighbouring results a work-group has: as many as a warp has lanes. If some
+    compute units would get no work-group, there are fewer, but at least a sector."""
     columns = target.warp_lanes
     while columns > SECTOR and results // columns < target.cores:
         columns //= 2

@@ -37,14 +37,14 @@ from workbench.ir.opt.opt import OptOps, ranges
 # --------------------------------------------------------------------------------------------------
 # The tile of a matrix product: outputs of a work-group and of its work-items, and reduction steps.
 #
-# Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
-# Where units have one group each at most, several parts of the reduction are computed beside each
-# other, and then added: their work-items wait for each other's steps less often. Its operands'
-# tiles, a few steps of the reduction deep, are copied to shared memory together; each work-item
-# then multiplies a few rows by a few columns in registers. All tiles of a few sizes are compared by
-# their cost for one useful multiply-add: what comes from memory (less of it, the larger the group's
-# tile), what comes from shared memory (less, the larger the work-item's), the outputs beyond the
-# ends of the axes, and the compute units that get no work-group.
+# A work-group computes a tile along two output axes; along each of them one operand does not
+# change. It copies tiles of the operands, a few steps of the reduction deep, to shared memory. Each
+# work-item then multiplies a few rows by a few columns in registers. If units have at most one
+# group each, several parts of the reduction are computed at once and then added: there are more
+# work-items, which hide each other's waits. All tiles of a few sizes are compared by their cost per
+# useful multiply-add: elements from memory (fewer, the larger the tile of the group), elements from
+# shared memory (fewer, the larger the tile of the work-item), outputs beyond the ends of the axes,
+# and compute units without a work-group.
 #
 # Source: Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008); Nath, Tomov
 # and Dongarra, "An improved MAGMA GEMM for Fermi GPUs" (2010).
@@ -54,36 +54,37 @@ ITEMS = (32, 16, 8, 4)
 REGISTERS = (8, 4, 2, 1)
 """Outputs of a work-item along an axis."""
 STEPS = range(32, 7, -1)
-"""Steps of the reduction in a tile, of which 16 are best."""
+"""Steps of the reduction in a tile."""
 BEST_STEPS = 16
+"""The best number of them."""
 UNROLL = 4
-"""Steps of the reduction in one iteration: loads of one are under way while another multiplies."""
+"""Steps of the reduction in one iteration: the loads of one overlap the multiply-adds of others."""
 BUFFERS = (3, 2)
-"""Tiles in shared memory, of which one is read while the others are filled."""
+"""Buffers of a tile in shared memory: one is read while the others are filled."""
 FROM_MEMORY = 8
-"""An element from memory takes this many multiply-adds."""
+"""Cost of an element from memory, in multiply-adds."""
 FROM_SHARED = 1
-"""The same for an element from shared memory."""
+"""Cost of an element from shared memory, in multiply-adds."""
 OTHER_REGISTERS = 64
-"""Registers of a work-item beside its outputs."""
+"""Registers of a work-item besides its outputs."""
 GROUPS = 2
-"""Work-groups of a unit, of which one computes while another waits."""
+"""Work-groups of a unit: one computes while another waits."""
 PARTS = (1, 2, 4, 8)
-"""Parts of the reduction that a work-group computes beside each other, and then adds."""
+"""Parts of the reduction that a work-group computes at once, and then adds."""
 COMBINE = 32
-"""Multiply-adds that it takes to add two parts of a result, by way of shared memory."""
+"""Cost of adding two parts of a result through shared memory, in multiply-adds."""
 ITEMS_IN_FLIGHT = 128
-"""Work-items of a group, from which on some compute while others wait for memory."""
+"""Work-items of a group that hide each other's waits for memory."""
 WARPS_IN_FLIGHT = 8
-"""Warps of a unit, from which on some compute while others wait, where a sum has many steps."""
+"""Warps of a unit that hide each other's waits in a sum of many steps."""
 LEAST_PRODUCT = 1 << 12
-"""Multiply-adds of a product that gets a tile."""
+"""Multiply-adds of the smallest product that gets a tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTile:
-    """Work-items, and outputs of each, along the rows and the columns, and parts of the reduction;
-    `cost` is in multiply-adds, for a useful one."""
+    """Work-items and their outputs along (rows, columns), parts of the reduction, and work-groups
+    of the kernel; `cost` is in multiply-adds per useful one."""
 
     items: tuple[int, int]
     outputs: tuple[int, int]
@@ -101,7 +102,7 @@ class GroupTile:
 
 
 def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A tile of outputs for each work-group, the operands' tiles in shared memory."""
+    """A tile of outputs for each work-group, with tiles of the operands in shared memory."""
     axes = _axes(kernel)
     if axes is None or has_items(kernel):
         return None
@@ -131,11 +132,11 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
-    """Return the output axes of a tile's rows and columns; None for a kernel that is no product.
+    """Return the output axes of a tile's rows and columns; None if the kernel is not a product.
 
-    Columns: the axis along which the results are neighbours, or else the longest, of those along
-    which an operand is used again. Rows: the longest of the others for which one operand depends
-    on the rows alone and one on the columns alone: a tile then uses each of them many times.
+    Columns are the unit-stride axis of the result if an operand is used again along it, else the
+    longest such axis. Rows are the longest of the others for which one operand depends on the rows
+    but not the columns, and one on the columns but not the rows.
     """
     sums = reduces(kernel)
     if len(sums) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
@@ -183,7 +184,7 @@ def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[Group
         groups = tiles * batches
         rounds = -(-groups // target.cores)
         if parts > 1 and (rounds > 1 or _is_short(length, parts)):
-            continue  # units have other groups to go on with, or hardly a step to wait for
+            continue  # other groups of the unit hide the waits, or there are too few steps
         busy = groups / (rounds * target.cores)
         memory = FROM_MEMORY * (1 / rows + 1 / columns)
         shared = FROM_SHARED * (1 / c + 1 / d)
@@ -197,8 +198,8 @@ def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[Group
 
 
 def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> None:
-    """Give a work-item neighbouring rows; and columns that are a vector, or, where vectors are not
-    at multiples of their length, columns as far apart as work-items are many."""
+    """Give each work-item neighbouring rows, and columns in vectors. Between two vectors of a
+    work-item stand those of the others; where vectors are not aligned, a vector is one column."""
     for name, amount in ((row, tile.rows), (column, tile.columns)):
         if plan.extent(name) % amount:
             plan.apply(OptOps.PADTO, name, amount)
@@ -213,8 +214,8 @@ def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> Non
 
 
 def _split_parts(plan: OptPlan, parts: int) -> str:
-    """Give parts of the reduction to work-items of their own, the outermost, so that those of a
-    warp read one part; return the name of their axis, "" where it is not legal."""
+    """Give parts of the reduction to different work-items. Their axis is the outermost of a group,
+    so that a warp reads one part. Return the name of the axis, or "" if the opt is not legal."""
     if parts == 1:
         return ""
     (name,) = [r.axis_name for r in reduces(plan.kernel)[0].src[1:]]
@@ -227,25 +228,25 @@ def _split_parts(plan: OptPlan, parts: int) -> str:
 
 
 def _is_short(length: int, parts: int) -> bool:
-    """Whether a part of a reduction has no whole tiles of steps, or too few to copy them ahead."""
+    """Whether a part of a reduction is not of whole tiles, or is too short to fill tiles ahead."""
     return length % (parts * BEST_STEPS) > 0 or length < 2 * parts * max(STEPS)
 
 
 def _length(kernel: UOp) -> int:
-    """Return the steps of a reduction over one axis; 1, which has no parts, for another."""
+    """Return the steps of a reduction over one axis; 1 for several axes, which get no parts."""
     axes = reduces(kernel)[0].src[1:]
     return axes[0].extent if len(axes) == 1 else 1
 
 
 def _depth(kernel: UOp, target: Target) -> int:
-    """Return the steps of the reduction in a tile, at most."""
+    """Return the most steps of the reduction in a tile."""
     axes = reduces(kernel)[0].src[1:]
     return min(max(STEPS), math.prod(r.extent for r in axes))
 
 
 def _stage(plan: OptPlan) -> tuple[int, int]:
     """Move all but some steps of the reduction outside of the work-items, and copy the operands'
-    tiles there; return how many steps are inside, and how many operands were copied."""
+    tiles in each step outside. Return the steps inside, and how many operands are copied."""
     steps = _split_reduction(plan)
     order = plan.kernel.arg.order
     axes = ranges(plan.kernel)
@@ -253,9 +254,9 @@ def _stage(plan: OptPlan) -> tuple[int, int]:
     outside = [n for n in order if first and order.index(n) < order.index(first)]
     if not outside:
         return steps, 0
-    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
+    total = reduces(plan.kernel)[0]  # the first one adds products, a second one adds parts
     last = axes[outside[-1]]
-    # a tile that is the same in the last of these loops would keep it from the grid
+    # a tile that does not change in the last of these loops would keep it out of the grid
     slots = {n.place.memory.slot for n in loads(total.src[0]) if last in n.ranges}
     staged = sum(stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
     if pipelined(plan, outside[-1], BUFFERS) > 1:
@@ -264,8 +265,8 @@ def _stage(plan: OptPlan) -> tuple[int, int]:
 
 
 def _split_reduction(plan: OptPlan) -> int:
-    """Split the loops of the reduction at `BEST_STEPS`, the outer ones before the work-items;
-    return the steps inside."""
+    """Split the loops of the reduction so that about `BEST_STEPS` are inside of the work-items, and
+    move the outer parts outside. Return the steps inside."""
     loops = _windows_inside(plan)
     inside = 1
     while loops and inside * plan.extent(loops[-1]) <= max(STEPS):
@@ -286,11 +287,11 @@ def _split_reduction(plan: OptPlan) -> int:
 
 
 def _windows_inside(plan: OptPlan) -> list[str]:
-    """Return the loops of a reduction, outermost first. Those that go through a window move inside
-    of others, such as channels, that fill a tile without them: neighbouring outputs read the same
-    elements at different places of their windows, so a tile of all places has fewer elements for
-    each step than one of a single place."""
-    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
+    """Return the loops of a reduction, outermost first, after window loops have moved inside of
+    others (such as channels) that are long enough to fill a tile. Neighbouring outputs read the
+    same elements at different places of their windows, so a tile with all places of a window has
+    fewer elements per step than a tile of one place."""
+    total = reduces(plan.kernel)[0]  # the first one adds products, a second one adds parts
     axes = {r.axis_name: r for r in total.src[1:]}
     loops = [n for n in plan.kernel.arg.order if n in axes]
     windows = [n for n in loops if _is_window(total, axes[n])]
@@ -303,7 +304,7 @@ def _windows_inside(plan: OptPlan) -> list[str]:
 
 
 def _is_window(total: UOp, axis: UOp) -> bool:
-    """Whether some operand's elements along `axis` overlap with those of neighbouring outputs."""
+    """Whether the elements of an operand along `axis` overlap those of neighbouring outputs."""
     walks = [strides(n) for n in loads(total.src[0])]
     return axis.extent < FEW_LANES and any(
         step % walk[axis] == 0 and abs(step) < abs(walk[axis]) * axis.extent
@@ -315,8 +316,8 @@ def _is_window(total: UOp, axis: UOp) -> bool:
 
 
 def _steps_of(extent: int, inside: int) -> int:
-    """Return the amount that a loop is split by, around `inside` steps: a divisor that gives nearly
-    `BEST_STEPS`, or, where there is none, what it is rounded up to."""
+    """Return the inner amount for the split of a loop around `inside` steps, so that the tile has
+    about `BEST_STEPS`: a divisor near it, or an amount to pad to; 1 if padding costs too much."""
     best = max(1, BEST_STEPS // inside)
     divisors = [n for n in range(2, extent) if extent % n == 0]
     near = [n for n in divisors if best / 2 <= n <= 2 * best]
@@ -328,20 +329,21 @@ def _steps_of(extent: int, inside: int) -> int:
 # --------------------------------------------------------------------------------------------------
 # A tile transposed by a work-group: read along its rows, written along its columns.
 #
-# Where an operand's elements are neighbours along another axis than the result's, either is far
-# apart for work-items beside each other. So a square is copied to shared memory as it lies, and
-# stored from there. Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
+# If an operand has stride 1 along another axis than the result, neighbouring work-items have a long
+# stride in one of them. So a square is loaded to shared memory along the operand's axis, and stored
+# from there along the result's. Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in
+# CUDA" (2009).
 
 SIDE = 32
-"""Elements of a side, at most: as many as banks."""
+"""Most elements of a side: as many as banks."""
 ROWS = 4
-"""Elements of a work-item."""
+"""Most rows of a work-item."""
 LEAST_SIDE = 8
-"""Elements of a side, at least: those of a sector."""
+"""Least elements of a side: as many as in a sector."""
 
 
 def transposed_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A square of a transposed operand in shared memory, a part for each work-group."""
+    """A square of a transposed operand in shared memory for each work-group."""
     axis = unit_axis(kernel)
     if axis is None or reduces(kernel) or axis.axis_kind is not AxisType.GLOBAL:
         return None
@@ -369,7 +371,7 @@ def transposed_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _across(load: UOp, axis: UOp) -> UOp | None:
-    """Return the output loop along which a load's elements are neighbours, if it is not `axis`."""
+    """Return the output loop with stride 1 in a load; None if it is `axis`, or not just one."""
     walk = strides(load)
     if load.place.memory.op is not Ops.PARAM or walk.get(axis, 1) == 1:
         return None

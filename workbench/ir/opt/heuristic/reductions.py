@@ -1,11 +1,13 @@
 """Steps of the default opts for reductions: loops that become lanes, that are unrolled, or that
 move out of the output loops.
 
-    reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
+    reduction-lanes  the reduce axis with the shortest strides in the operands as lanes, if no
                      output axis is lanes of the sum
-    short-sums       reductions of a few steps, without their loops
-    known-masks      the steps of a scan in a block of lanes, without their loop
-    reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
+    short-sums       reductions of a few steps, unrolled
+    known-masks      the steps of a short scan along lanes, unrolled
+    reduce-outside   the loop of a reduction with a long stride, outside of the output loop
+    dot-tile         the reduce axis with stride 1 in both operands as lanes, and output axes as
+                     rows, if the result has too few neighbours
 
 Sections: Steps of the default opts for reductions; The dot tile.
 """
@@ -40,35 +42,34 @@ from workbench.ir.opt.opt import Opt, OptOps, ranges
 # Steps of the default opts for reductions.
 
 CHAINS = 4
-"""Independent accumulators (vectors) of a dot product, so that one addition need not wait for the
-last."""
+"""Independent accumulators (vectors) of a dot product: additions to one do not wait for others."""
 DOT_ROWS = (4, 3, 2)
-"""Rows of dot products that share an operand, the best number first: their accumulators and loads
-fit in the registers."""
+"""Rows of dot products that share an operand, the preferred number first: their accumulators and
+loads fit in the registers."""
 DOT_PADDED = 4
-"""Rows are rounded up to whole blocks where there are at least this many blocks."""
+"""Rows are rounded up to whole blocks if there are at least this many blocks."""
 ROW_SHARE = 1 / 4
 """Share of the second-level cache that a row of accumulators may fill; the operand passes through
 the rest. Columns of 30,000 numbers were still summed twice as fast that way."""
 SHORT = 9
 """Most steps of a reduction that is unrolled completely."""
 SHORT_IN_ALL = 64
-"""Most steps of all short reductions together; with more, all keep their loops, so that the sums
+"""Most steps of all loops of a reduction together. With more, no loop is unrolled, so that the sums
 stay in registers."""
 FAR_STEPS = 128
 """A reduction of fewer steps touches so few lines that the next columns find them in the cache."""
 STEPS_AT_ONCE = (4, 2)
-"""Steps of a reduction outside that are added to a sum between its load and its store."""
+"""Steps of an outer reduction loop that are added to a sum between its load and its store."""
 
 
 def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """The reduce axis whose loads lie nearest, where no output axis is lanes of the sum: several
-    independent accumulators are faster than a chain of additions, and round less."""
+    """The reduce axis with the shortest strides as lanes, if no output axis is lanes of the sum:
+    several independent accumulators are faster than a chain of additions, and round less."""
     opts: list[Opt] = []
     counts: dict[str, float] = {}
     why = "nearest in what is reduced"
     for reduce in reduces(kernel):
-        # Not of the kernel: one result of a sum of 32 bits may be stored in 64.
+        # not `itemsize(kernel)`: a 32-bit sum may be stored in 64 bits
         widest = max(4, *[n.dtype.itemsize for n in (reduce, *loads(reduce))])
         wide = target.vector_width(widest)
         if any(r.axis_kind.is_lane for r in reduce.src[0].ranges):
@@ -78,7 +79,7 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue
         row, rows = _dot_rows(kernel, reduce)
         choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[stride > 1 :]
-        if row is not None:  # their sums are independent accumulators already
+        if row is not None:  # sums of rows are independent accumulators already
             choices = tuple(c for c in choices if c * rows <= CHAINS * wide)
         lanes, split = choose_lanes(axis, OptOps.UNROLL, choices)
         if lanes > 1:
@@ -92,9 +93,9 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
-    """Return the output loop that becomes rows of dot products, and how many rows. Some load does
-    not depend on it, so that rows share the load; and the result has no neighbours along it, since
-    those would become the vector."""
+    """Return the output loop that becomes rows of dot products, and how many rows; (None, 1) for
+    none. Some load does not depend on it, so that rows share the load. It has no unit stride in the
+    result, or it would become the vector."""
     unit, operands = unit_axis(kernel), loads(reduce.src[0])
     if len(reduces(kernel)) != 1 or unit is None:
         return None, 1
@@ -111,8 +112,8 @@ def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
 
 
 def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction of a few steps, as over a window or three coordinates, unrolled: as many of its
-    loops, from the inside, as the lanes and the length of the code allow."""
+    """A reduction of a few steps, as over a window or three coordinates, unrolled: its inner loops,
+    as many as the lanes and the length of the code allow."""
     reductions = reduces(kernel)
     if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
@@ -137,8 +138,8 @@ def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def known_masks(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """Reductions of a few steps of which lanes take those up to a position, as in a scan: unrolled,
-    the comparison is a constant for each step."""
+    """Reductions of a few steps in which a lane adds the steps up to its position, as in a scan.
+    Unrolled, the comparison is a constant for each step."""
     opts = []
     for reduce in reduces(kernel):
         axis, value = reduce.src[1], reduce.src[0]
@@ -154,7 +155,7 @@ def known_masks(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _register_count(reduce: UOp, target: Target) -> int:
-    """Return how many registers a reduction needs: for its accumulators, for the largest load that
+    """Return the registers that a reduction needs: for its accumulators, for its largest load that
     several of them share, and for one vector that is used once."""
     wide = target.vector_width(reduce.dtype.itemsize)
     lanes = [r for r in reduce.ranges if r.axis_kind.is_lane]
@@ -168,9 +169,9 @@ def _register_count(reduce: UOp, target: Target) -> int:
 
 
 def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction along the larger stride of an operand that is read once: with its loop outside,
-    memory is read in order, and the row of sums stays in the cache. A few steps at a time save most
-    loads and stores of that row. Several sums over one loop go together."""
+    """A reduction along the longer stride of an operand that is read once, with its loop outside:
+    memory is read in order, and the row of sums stays in the cache. Adding a few steps at a time
+    saves most loads and stores of that row. Several sums over one loop move together."""
     axes, sums, order = ranges(kernel), reduces(kernel), kernel.arg.order
     if not sums or len(order) < 2:
         return None
@@ -191,7 +192,8 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _sums_alone(reduce: UOp, inner: UOp, outer: UOp) -> bool:
-    """Whether a reduction over `inner`, of lanes, reads along its far stride, and no other one."""
+    """Whether a reduction over `inner` has lanes and no reduction inside, and each load along
+    `outer` has a longer stride along `inner`."""
     read = [n for n in loads(reduce.src[0]) if outer in n.ranges]
     is_nested = any(n.op is Ops.REDUCE for n in reduce.src[0].toposort())
     if inner not in reduce.src[1:] or is_nested or not read or not _lanes(reduce):
@@ -209,8 +211,8 @@ def _row_bytes(reduce: UOp, outer: UOp) -> int:
 
 
 def _walk(load: UOp, axis: UOp) -> int:
-    """Return how many elements one step of `axis` moves a load, whose index may be clamped at the
-    end."""
+    """Return the stride of a load along `axis`, in elements; its index may be clamped at the end of
+    the axis."""
     parts = strides(load).items()
     return sum(k for part, k in parts if axis in part.ranges)
 
@@ -218,10 +220,10 @@ def _walk(load: UOp, axis: UOp) -> int:
 # --------------------------------------------------------------------------------------------------
 # The dot tile: reduction lanes along neighbours in memory, times rows along output axes.
 #
-# Every step loads a vector of each operand for each row that it depends on, and all rows share what
-# they do not depend on. The sums are vectors, which are added across at the end. It is the tile for
-# results of few neighbours: the gradient of a convolution's weights has three along a row of a
-# kernel, which would be three lanes of eight, while the images that are summed over have many.
+# Every step loads a vector of each operand for each row that the operand depends on; other rows
+# share it. The sums are vectors, whose lanes are added at the end. The tile is for results with few
+# neighbours: the gradient of a convolution's weights has three along a row of a kernel, which would
+# be three lanes of eight, while the images that are summed have many.
 #
 # Source: the "inner product" micro-kernels beside the outer product ones of Goto and van de Geijn
 # (2008).
@@ -229,7 +231,7 @@ def _walk(load: UOp, axis: UOp) -> int:
 ROWS = (4, 3, 2)
 """Rows along an axis."""
 GAIN = 1.2
-"""A dot tile is used where a register tile takes this many times as long."""
+"""A dot tile is used if a register tile costs at least this many times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +246,8 @@ class DotTile:
 
 
 def dot_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """The reduce axis along which both operands are neighbours as lanes, and output axes as rows
-    that share loads, where the results have too few neighbours for a register tile."""
+    """The reduce axis with stride 1 in both operands as lanes, and output axes as rows that share
+    loads, if the results have too few neighbours for a register tile."""
     tiles = list(_tiles(kernel, target))
     if not tiles:
         return None
@@ -268,7 +270,7 @@ def dot_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _tiles(kernel: UOp, target: Target) -> Iterator[DotTile]:
-    """Yield the tiles that fit the registers."""
+    """Yield the dot tiles that fit the registers."""
     reductions, unit = reduces(kernel), unit_axis(kernel)
     if len(reductions) != 1 or unit is None:
         return

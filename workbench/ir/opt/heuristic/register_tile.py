@@ -1,8 +1,6 @@
-"""The default register tile of a kernel, from the strides of its accesses and the pieces of its
-axes.
+"""Strides of loads and stores, the default register tile, and pieces of axes with borders.
 
-Sections: Strides of the loads and stores of a kernel along its axes, for the default opts; The
-register tile; Piecewise axes, as joining and padding make them.
+Sections: Strides of loads and stores; The register tile; Piecewise axes.
 """
 
 from __future__ import annotations
@@ -23,36 +21,35 @@ from workbench.ir.opt.kinds.stage import read_by
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptOps, ranges, store_strides
 
 # --------------------------------------------------------------------------------------------------
-# Strides of the loads and stores of a kernel along its axes, for the default opts.
+# Strides of loads and stores: which axes of a kernel have neighbouring elements.
 
 REUSE = 8
 """An operand is packed if it is read at least this often."""
 FEW_LANES = 8
-"""A reduction of fewer steps, such as a window's width, does not become lanes."""
+"""A reduction of fewer steps, such as the width of a window, does not become lanes."""
 NOT_AFFINE = 1 << 62
-"""The step of a load whose index is not affine."""
+"""The stride of a load whose index is not affine."""
 GATHERED_REUSE = 2
-"""The same for an operand that would be gathered: a gather takes as many loads as the vector has
-lanes."""
+"""Like REUSE, for an operand that would be gathered: a gather takes a load for each lane."""
 PACKED_REUSE = 16
-"""Reads from which on packing is faster than dot products of neighbours."""
+"""With at least this many reads, packing is faster than dot products of neighbours."""
 
 
 def strides(load: UOp) -> dict[UOp, int]:
-    """Return how many elements one step of each axis moves a load."""
+    """Return the stride of a load along each axis, in elements."""
     return terms(split_gate(load.place.flat_index)[0])[0]
 
 
 def unit_axis(kernel: UOp) -> UOp | None:
-    """Return the loop along which the first result's elements are neighbours."""
+    """Return the unit-stride axis of the first output; None if there is none or it is a lane."""
     axes = [a for a, k in store_strides(kernel).items() if k == 1 and a.op is Ops.RANGE]
     return axes[0] if axes and not axes[0].axis_kind.is_lane else None
 
 
 def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
-    """Return the loop of a reduction along which loads move in the shortest constant steps, and the
-    longest of these steps: 1 where neighbours are combined. Loops that are too short for a vector,
-    as a window's, are left out."""
+    """Return the loop of a reduction whose longest stride in a load is the shortest, and that
+    stride: 1 if loads have neighbours along it. Loops with fewer than FEW_LANES steps, such as
+    those of a window, are left out; (None, NOT_AFFINE) if no loop is left."""
     candidates: list[tuple[int, UOp]] = []
     for axis in reduce.src[1:]:
         if axis.extent < FEW_LANES:
@@ -65,9 +62,9 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
 
 
 def vector_axis(kernel: UOp) -> UOp | None:
-    """Return the unit-stride axis of the result, if it should become lanes: not where they would
-    gather elements that lie nearer together along a reduction that is long enough for lanes, and
-    not where a reduction has lanes already."""
+    """Return the unit-stride axis of the result if it should become lanes; None if a reduction has
+    lanes already, or if the lanes would gather elements that have shorter strides along a reduction
+    and are not packed."""
     axis = unit_axis(kernel)
     if axis is None or any(_has_lanes(n) for n in reduces(kernel)):
         return None
@@ -83,12 +80,12 @@ def _has_lanes(reduce: UOp) -> bool:
 
 
 def step(load: UOp, axis: UOp) -> int:
-    """Return the distance of the elements that a load reads along `axis`."""
+    """Return the absolute stride of a load along `axis`; NOT_AFFINE without a constant stride."""
     return abs(strides(load).get(axis, NOT_AFFINE))
 
 
 def gathers(value: UOp, axis: UOp) -> bool:
-    """Whether some load along `axis` is neither of neighbours nor of one element."""
+    """Whether some load below `value` depends on `axis` with another stride than 1."""
     return any(axis in n.ranges and strides(n).get(axis) != 1 for n in loads(value))
 
 
@@ -99,8 +96,8 @@ def lanes_are_neighbours(load: UOp) -> bool:
 
 
 def packs(kernel: UOp, axis: UOp) -> bool:
-    """Whether an operand that is gathered along `axis` is used so often that packing it first is
-    faster."""
+    """Whether packing is faster for the operand that is gathered along `axis`: it is the only one,
+    and it is read often enough."""
     reductions = reduces(kernel)
     gathered = [n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1]
     if len(reductions) != 1 or len(gathered) != 1 or axis in reductions[0].src[1:]:
@@ -110,15 +107,15 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     if source.op is not Ops.PARAM or not varying:
         return False
     if read_by(kernel, source.slot, varying[-1].axis_name) is not gathered[0]:
-        return False  # STAGE could not tell it from other reads of the same input
+        return False  # STAGE would copy another load of the same input
     if varying == [axis] and axis.extent < 2 * FEW_LANES:
-        return False  # the loop inside of which it would be packed takes half of the lanes
+        return False  # packing needs a loop around it: half of the axis would be lanes
     least = PACKED_REUSE if dot_axis(reductions[0])[1] == 1 else GATHERED_REUSE
     return math.prod(r.extent for r in repeating) >= least
 
 
 def loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:
-    """Return the output loops that a load depends on, and those it does not, outermost first."""
+    """Return the output loops that a load depends on, and the others; each outermost first."""
     axes = ranges(kernel)
     outputs = [axes[n] for n in kernel.arg.order if axes[n].axis_kind in OUTPUT_KINDS]
     around = [r for r in outputs if r in load.ranges]
@@ -144,10 +141,10 @@ def itemsize(kernel: UOp) -> int:
 # --------------------------------------------------------------------------------------------------
 # The register tile: vector lanes along one axis times rows along one or two others.
 #
-# Every step of the reduction loads what the tile's elements share: a vector for each chunk of
-# lanes, one number to broadcast for each row. The more elements share a load, the closer the loop
-# comes to multiply-adds alone; the sums must stay in registers, and elements beyond the end of an
-# axis are computed for nothing. All tiles of a few sizes are compared by their cost for one useful
+# Every step of the reduction loads the operands once for all elements of the tile: a vector for
+# each chunk of lanes, a broadcast number for each row. The more elements share a load, the closer
+# the loop comes to multiply-adds alone. But the sums must stay in registers, and elements beyond
+# the end of an axis are wasted. All tiles of a few sizes are compared by their cost per useful
 # multiply-add.
 #
 # Source: Goto and van de Geijn (2008), and Low et al., "Analytical modeling is enough for high-
@@ -156,20 +153,20 @@ def itemsize(kernel: UOp) -> int:
 TILE_ROWS = (8, 6, 4, 3, 2)
 """Rows along an axis."""
 CHUNKS = (2, 1, 3, 4)
-"""Vectors of lanes; where two tiles cost the same, the first."""
+"""Vectors of lanes. Of tiles with equal costs the first is chosen."""
 OVERHEAD = 1
-"""Slots of the loop itself for each step of the reduction: counting and jumping back. A slot is the
-time in which one multiply-add and one load can begin."""
+"""Slots that each step of the reduction takes for the loop: counting and jumping back. In a slot
+one multiply-add and one load can begin."""
 ISSUE = 1 / 8
-"""Slots that a load and a multiply-add delay each other: they do not overlap completely, so of two
-equally large tiles the one with fewer loads is better."""
+"""Slots that a load or a multiply-add adds to the others, since they do not overlap completely: of
+two equally large tiles the one with fewer loads is better."""
 MASKING = 1.03
-"""Factor on the cost of an axis that is rounded up, for the masks of its last loads and stores."""
+"""Cost factor of an axis that is rounded up, for the masks of its last loads and stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Amounts of axes, the lanes first; `cost` is in slots per useful multiply-add."""
+    """Lanes and rows by axis, the lanes first; `cost` is in slots per useful multiply-add."""
 
     amounts: dict[UOp, int]
     registers: int
@@ -178,8 +175,8 @@ class Tile:
 
 
 def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An output axis as vector lanes, and others as rows: those that some operand of the reduction
-    does not depend on, so that its loads are reused."""
+    """An output axis as vector lanes, and others as rows. Some operand of the reduction does not
+    depend on a row axis, so that the rows share its loads."""
     best, wide = best_tile(kernel, target), target.vector_width(itemsize(kernel))
     if best is None:
         return None
@@ -195,7 +192,8 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def best_tile(kernel: UOp, target: Target) -> Tile | None:
-    """Return the tile of the lowest cost; None where none fits the registers."""
+    """Return the tile with the lowest cost; None if no tile fits the registers, and for a kernel
+    without a vector axis or with another number of reductions than one."""
     axis, reductions = vector_axis(kernel), reduces(kernel)
     if axis is None or len(reductions) != 1:
         return None
@@ -209,7 +207,7 @@ def best_tile(kernel: UOp, target: Target) -> Tile | None:
     wide = target.vector_width(itemsize(kernel))
     is_gathered = gathers(kernel, axis)
     each = wide if is_gathered and not packs(kernel, axis) else 1
-    # packing transposes the operand, in blocks of lanes by a vector
+    # packing transposes the operand in blocks of the lanes times a vector
     most = target.max_lanes // wide if is_gathered else target.max_lanes
     if is_gathered and not _stays_in_a_loop(operands, axis):
         most = min(most, axis.extent // 2)
@@ -225,8 +223,8 @@ def best_tile(kernel: UOp, target: Target) -> Tile | None:
 
 
 def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
-    """Whether an operand that is gathered along `axis` depends on another output loop, inside of
-    which it can be packed."""
+    """Whether each operand that is gathered along `axis` depends on another output loop, too, and
+    can be packed inside of it."""
     gathered = [n for n in operands if axis in n.ranges and strides(n).get(axis) != 1]
     return all(
         any(r.axis_kind is AxisType.GLOBAL for r in n.ranges if r is not axis) for n in gathered
@@ -234,7 +232,7 @@ def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
 
 
 def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
-    """Yield amounts of lanes, and of rows along one or two axes."""
+    """Yield the lanes along `axis` and the rows along one or two other axes, of each tile."""
     widths = [*(n * wide for n in CHUNKS), wide // 2, wide // 4]
     lanes = [n for n in widths if 2 <= n < GROWTH * axis.extent]
     for row_axes in [*combinations(rows, 1), *combinations(rows, 2)]:
@@ -246,8 +244,8 @@ def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
 def _tile(
     amounts: dict[UOp, int], operands: list[UOp], target: Target, wide: int, gathered: int
 ) -> Tile:
-    """Return the tile; `gathered` is the number of loads for a vector that is not of neighbours.
-    Fewer accumulators than `target.fmas_in_flight` wait for each other."""
+    """Return the tile. `gathered` is the number of loads for a vector without unit stride. Fewer
+    accumulators than `target.fmas_in_flight` wait for each other."""
     axis = next(iter(amounts))
     steps = {**amounts, axis: max(1, amounts[axis] // wide)}
     sums = registers = math.prod(steps.values())
@@ -265,28 +263,28 @@ def _tile(
 
 
 def _reused_registers(load: UOp, steps: dict[UOp, int], axis: UOp) -> int:
-    """Return how many registers a load takes that is used again: a step goes through the tile with
-    the longest axis outermost and the lanes innermost (see `Expander.spread`)."""
+    """Return the registers that hold a load until its last use. The tile is computed with its
+    longest axis outermost and its lanes innermost (see `Expander.spread`)."""
     order = sorted(steps, key=lambda r: (-steps[r], r is axis))
     first = next((i for i, r in enumerate(order) if r not in load.ranges), len(order))
     return math.prod(steps[r] for r in order[first:] if r in load.ranges)
 
 
 # --------------------------------------------------------------------------------------------------
-# Piecewise axes, as joining and padding make them: a kernel computes one value up to a border, and
-# another beyond it.
+# Piecewise axes, from joined or padded tensors: a kernel computes one value up to a border, and
+# another one beyond it.
 #
 #     for g1 in 800: s(g1, g1 < 400)  ->  for g2 in 400: s(g2, True); s(400 + g2, False)
 #
-# Where borders are multiples of one length, the axis is split into pieces of that length, which
+# If all borders are multiples of one length, the axis is split into pieces of that length, which
 # become lanes: within a piece every condition is constant, so no load needs a mask.
 
 MOST_PIECES = 16
-"""Most pieces of an axis: more are long code, and more streams than a core prefetches."""
+"""The greatest number of pieces: more are long code, and more streams than a core prefetches."""
 
 
 def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An axis with borders, in pieces within which each of its conditions is constant."""
+    """An axis with borders, in pieces within which each condition is constant."""
     unit = unit_axis(kernel)
     if unit is None or reduces(kernel) or gathers(kernel, unit):
         return None
@@ -297,7 +295,7 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
         positions = borders(kernel, axis)
         length = math.gcd(axis.extent, *positions)
         count = axis.extent // length
-        # along the vector a piece is whole vectors, or halves of them: no store needs a mask
+        # whole or half vectors must fit a piece of the unit-stride axis, so that no store is masked
         lanes = next((n for n in (2 * wide, wide, wide // 2) if length % n == 0), 0)
         if not positions or count > MOST_PIECES or (axis is unit and lanes < 2):
             continue
@@ -314,7 +312,7 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def borders(kernel: UOp, axis: UOp) -> set[int]:
-    """Return where along `axis` the conditions that compare it with a number change."""
+    """Return the positions along `axis` at which a comparison with a constant changes."""
     positions: set[int] = set()
     for node in kernel.toposort():
         if node.op not in _BREAK_OFFSET or axis not in node.ranges:
@@ -328,4 +326,4 @@ def borders(kernel: UOp, axis: UOp) -> set[int]:
 
 
 _BREAK_OFFSET = {Ops.CMPLT: 0, Ops.CMPLE: 1}
-"""How far behind n `axis < n` changes, and `axis <= n`."""
+"""`axis < n` changes at n + 0, `axis <= n` at n + 1."""

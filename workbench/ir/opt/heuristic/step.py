@@ -1,4 +1,4 @@
-"""The proposal of a step of the default opts: opts, and the counts that decided on them."""
+"""HeuristicStep: a step of the default opts, with its opts and the counts that led to them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 PADDING = 1.2
-"""An axis is rounded up to whole vectors where it grows by at most this factor."""
+"""Greatest factor by which an axis may grow to be a multiple of a vector or another amount."""
 LITTLE = 1.03
-"""Factor by which an axis may grow for wider lanes."""
+"""Greatest factor by which an axis may grow to get wider lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeuristicStep:
-    """A step that fired: its opts, and the counts that decided it."""
+    """A step that fired: its opts, and the counts that led to them."""
 
     name: str
     opts: tuple[Opt, ...]
@@ -28,7 +28,7 @@ class HeuristicStep:
         return self.name
 
     def __str__(self) -> str:
-        """The step in three lines: its opts, why it fired, and the counts that decided it."""
+        """The step in up to three lines: its opts, why it fired, and its counts."""
         opts = ", ".join(str(opt) for opt in self.opts)
         counts = ", ".join(f"{name} {n:,}" for name, n in self.counts_in_words)
         lines = [f"{self.name}: {opts}" if opts else self.name, f"    {self.why}"]
@@ -36,12 +36,12 @@ class HeuristicStep:
 
     @property
     def counts_in_words(self) -> tuple[tuple[str, float], ...]:
-        """The counts under names for people: "tile_bytes" is "tile bytes"."""
+        """The counts with spaces in their names: "tile_bytes" is "tile bytes"."""
         return tuple((name.replace("_", " "), n) for name, n in self.counts.items())
 
 
 class HeuristicSteps(Printed, tuple[HeuristicStep, ...]):
-    """Steps in the order in which they fired; printed, each with its opts, why, and counts."""
+    """Steps in the order in which they fired. They print with their opts, reasons and counts."""
 
     __slots__ = ()
 
@@ -54,18 +54,19 @@ NO_STEPS = HeuristicSteps()
 
 
 def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
-    """Return the opts that give `op` `amount` elements of `axis`, with PADTO where they do not
-    divide it."""
+    """Return the opts that apply `op` to `amount` elements of `axis`, after PADTO if the amount
+    does not divide the axis."""
     name = axis.axis_name
     padded = (Opt(OptOps.PADTO, name, amount),) if axis.extent % amount else ()
     return (*padded, Opt(op, name, amount))
 
 
 def choose_lanes(axis: UOp, op: OptKind, choices: tuple[int, ...]) -> tuple[int, tuple[Opt, ...]]:
-    """Return (lanes, the opts for them); 1 lane, without opts, where no choice fits.
+    """Return the number of lanes and the opts for them. If no choice fits, return 1 lane, with an
+    opt that is not legal.
 
-    `choices` are amounts, the best first. Where none of the better half divides the axis, it is
-    rounded up to one if that costs little; else the other half is tried.
+    `choices` are amounts, the best first. A divisor in the better half of them is tried first, then
+    padding to one of that half, then the other half.
     """
     extent = axis.extent
     preferences = choices[: max(1, len(choices) // 2)]
@@ -82,7 +83,7 @@ def _divisor(extent: int, choices: tuple[int, ...]) -> int:
 
 
 def _rounded(extent: int, choices: tuple[int, ...], most: float) -> int:
-    """Return the first choice that `extent` can be rounded up to within a growth of `most`
-    times."""
+    """Return the first choice to which `extent` can be padded, at most by the factor `most`; 0 for
+    none."""
     fits = (c for c in choices if c > 1 and -(-extent // c) * c <= extent * most)
     return next(fits, 0)

@@ -1,7 +1,6 @@
 """The default tile of a matrix product on tensor cores, and its axes.
 
-Sections: The axes of a product along the rows, the columns and the reduction of a tensor core's
-tile; The tile of a matrix product on tensor cores.
+Sections: The axes of a tensor core's tile; The tile of a matrix product on tensor cores.
 """
 
 from __future__ import annotations
@@ -33,21 +32,22 @@ from workbench.ir.opt.kinds.tc import PADS, axis_choices, on_target
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 # --------------------------------------------------------------------------------------------------
-# The axes of a product along the rows, the columns and the reduction of a tensor core's tile.
+# The axes of a tensor core's tile: those of a product for its rows, its columns and its steps.
 #
-# A product of matrices has one choice, or the other way round. A convolution has many: its rows may
-# be images, lines or pixels, and its steps channels or places of a window. Each comes with what it
-# costs to have its operands in tiles: elements that memory moves beside those that are wanted.
+# A matrix product has one choice and its transpose. A convolution has many: its rows may be images,
+# lines or pixels, and its steps channels or places of a window. Each choice has a cost for tiles of
+# its operands: elements that memory moves besides those that are used.
 
 MOST_WASTE = 2.0
-"""Computed for useful outputs, at most: tensor cores are several times as fast as other units."""
+"""Most elements computed per useful one: tensor cores are several times as fast as other units."""
 
 
 class TensorAxes(NamedTuple):
-    """A tile of a tensor core on a kernel: its `opt`, and the extents of its axes. `beside` is the
-    nearest other axis of the operand with the columns, None where there is none: the lines of an
-    image beside its pixels. `moved` are the elements that memory moves for a wanted one: of the
-    operand with the rows, of that with the columns, and of the results."""
+    """A tile of a tensor core on a kernel: its `opt`, and the extents of (rows, columns, steps).
+    `beside` is another axis of the operand with the columns, the one with the shortest stride, such
+    as the lines of an image for its pixels; None if there is none. `moved` has the elements that
+    memory moves per used one, for the operand with the rows, the one with the columns, and the
+    result."""
 
     opt: Opt
     kernel: UOp
@@ -58,34 +58,34 @@ class TensorAxes(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of rows, columns and steps."""
+        """The names of the axes: rows, columns, steps."""
         return str(self.opt.axis).split()
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """The sizes of the tile."""
+        """The sizes of the tile: rows, columns, steps."""
         return self.core.m, self.core.n, self.core.k
 
     @property
     def waste_of_steps(self) -> float:
-        """The steps that are computed for one that is useful."""
+        """Steps computed per useful one."""
         return self.tiles[2] * self.core.k / self.extents[2]
 
     @property
     def waste(self) -> float:
-        """What is computed for what is useful."""
+        """Multiply-adds computed per useful one."""
         whole = zip(self.tiles, self.sizes, self.extents, strict=True)
         return math.prod(count * size / extent for count, size, extent in whole)
 
     @property
     def tiles(self) -> tuple[int, ...]:
-        """How many tiles the rows, columns and steps have."""
+        """The number of tiles along (rows, columns, steps)."""
         sizes = zip(self.extents, self.sizes, strict=True)
         return tuple(-(-extent // size) for extent, size in sizes)
 
 
 def tensor_axes(kernel: UOp, target: Target) -> Iterator[TensorAxes]:
-    """Yield the tiles, one for each choice of axes, that do not pad too much."""
+    """Yield a tile for each choice of axes, without choices that pad too much."""
     for names in axis_choices(kernel):
         axis = " ".join(names)
         with unobserved():
@@ -131,7 +131,8 @@ def _moved(kernel: UOp, names: tuple[str, str, str]) -> tuple[float, float, floa
 
 
 def _sectors(load: UOp, inside: set[UOp]) -> float:
-    """Return the elements in the sectors that a load touches while axes run, for one of them."""
+    """Return the elements that memory moves per used one, for a load while the axes `inside` run:
+    it moves whole sectors."""
     index = split_gate(load.place.flat_index)[0]
     line = max(1, SECTOR_BYTES // load.dtype.itemsize)
     moved = sum(n * -(-length // line) * line for n, length, _ in runs([index], inside, line))
@@ -142,46 +143,46 @@ def _sectors(load: UOp, inside: set[UOp]) -> float:
 # --------------------------------------------------------------------------------------------------
 # The tile of a matrix product on tensor cores: tiles of each warp, and warps of each work-group.
 #
-# Where the target multiplies the operands' dtypes exactly, each choice of axes takes the first tile
-# that fits. A warp then has a few tiles beside each other, in registers, so that a fragment serves
-# several; a work-group has a few warps, and copies what they read to shared memory together. All of
-# a few sizes are compared by the elements that come from memory for a multiply-add, the outputs
-# beyond the ends of the axes, and the compute units that get no work-group.
+# If the target multiplies the operands' dtypes exactly, each choice of axes has the first tile that
+# fits. A warp has a few of these tiles in registers, so that each fragment serves several. A
+# work-group has a few warps, and copies their operands to shared memory together. A few numbers of
+# tiles and warps are compared by elements from memory per multiply-add, outputs beyond the ends of
+# the axes, and compute units without a work-group.
 
 TILES = (8, 4, 2, 1)
 """Tiles of a warp along an axis."""
 WARPS = (4, 2, 1)
 """Warps of a work-group along an axis."""
 REGISTERS = 128
-"""Accumulators of a work-item, at most, in words of 32 bits: half of what it may have."""
+"""Most accumulators of a work-item, in words of 32 bits: half of its registers."""
 OTHER_REGISTERS = 48
-"""Registers of a work-item beside its accumulators."""
+"""Registers of a work-item besides its accumulators."""
 GROUPS = 2
-"""Work-groups of a unit, of which one computes while another waits at its barrier."""
+"""Work-groups of a unit: one computes while another waits at its barrier."""
 MANY_WARPS = 8
-"""Warps of a work-group, of which some compute while others wait for fragments: it may have a unit
-alone. On an H200 a product of 4096 in float16 took 375 us so, and 407 us by two groups of four."""
+"""With this many warps, a work-group may be alone on a unit: some of its warps compute while others
+wait for fragments. On an H200 a product of 4096 in float16 took 375 us so, and 407 us with two
+groups of four warps."""
 GROUPS_THAT_WAIT = 4
-"""The same where they wait for copies, as in a window, whose places are copied one by one."""
+"""Work-groups of a unit that wait for copies, as for a window, whose places are copied in turn."""
 FROM_MEMORY = 64
-"""An element from memory takes as long as this many multiply-adds of a tensor core."""
+"""Cost of an element from memory, in multiply-adds of a tensor core."""
 FROM_SHARED = 16
-"""The same for an element from shared memory."""
+"""Cost of an element from shared memory, in multiply-adds of a tensor core."""
 BUSY_WARPS = 4
-"""Warps of a unit that its tensor cores need to be busy."""
+"""Warps that keep the tensor cores of a unit busy."""
 STEP_BYTES = 128
 """Bytes of a row, along the reduction, that are copied to shared memory at a time."""
 ROW_BYTES = STEP_BYTES + 16
-"""Bytes that such a row takes, with the pad that keeps banks apart."""
+"""Bytes of such a row with its padding, which avoids bank conflicts."""
 ALTERNATING = 1.3
-"""How much longer a work-group takes that has no room for a second tile: it copies, and then
-computes."""
+"""Time factor of a work-group without room for a second tile: it copies and computes in turn."""
 BUFFERS = (3, 2)
-"""Tiles in shared memory, of which one is read while the others are filled."""
+"""Buffers of a tile in shared memory: one is read while the others are filled."""
 
 
 class AxisTiles(NamedTuple):
-    """The tiles of a warp along an axis, each of `size` elements, and the warps of a group."""
+    """Along an axis, the tiles of a warp, each of `size` elements, and the warps of a group."""
 
     name: str
     size: int
@@ -190,14 +191,15 @@ class AxisTiles(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """What a work-group has of the axis."""
+        """The elements of a work-group along the axis."""
         return self.size * self.tiles * self.warps
 
 
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """Tiles of a warp, and warps of a work-group, along `axes` of the result, the columns' last;
-    `waste` is computed for what is useful, and `cost` is for a useful multiply-add."""
+    """Tiles of a warp, and warps of a work-group, along the output `axes`: rows, columns, and
+    perhaps the axis beside the columns. `waste` is the multiply-adds computed per useful one,
+    `cost` is in multiply-adds per useful one."""
 
     core_axes: TensorAxes
     axes: tuple[AxisTiles, ...]
@@ -217,7 +219,7 @@ class WarpTiles:
 
 
 def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """Tiles of a tensor core, several for each warp, its operands in shared memory."""
+    """Tiles of a tensor core, several for each warp, with the operands in shared memory."""
     if not target.tensor_cores or has_items(kernel) or len(reduces(kernel)) != 1:
         return None
     if any(n.op is Ops.STAGE for n in kernel.toposort()):
@@ -230,7 +232,7 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     plan, opt, core = OptPlan(kernel, target), best.core_axes.opt, best.core_axes.core
     deep = _deep(best.core_axes)
-    # once and first: each part of an axis that is padded has a mask of its own
+    # padding comes first, once for each axis: padding a part would add a mask for each
     for name, amount in (
         *[(axis.name, axis.elements) for axis in best.axes],
         (best.core_axes.names[2], deep * core.k),
@@ -261,9 +263,9 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _deep(axes: TensorAxes) -> int:
-    """Return the tiles along the reduction that are copied at a time: as many as a row may have
-    bytes; fewer, where that would take much padding, or leave one step; one where the sum has other
-    loops, whose steps find in the first cache what the one before has read."""
+    """Return the tiles along the reduction that are copied at a time: as many as STEP_BYTES hold,
+    or fewer if that would need much padding or leave a single step. It is 1 if the sum has other
+    loops: their steps find in the first cache what the step before has read."""
     core, steps = axes.core, axes.tiles[2]
     if len(_loops_of_sum(axes.kernel)) > 1:
         return 1
@@ -280,7 +282,7 @@ def _loops_of_sum(kernel: UOp) -> list[str]:
 
 
 def _candidates(axes: TensorAxes, target: Target) -> Iterator[WarpTiles]:
-    """Yield the tiles that fit in a work-group."""
+    """Yield the tiles that fit a work-group."""
     core, kernel = axes.core, axes.kernel
     outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
     results = math.prod(r.extent for r in outputs)
@@ -319,8 +321,8 @@ def _candidates(axes: TensorAxes, target: Target) -> Iterator[WarpTiles]:
 def _parts(
     axes: TensorAxes, tiles: tuple[int, int], warps: tuple[int, int]
 ) -> tuple[AxisTiles, ...] | None:
-    """Return the tiles and warps along the rows, the columns and, where these are few, the axis
-    beside them; None where half of an axis or more would be padding."""
+    """Return the tiles and warps along the rows, the columns and, if the columns are too few, the
+    axis beside them; None if half of an axis or more would be padding."""
     (rows, columns, _), (m, n, _) = axes.names, axes.sizes
     most = _power(axes.tiles[1])
     first = min(tiles[1], most)
@@ -339,13 +341,13 @@ def _parts(
 
 
 def _power(number: int) -> int:
-    """Return the least power of 2 that is not below a number."""
+    """Return the least power of 2 that is at least `number`."""
     return 1 << (number - 1).bit_length()
 
 
 def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
-    """Copy the operands' tiles to shared memory in each step of the sum; return how many, and in
-    how many buffers."""
+    """Copy the operands' tiles to shared memory in each step of the sum. Return how many operands
+    are copied, and the number of buffers; (0, 1) if no tile is read twice."""
     steps = axes.names[2]
     inner = plan.split(OptOps.SPLIT, steps, deep) if plan.extent(steps) > deep else ""
     order, kinds = plan.kernel.arg.order, ranges(plan.kernel)
@@ -353,7 +355,7 @@ def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
     outside = [n for n in _loops_of_sum(plan.kernel) if n != inner]
     if not outside or len(outside) == plan.extent(steps) == 1:
         return 0, 1  # nothing is read twice
-    for name in outside:  # a tile is that of one place of a window
+    for name in outside:  # outside of the work-items, so that a tile has one place of a window
         if not _goes_before(plan, name, items or inner):
             return 0, 1
     if inner and items:  # each of these steps copies a part of the next tile
@@ -361,14 +363,14 @@ def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
     staged = sum(stage_input(plan, slot, outside[-1], together=True) for slot in sorted(slots))
-    # copies ahead would be made again in each step of the other loops
+    # with several loops, the inner one would fill its first tiles again in each step of the others
     if len(outside) > 1:
         return staged, 1
     return staged, pipelined(plan, steps, BUFFERS)
 
 
 def _goes_before(plan: OptPlan, axis: str, first: str) -> bool:
-    """Move a loop before another one, if it is not there; return whether it is."""
+    """Move a loop before another one unless it is there already; return whether it is there."""
     order = plan.kernel.arg.order
     if not first or order.index(axis) < order.index(first):
         return True

@@ -1,13 +1,13 @@
 """The default opts for a device with work-groups, an ordered table of steps.
 
 transposed-tile  a square of a transposed operand in shared memory
-tensor-tile      a product by tensor cores: tiles for each warp, warps for each work-group
-product-tile     outputs of a product for each work-group, its operands' tiles in shared memory
+tensor-tile      a product on tensor cores: tiles for each warp, warps for each work-group
+product-tile     a tile of a product for each work-group, with its operands in shared memory
 group-rows       reductions along rows of neighbours, each row by a work-group
 group-columns    a long reduction with few results, in parts
 vectors          a vector of neighbours for each work-item
-work-items       the outputs of a work-group, neighbours beside each other
-short-sums       reductions of a few steps, without their loops
+work-items       the outputs of a work-group, neighbours by neighbouring work-items
+short-sums       reductions of a few steps, unrolled
 """
 
 from __future__ import annotations

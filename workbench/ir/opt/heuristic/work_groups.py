@@ -1,7 +1,6 @@
-"""The default opts of a work-group, in order, and work-items of the axes that are left.
+"""OptPlan, the opts of a step in order, and the default work-items.
 
-Sections: Opts applied one after the other, since a step of the default opts names axes that its
-own opts made; Work-items of the axes to which no other step gave any.
+Sections: Opts applied in order; Work-items.
 """
 
 from __future__ import annotations
@@ -20,34 +19,33 @@ from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
 
 # --------------------------------------------------------------------------------------------------
-# Opts applied one after the other, since a step of the default opts names axes that its own opts
-# made.
+# Opts applied in order: a step of the default opts names axes that its own opts made.
 
 UNIT_REGISTERS = 1 << 16
-"""Registers of a unit, where its maker does not say."""
+"""Registers of a unit, if its maker does not say."""
 WORD_BYTES = 4
-"""The least that is copied to shared memory at a time where no work-item waits for the copy."""
+"""Bytes of the smallest copy to shared memory that no work-item waits for."""
 VECTOR_BYTES = 16
-"""What a work-item loads, where it waits for its loads, before it stores any of it."""
+"""Bytes that a work-item loads before it stores them, if it waits for its loads."""
 EQUAL = 0.02
-"""Shares of work-items without work that differ by less are as good as equal."""
+"""Shares of idle work-items that differ by less count as equal."""
 
 
 class OptPlan:
-    """A kernel and the opts that led to it; what is not legal is left out."""
+    """A kernel and the opts that led to it; opts that are not legal are left out."""
 
     def __init__(self, kernel: UOp, target: Target):
         self.kernel, self.target = kernel, target
         self.opts: list[Opt] = []
 
     def copy(self) -> OptPlan:
-        """Return a plan that goes on from here."""
+        """Return a plan with the same kernel and opts."""
         other = OptPlan(self.kernel, self.target)
         other.opts = [*self.opts]
         return other
 
     def apply(self, op: OptKind, axis: str, arg: int | str) -> bool:
-        """Apply an opt; return whether it is legal."""
+        """Apply an opt if it is legal; return whether it is."""
         opt = Opt(op, axis, arg)
         with unobserved():
             changed = apply_if_legal(self.kernel, opt, self.target)
@@ -58,8 +56,8 @@ class OptPlan:
         return True
 
     def split(self, op: OptKind, axis: str, amount: int) -> str:
-        """Give `op` an amount of an axis, which is rounded up to it if it must; return the name of
-        the part, "" where it is not legal."""
+        """Apply `op` to an amount of an axis, which is padded if the amount does not divide it.
+        Return the name of the new axis; "", with the plan unchanged, if the opt is not legal."""
         if amount < 2:
             return ""
         kernel, applied = self.kernel, len(self.opts)
@@ -73,15 +71,15 @@ class OptPlan:
         return ""
 
     def extent(self, axis: str) -> int:
-        """Return the steps of a loop, 1 where an opt has taken all of it."""
+        """Return the steps of an axis; 1 if opts have removed it."""
         node = ranges(self.kernel).get(axis)
         return 1 if node is None else node.extent
 
 
 def item_count(extent: int, most: int, warp: int) -> int:
-    """Return how many work-items share an axis: of the divisors of its extent, and the multiples
-    of a warp to which it is rounded up, the number that leaves fewest without work; of about
-    equally good ones a divisor, and the largest. 1 where nothing fits."""
+    """Return how many work-items share an axis. Divisors of its extent, and multiples of a warp to
+    which it can be padded, are compared by their idle work-items; of about equal ones a divisor is
+    preferred, then the largest. 1 if nothing fits."""
     sizes = [n for n in range(2, min(most, extent) + 1) if extent % n == 0]
     sizes += [n for n in range(warp, most + 1, warp) if _rounded(extent, n) > extent]
     sizes = [n for n in sizes if _rounded(extent, n) <= extent * PADDING]
@@ -99,9 +97,9 @@ def _rounded(extent: int, amount: int) -> int:
 
 
 def width_along(kernel: UOp, axis: UOp, target: Target, staged: bool = False) -> int:
-    """Return the elements of a vector along an axis, 1 where loads or stores of whole vectors would
-    not be neighbours, or not at addresses that are multiples of a vector. `staged`: loads of
-    elements that lie apart do not count, since their tile is copied first."""
+    """Return the elements of a vector along an axis; 1 if vectors would not be contiguous, or not
+    aligned to their size, in some load or store. If `staged`, loads without unit stride do not
+    count, since their tile is copied first."""
     places = [n.place for n in [*loads(kernel), *kernel.stores] if axis in n.place.ranges]
     if staged:
         places = [p for p in places if _parts(p)[0].get(axis) == 1]
@@ -139,7 +137,8 @@ def _conjuncts(condition: UOp) -> list[UOp]:
 
 
 def _is_multiple(index: UOp, limit: int, axis: UOp, width: int) -> bool:
-    """Whether `index`, without its axis, and `limit` are multiples of a vector."""
+    """Whether `index` has stride 1 along `axis`, and its other terms and `limit` are multiples of
+    `width`."""
     parts, constant = terms(index)
     if parts.pop(axis, 0) != 1:
         return False
@@ -150,15 +149,15 @@ def _is_multiple(index: UOp, limit: int, axis: UOp, width: int) -> bool:
 
 
 def unit_registers(target: Target) -> int:
-    """Return the registers that the work-items of a unit have together."""
+    """Return the registers of a unit, which its work-items share."""
     hardware = target.hardware
     return (0 if hardware is None else hardware.unit_registers) or UNIT_REGISTERS
 
 
 def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> bool:
-    """Copy an input's tile inside of a loop, by vectors where its memory has them; return whether
-    that is legal. `together`: a work-item loads several elements before it stores them, where it
-    waits for its loads."""
+    """Stage an input inside of a loop, filled by vectors where its memory has them; return whether
+    that is legal. If `together`, a work-item that waits for its loads loads several elements before
+    it stores them."""
     before = ranges(plan.kernel)
     if not plan.apply(OptOps.STAGE, axis, slot):
         return False
@@ -174,7 +173,7 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
         if fill.axis_kind is not AxisType.FILL:
             continue
         if plan.target.copies_async and not _is_row(plan.kernel, fill):
-            continue  # elements are copied one by one, but no work-item waits for them
+            continue  # elements are copied one by one, but asynchronously
         width = width_along(plan.kernel, fill, plan.target)
         if plan.split(OptOps.UPCAST, name, width):
             widest = max(widest, width)
@@ -184,9 +183,9 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
 
 
 def _load_together(plan: OptPlan, fills: Sequence[str], itemsize: int) -> None:
-    """Let a work-item load several elements that lie apart, and then store them: it waits once for
-    all. Neighbours in memory stay those of neighbouring work-items, or are a word of one; where
-    neighbours in the tile are others, they are stored as a vector."""
+    """Let a work-item load several elements of a fill, and then store them: it waits once for all.
+    They are first a word of neighbours in memory, then neighbours in the tile, stored as a vector,
+    or else elements of another axis."""
     *others, last = [n for n in plan.kernel.arg.order if n in fills]
     width = width_along(plan.kernel, ranges(plan.kernel)[last], plan.target)
     plan.split(OptOps.UPCAST, last, min(width, WORD_BYTES // itemsize))
@@ -205,8 +204,8 @@ def _is_row(kernel: UOp, fill: UOp) -> bool:
 
 
 def pipelined(plan: OptPlan, axis: str, counts: Sequence[int]) -> int:
-    """Fill the tiles of a loop ahead, in the first number of buffers that is legal, and that the
-    loop has steps for, where copies go on by themselves; return that number, 1 for none."""
+    """Pipeline the tiles of a loop with the first of `counts` buffers that is legal and at most the
+    steps of the loop, if the target copies asynchronously. Return that number; 1 for none."""
     for count in counts if plan.target.copies_async else ():
         if count <= plan.extent(axis) and plan.apply(OptOps.PIPELINE, axis, count):
             return count
@@ -214,31 +213,31 @@ def pipelined(plan: OptPlan, axis: str, counts: Sequence[int]) -> int:
 
 
 def grid_loops(kernel: UOp) -> list[str]:
-    """Return the loops that are numbers of work-groups, outermost first."""
+    """Return the loops whose steps are work-groups, outermost first."""
     axes = ranges(kernel)
     return [n for n in kernel.arg.order if axes[n].axis_kind is AxisType.GLOBAL]
 
 
 def has_items(kernel: UOp) -> bool:
-    """Whether a step before has made work-items, or the tile of a warp."""
+    """Whether a kernel has work-items or the tile of a warp already."""
     kinds = {r.axis_kind for r in ranges(kernel).values()}
     return AxisType.WARP in kinds or any(kind.is_work_item for kind in kinds)
 
 
 # --------------------------------------------------------------------------------------------------
-# Work-items of the axes to which no other step gave any.
+# Work-items: of the axes to which no other step has given any.
 #
-# vectors the axis along which results are neighbours, a vector for each work-item work-items the
-# loops over outputs, that axis innermost, so that neighbours are read together
+#     vectors     the axis along which results are neighbours, a vector for each work-item
+#     work-items  the output loops, that axis innermost, so that neighbours are read together
 
 ITEMS = 256
-"""Work-items of a group: enough to wait for memory in turns, and a few groups for each unit."""
+"""Work-items of a group: enough to hide each other's waits, with a few groups for each unit."""
 VECTORS_OF_A_CORE = 1024
-"""Vectors that keep a compute unit busy: with fewer, a work-item takes one element."""
+"""Vectors that keep a compute unit busy. With fewer, a work-item computes one element."""
 
 
 def vectors(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A vector for each work-item, where vectors are aligned, and many."""
+    """A vector for each work-item, if vectors are aligned, and are many."""
     axis = unit_axis(kernel)
     if axis is None or has_items(kernel) or axis.axis_kind is not AxisType.GLOBAL:
         return None
@@ -255,7 +254,7 @@ def vectors(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def work_items(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A group's work-items: along the axis of neighbours, and along others where it is short."""
+    """Work-items of a group along the unit-stride axis, and along others if it is short."""
     if has_items(kernel):
         return None
     loops = [ranges(kernel)[n] for n in grid_loops(kernel)]

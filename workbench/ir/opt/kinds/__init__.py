@@ -1,1 +1,1 @@
-"""The opts, one file and one record each."""
+"""The kinds of opts, one file each."""

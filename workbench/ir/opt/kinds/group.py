@@ -1,4 +1,4 @@
-"""GROUP and GROUPTOP: a reduction shared out in a work-group, through scratch memory.
+"""GROUP and GROUPTOP: a reduction split over a work-group, with partial results in scratch memory.
 
 GROUP("r0", 4):
 
@@ -61,7 +61,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` with the reductions over an axis in two stages, in one work-group.
+    """Return `kernel` with the reductions over an axis in two stages within a work-group.
 
     Shapes:   axis of N elements becomes (N // n, n), for GROUPTOP (n, N // n); n divides N.
     Rewrite:  s = sum over r0 in N of v(r0)   ->   for x0 in n: part[x0] = sum over r0 in N/n of
@@ -98,8 +98,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _after_all_own(kernel: UOp, axis: UOp) -> int:
-    """Return the position in the loop order after all ranges that the reductions over `axis` close:
-    the second stage reads their results there, and integer axes count it after them."""
+    """Return the position in the loop order after all ranges of reductions over `axis`. The second
+    stage stands there, and integer axes count its range after theirs."""
     order: tuple[str, ...] = kernel.arg.order
     together = [n.src[1:] for n in kernel.toposort() if n.op is Ops.REDUCE]
     own = {r.axis_name for closes in together if axis in closes for r in closes}
@@ -107,7 +107,7 @@ def _after_all_own(kernel: UOp, axis: UOp) -> int:
 
 
 def _names(kernel: UOp) -> Iterator[str]:
-    """Yield names for new stages."""
+    """Yield unused names for stages."""
     stage_names = {n.name for n in kernel.toposort() if n.op is Ops.STAGE}
     names = (f"group{number}" for number in count())
     return (name for name in names if name not in stage_names)

@@ -1,4 +1,4 @@
-"""LOCAL: work-items of one work-group.
+"""LOCAL: the inner part of an output axis as the work-items of a work-group.
 
 LOCAL("g0", 4):
 

@@ -1,4 +1,4 @@
-"""NOLOCALS: no work-groups.
+"""NOLOCALS: a kernel without work-groups.
 
 NOLOCALS():
 
@@ -35,15 +35,15 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel`, marked so that no later opt makes a work-group of its axes.
+    """Return `kernel` with a mark: later opts that would make a work-group are refused.
 
-    Also known as: a kernel over a range alone, without local size (OpenCL, SYCL).
+    Also known as: a kernel over a range without a local size (OpenCL, SYCL).
     """
     return kernel.replace(arg=kernel.arg._replace(work_groups=False))
 
 
 def refuse_no_groups(kernel: UOp, opt: Opt) -> Refusal | None:
-    """Return why `opt` cannot make a work-group (NOLOCALS forbids it), or None."""
+    """Return why `opt` cannot make a work-group (NOLOCALS was applied), or None."""
     if kernel.arg.work_groups:
         return None
     because = f"{opt.op.name} makes a work-group, and NOLOCALS says there is none"

@@ -1,6 +1,6 @@
 """ORDER and SWAP: the order of loops. Every order is correct; they differ in time and memory.
 
-Of two loops, SWAP("g0", "r0") is the same as
+SWAP exchanges two loops: SWAP("g0", "r0") equals the following ORDER.
 
 ORDER("r0", "g0"):
 
@@ -75,7 +75,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _neighbours(kernel: UOp) -> Iterable[tuple[str, str]]:
-    """Return pairs of neighbouring loops that may change places."""
+    """Yield (inner, outer) for each pair of neighbouring loops: ORDER exchanges them."""
     return ((inner, outer) for outer, inner in pairwise(kernel.arg.order))
 
 
@@ -98,4 +98,4 @@ ORDER = OptKind(
     less_memory=_less_memory,
 )
 SWAP = replace(ORDER, name="SWAP", choices=lambda kernel: ())
-"""On neighbouring loops it equals ORDER, so menus and searches leave it out."""
+"""Menus and searches do not try SWAP: on neighbouring loops it equals ORDER."""

@@ -63,8 +63,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def _shared_with_others(kernel: UOp, axis: UOp) -> UOp | None:
-    """Return a STAGE that one step of another axis fills where `axis` would be longer: of two
-    that number elements together, the inner one."""
+    """Return a STAGE in which a longer `axis` would overwrite elements of another axis: both
+    number its elements together, and the other has the larger stride."""
     for stage in (n for n in kernel.toposort() if n.op is Ops.STAGE):
         for index in stage.src[1:]:
             strides = terms(index)[0]
@@ -79,8 +79,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
     Shapes:   axis of N elements becomes the next multiple of the amount.
     Rewrite:  for g0 in 17: C[g0] = A[g0]   ->   for g0 in 20: C[g0 where g0 < 17] = A[g0 where
-              g0 < 17];  a reduction combines its identity beyond the end, and a stage grows with
-              the axis: nothing uses its elements there
+              g0 < 17];  a reduction combines its identity beyond the end; a stage gets more
+              elements, which are never used
     Also known as: pad (TVM), masked or predicated tails.
     """
     old = ranges(kernel)[str(opt.axis)]
@@ -104,8 +104,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
-    """Return the shape of each STAGE that is written or read beyond its end, once the range
-    `old` is the longer `axis`."""
+    """Return the new shapes of STAGEs whose indexes exceed their shape when the longer `axis`
+    replaces `old`."""
     shapes: dict[UOp, tuple[int, ...]] = {}
     for node in kernel.toposort():
         stage = node.src[0] if node.op is Ops.INDEX else node
@@ -115,7 +115,7 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
                 low, last = exact_range(split_gate(index)[0].substitute({old: axis}))
-                if low >= 0:  # an index that falls along the axis is clamped
+                if low >= 0:  # `_masked` clamps an index that may be negative
                     shape[place] = max(shape[place], last + 1)
         if tuple(shape) != stage.memory_shape:
             shapes[stage] = tuple(shape)
@@ -123,7 +123,8 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
 
 
 def _masked(node: UOp, axis: UOp, end: int) -> UOp:
-    """Return a LOAD, STORE or REDUCE that does nothing where `axis` is at `end` or beyond."""
+    """Return a LOAD, STORE or REDUCE that has no effect where `axis` is at least `end`; other nodes
+    unchanged."""
     inside = axis < end
     last = axis.min(UOp.index(end - 1))
     if node.op is Ops.REDUCE and axis in node.src[1:]:
@@ -141,8 +142,8 @@ def _masked(node: UOp, axis: UOp, end: int) -> UOp:
     condition = inside if gate is None else gate & inside
     is_read = node.op is Ops.LOAD and terms(index)[0].get(axis) != 1
     if is_read and not any(n.op is Ops.REDUCE for n in place.src[1].toposort()):
-        # no neighbours along the axis: reading the last element again needs no mask, where the
-        # index has no sum: that of the last element would be another one
+        # Without unit stride a load can read the last element again, which needs no mask. Not if
+        # the index has a reduction: its value would be that of the last element.
         place = place.rebuild((place.src[0], place.src[1].substitute({axis: last})))
     else:
         place = place.rebuild((place.src[0], gated(index, condition)))

@@ -1,4 +1,4 @@
-"""PIPELINE: the tiles of a loop filled some steps before their use, in alternating buffers.
+"""PIPELINE: tiles of a loop filled some iterations before their use, in alternating buffers.
 
 After STAGE("r0", 1), PIPELINE("r0", 3) on a device with work-groups:
 
@@ -35,7 +35,7 @@ from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptKind, Refusal
 
 FEW = 2
 MANY = 8
-"""The buffers that there may be."""
+"""The least and greatest number of buffers."""
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -69,17 +69,17 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` with the tiles that a loop fills in `arg` buffers.
+    """Return `kernel` with `arg` buffers for each tile that the loop fills.
 
     Rewrite:  As = STAGE(..)   ->   As = STAGE(..) in 3 buffers
     Also known as: software pipelining, double buffering; num_stages (Triton).
     """
-    assert isinstance(opt.arg, int)  # `why_not` has said so
+    assert isinstance(opt.arg, int)  # checked by `why_not`
     return _with_buffers(kernel, _tiles(kernel, str(opt.axis)), opt.arg)
 
 
 def _tiles(kernel: UOp, axis: str) -> list[UOp]:
-    """Return the STAGEs that are filled in each step of a loop."""
+    """Return the STAGEs that each iteration of a loop fills."""
     _, items = place_statements(statements(kernel))
     fills = {i.statement.node: fill_loop(i).axis for i in items if i.statement.node.op is Ops.STAGE}
     return [n for n, loop in fills.items() if loop and loop.axis_name == axis]

@@ -1,4 +1,4 @@
-"""SPLIT: a plain loop split in two.
+"""SPLIT: one loop as two nested loops.
 
 SPLIT("r0", 4):
 
@@ -33,7 +33,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` with an axis as two loops of its kind, the inner right inside the outer.
+    """Return `kernel` with an axis as two loops of its kind, the inner one right inside the outer.
 
     Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
     Rewrite:  for r0 in N: s   ->   for r0 in N/16: for r1 in 16: s[r0 := 16*r0 + r1]

@@ -1,4 +1,4 @@
-"""STAGE: an operand's tile copied to local memory before its use.
+"""STAGE: a tile of an operand copied to local memory before its use.
 
 STAGE("g0", 1):
 
@@ -60,10 +60,10 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` reading input `arg` through a copy of the tile that the loops inside of
-    `axis` touch. The copy has fill axes of its own (b_r0 for input 2 and axis r0), which other
-    opts can address. Of an input that is read at several indexes it copies the one that changes
-    with `axis`: in A @ A.T, inside g1, a tile of the second A.
+    """Return `kernel` with input `arg` read from a copy of its tile: the elements that the loops
+    inside of `axis` read. The copy has its own fill axes (b_r0 for input 2 and axis r0), which
+    other opts can name. Of several loads of the input, the one that depends on `axis` is copied:
+    in A @ A.T, inside g1, a tile of the second A.
 
     Rewrite:  LOAD(B[r0*512 + g1*16 + u0])   ->   Bs = STAGE(LOAD(B[b_r0*512 + g1*16 + b_u0]),
               b_r0, b_u0) and LOAD(Bs[r0, u0]);   order g1 g0 r0 -> g1 b_r0 g0 r0
@@ -71,7 +71,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     slot = int(opt.arg or 0)
     load = read_by(kernel, slot, str(opt.axis))
-    assert load is not None  # `why_not` has said that it is legal
+    assert load is not None  # checked by `why_not`
     inner = _inner(kernel, load, str(opt.axis))
     dimensions = _dimensions(kernel, load, inner)
     fills = [_fill(axes, _unused_fill(kernel, slot, axes[0]), load) for axes in dimensions]
@@ -97,8 +97,8 @@ def fill_name(slot: int, axis: UOp) -> str:
 
 
 def read_by(kernel: UOp, slot: int, axis: str) -> UOp | None:
-    """Return the LOAD of input `slot` that STAGE inside of a loop copies: its only one, or the only
-    one that changes with the loop; else None."""
+    """Return the LOAD of input `slot` that STAGE inside of loop `axis` copies: the only one, or the
+    only one that depends on the loop; None if there is no such LOAD."""
     loads = _loads(kernel)[slot]
     changing = [n for n in loads if ranges(kernel)[axis] in n.ranges]
     only = loads if len(loads) == 1 else changing
@@ -116,7 +116,7 @@ def _letter(slot: int) -> str:
 
 
 def _unused_fill(kernel: UOp, slot: int, axis: UOp) -> str:
-    """Return the name of a fill axis; numbered where another copy of the input has the first."""
+    """Return the name of a fill axis, with a number if another copy of the input has it."""
     name = free = fill_name(slot, axis)
     number = 1
     while free in ranges(kernel):
@@ -126,7 +126,7 @@ def _unused_fill(kernel: UOp, slot: int, axis: UOp) -> str:
 
 @memoised
 def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
-    """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
+    """Return the LOADs of each input by slot, without those whose value is a stage already."""
     staged = {n.src[0] for n in _stages(kernel)}
     by_slot: dict[object, list[UOp]] = {}
     for node in kernel.toposort():
@@ -141,17 +141,17 @@ def _stages(kernel: UOp) -> Sequence[UOp]:
 
 
 def _slot(stage: UOp) -> object:
-    """Return the slot of the input that a stage copies; None where it copies no input."""
+    """Return the slot of the input that a stage copies; None if it stores another value."""
     value = stage.src[0]
     is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
     return value.place.memory.slot if is_copy else None
 
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
-    """Return the ranges inside of `axis` that the load depends on: loops first, then lanes. The
-    last one is read as vectors: the result's elements are neighbours along it, or the load's.
-    Before a vector of the result stand the innermost work-items, which read at the same time. The
-    tile of a warp is as it is in memory: its rows are copied, and dealt to lanes, as wholes."""
+    """Return the ranges inside of `axis` that the load depends on, in the order of the tile: loops
+    first, then lanes. The last one has unit stride in the result or in the load, for vectors. If
+    the load depends on the innermost work-items, their axis comes late: only a vector of the result
+    comes after it. A tile of a warp keeps the order of memory, so that whole rows are copied."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
     strides = _strides(load)
@@ -189,7 +189,7 @@ def load_index(load: UOp) -> UOp:
 
 
 def _moves(index: UOp) -> dict[UOp, int]:
-    """Return how far each axis moves in memory, also where an index is kept below a limit."""
+    """Return the stride of each axis in an index, also of axes within a minimum with a constant."""
     moves: dict[UOp, int] = {}
     for atom, factor in terms(index)[0].items():
         parts = {atom: 1}
@@ -205,8 +205,8 @@ def _is_of_warp(axes: Sequence[UOp]) -> bool:
 
 
 def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
-    """Return the axes of each dimension of a tile. In that of a warp those that are parts of one
-    axis, steps and steps of a tile of them, are one dimension: a row."""
+    """Return the axes of each dimension of a tile: one each. In the tile of a warp, parts of one
+    axis are one dimension, a row, if all or none of them are axes of a sum."""
     if not _is_of_warp(axes):
         return [[r] for r in axes]
     strides, dimensions = _moves(load_index(load)), list[list[UOp]]()
@@ -223,7 +223,7 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
 
 
 def _steps(kernel: UOp) -> set[UOp]:
-    """Return the axes that reductions close."""
+    """Return the ranges of all reductions."""
     reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
     return {r for n in reductions for r in n.src[1:]}
 
@@ -237,7 +237,7 @@ def _together_index(axes: Sequence[UOp]) -> UOp:
 
 
 def _parts(axes: Sequence[UOp], fill: UOp) -> dict[UOp, UOp]:
-    """Return what stands for each of some axes where one axis fills all of them."""
+    """Return an expression of `fill` for each of the axes that it replaces."""
     parts, left = {}, fill.extent
     for axis in axes:
         left //= axis.extent
@@ -247,15 +247,15 @@ def _parts(axes: Sequence[UOp], fill: UOp) -> dict[UOp, UOp]:
 
 
 def _neighbour_axis(kernel: UOp) -> str | None:
-    """Return the axis of the work-items that are neighbours."""
+    """Return the innermost work-item axis, whose work-items are neighbours; None without one."""
     axes = ranges(kernel)
     items = [n for n in kernel.arg.order if axes[n].axis_kind.is_work_item]
     return items[-1] if items else None
 
 
 def _fill_loops(kernel: UOp, load: UOp, last: Mapping[UOp, UOp]) -> list[str]:
-    """Return the loops of a fill, in the order of the tile; where work-items fill it, in the order
-    of the memory that they read. `last` has the axis that each fill axis moves along."""
+    """Return the loops of a fill in the order of the tile, or of memory if work-items fill it.
+    `last` maps each fill axis to the innermost axis that it replaces."""
     strides = _moves(load_index(load))
     loops = [fill for fill in last if not fill.axis_kind.is_lane]
     if _neighbour_axis(kernel) is not None:
@@ -265,8 +265,8 @@ def _fill_loops(kernel: UOp, load: UOp, last: Mapping[UOp, UOp]) -> list[str]:
 
 
 def _fill(axes: Sequence[UOp], name: str, load: UOp) -> UOp:
-    """Return the axis that fills a dimension: lanes stay lanes where elements are neighbours; what
-    a warp has is dealt to its work-items."""
+    """Return the axis that fills a dimension: lanes with unit stride in memory stay lanes. Axes of
+    a warp become FILL, which its work-items share."""
     axis, extent = axes[-1], math.prod(r.extent for r in axes)
     of_item = axis.axis_kind.is_lane and axis.axis_kind is not AxisType.WARP
     wide = of_item and len(axes) == 1 and _strides(load).get(axis) == 1

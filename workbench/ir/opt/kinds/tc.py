@@ -7,12 +7,13 @@ After TC("g0 g1 r0", "16x8x16")
     s = sum over r0 in 4, w2 in 16 of float32(A[(g0*16 + w0)*64 + r0*16 + w2]) * ..
 
 The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
-tile (kind WARP): the lanes of a warp hold its elements together, in the places that the device
-wants (`ir/nest/fragments.py`). On a processor one lane holds them all, in vector registers.
+The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
+tile (kind WARP): its elements are distributed over the lanes of a warp, by the layout of the device
+(`ir/nest/fragments.py`). On a processor one lane holds them all, in vector registers.
 
-The argument is a level or the sizes of a tile. At level 0 the sum has one axis; at level 1 it may
-have several; at level 2 axes that the tile does not divide are padded. By its sizes a tile is
-chosen in particular, padded where needed; one that rounds its operands (tf32) only so.
+The argument is a level or the sizes of a tile. At level 0 the sum must have one loop; at level 1 it
+may have several; at level 2 axes that the tile does not divide are padded. Sizes choose one tile,
+with padding where needed. A tile that rounds its operands (tf32) is chosen by its sizes only.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _refuse_kernel(kernel: UOp) -> Refusal | None:
 
 
 def _computed_operand(kernel: UOp) -> UOp | None:
-    """Return an operand of a product of matrices that the kernel computes instead of loading it."""
+    """Return an operand of a matrix product that the kernel computes; None if it loads both."""
     for node in kernel.toposort():
         if node.op is not Ops.REDUCE or node.src[0].op is not Ops.MUL:
             continue
@@ -147,7 +148,7 @@ def _offered(cores: list[TensorCore], target: Target) -> str:
 
 
 def _refuse_sizes(kernel: UOp, opt: Opt, core: TensorCore) -> Refusal | None:
-    """Return why no axis fits, of which one must be: with the padding that would help."""
+    """Return why the sizes of `core` do not fit the axes, with the padding as a hint; or None."""
     for name, size in _sizes(opt, core).items():
         extent = ranges(kernel)[name].extent
         if extent % size == 0:
@@ -163,7 +164,7 @@ def _refuse_sizes(kernel: UOp, opt: Opt, core: TensorCore) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` with its sum of products in tiles; the argument has their sizes.
+    """Return `kernel` with its sum of products in tiles; `opt.arg` has their sizes, "16x8x16".
 
     Shapes:   axes of M, N and K elements become (M/m, m), (N/n, n), (K/k, k), rounded up.
     Rewrite:  for r0 in K: s += A[g0, r0] * B[r0, g1]   ->   for r0 in K/k: s[w0, w1] += sum over w2
@@ -182,7 +183,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _without_masks(kernel: UOp, steps: str) -> UOp:
-    """Return the kernel with its operands 0 beyond the end: loads that are masked, not products."""
+    """Return the kernel with masked loads of the operands, in place of masked products."""
     changes: dict[UOp, UOp] = {}
     for node in _sums(kernel, steps):
         parts = factors(node)
@@ -195,8 +196,8 @@ def _without_masks(kernel: UOp, steps: str) -> UOp:
 
 
 def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
-    """Return `opt` with the axes of a choice in the place of its number, and the sizes of the first
-    tile that fits in the place of a level."""
+    """Return `opt` with the axes of a choice in place of its number, and the sizes of the first
+    tile that fits in place of a level. An opt that is not legal keeps its level."""
     choices = [" ".join(names) for names in axis_choices(kernel)]
     is_number = type(opt.axis) is int and 0 <= opt.axis < len(choices)
     axis = choices[opt.axis] if is_number else opt.axis  # type: ignore[index]
@@ -213,13 +214,13 @@ def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
 
 
 def _is_asked(core: TensorCore, opt: Opt) -> bool:
-    """Whether a tensor core has the sizes that are asked for; a level asks for none that rounds."""
+    """Whether a core has the sizes in `opt`; with a level, whether it keeps its operands exact."""
     return core.shape == opt.arg if isinstance(opt.arg, str) else not core.rounds_to
 
 
 def _first_fit(kernel: UOp, opt: Opt, cores: list[TensorCore]) -> TensorCore | None:
-    """Return the first of `cores` whose sizes divide the axes, else the first to which they can be
-    padded, where that is asked for."""
+    """Return the first of `cores` whose sizes divide the axes. If there is none and `opt` allows
+    padding, return the first to whose sizes the axes can be padded; else None."""
     for core in cores:
         sizes = _sizes(opt, core)
         if all(ranges(kernel)[name].extent % size == 0 for name, size in sizes.items()):
@@ -248,7 +249,8 @@ def _sums(kernel: UOp, steps: str) -> list[UOp]:
 
 
 def _oriented(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
-    """Return the factors with the one that has the rows first; None where it is not just one."""
+    """Return the factors, first the one with the rows; None unless one has only the rows and the
+    other only the columns."""
     a, b = parts.a, parts.b
     for one, other in ((a, b), (b, a)):
         if rows in one.ranges and columns in other.ranges:
@@ -258,8 +260,8 @@ def _oriented(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
 
 
 def axis_choices(kernel: UOp) -> list[tuple[str, str, str]]:
-    """Return the rows, columns and steps of a sum of products: those of the first load, of the
-    second, and of both, also the other way round."""
+    """Return (rows, columns, steps) for sums of products: an axis of the first load only, one of
+    the second only, and a shared one. The transposed choices follow."""
     triples: dict[tuple[str, str, str], None] = {}
     transposed: dict[tuple[str, str, str], None] = {}
     for node in kernel.toposort():
@@ -285,7 +287,7 @@ def _listed(
 
 
 def _offers(kernel: UOp) -> Iterator[tuple[str, int]]:
-    """Yield each choice of axes, padded where needed; not the transposed product."""
+    """Yield each choice of axes at the level that pads, without the transposed choices."""
     choices = axis_choices(kernel)
     yield from ((" ".join(names), PADS) for names in choices[: len(choices) // 2])
 

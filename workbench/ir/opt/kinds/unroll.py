@@ -32,7 +32,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
     Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
     Rewrite:  for r0 in N: s   ->   for r0 in N/4: for n0 in 4 (unroll): s[r0 := 4*r0 + n0]
-    Also known as: unroll everywhere; on the only lane axis, Halide's atomic().vectorize().
+    Also known as: unroll (Halide, TVM, Exo); as the only lane axis, Halide's atomic().vectorize().
     """
     return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UNROLL)
 
