@@ -186,7 +186,7 @@ def test_a_machine_goes_with_its_device() -> None:
     first, second = Own(), Own()
     Device.register(first)
     assert Device["OWN:H100"].device is first  # type: ignore[attr-defined]
-    with pytest.raises(DeviceError, match="it goes with its device"):
+    with pytest.raises(DeviceError, match="a machine is removed with its device"):
         Device.unregister("OWN:H100")
     Device.register(second)
     assert Device["OWN:H100"].device is second  # type: ignore[attr-defined]

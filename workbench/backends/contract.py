@@ -141,7 +141,7 @@ class DeviceInfo(ABC):
 
     @property
     def has_hardware(self) -> bool:
-        """Whether its costs are computed from published figures, not from measured speeds."""
+        """Whether its costs are computed from figures of its machine, not from measured speeds."""
         return self.is_elsewhere
 
     def on(self, machine: str) -> DeviceInfo | None:
@@ -212,7 +212,7 @@ class DeviceInfo(ABC):
         """
         what = f"{self.name} writes no {language.name}"
         names = " or ".join(each.name for each in self.languages)
-        raise DeviceError(what, "it is none of its languages", names)
+        raise DeviceError(what, "it is not one of its languages", names)
 
     def render_as_for(
         self,

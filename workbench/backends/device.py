@@ -82,7 +82,7 @@ class Devices:
         if device in self._own:
             raise DeviceError(what, "it is one of the package's own")
         if device != key:
-            raise DeviceError(what, "it goes with its device", device)
+            raise DeviceError(what, "a machine is removed with its device", device)
         del self._devices[key], memories[key]
         for machine in self._machines_of(key):
             del self._elsewhere[machine], memories[machine]
@@ -116,7 +116,7 @@ class Devices:
     def on_machine(self, device: str | None = "", machine: str | Target | None = "") -> str:
         """Return the name of a device on a machine that need not be here. "CUDA" and "H100" give
         "CUDA:H100"; so do "H100" as `machine` alone ("" or None as `device`: any), "CUDA:H100" as
-        either of the two, and a Target of that machine. Without `machine`, a device that is
+        either argument alone, and a Target of that machine. Without `machine`, a device that is
         available or only compiles gives its own name, any other one its first machine.
 
         Errors: DeviceError for an unknown name, with the known ones.

@@ -47,7 +47,7 @@ class Elsewhere(DeviceInfo):
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
         self.compiles_text = device.compiles_text
-        # a driver may hide the code that it compiles; that of a compiler here can be read
+        # a driver may hide its machine code, and a compiler of this machine does not
         self.has_machine_code = device.has_machine_code or device.compiles_text
 
     @property
@@ -114,7 +114,8 @@ class Elsewhere(DeviceInfo):
 
 class ElsewhereProgram:
     """A kernel for a machine that is not here. Its machine code can be read; a launch runs
-    `emulated`. Without it (as for edited text: the emulator runs programs) `bind` raises."""
+    `emulated`. Without it `bind` raises a DeviceError, as for edited text: the emulator runs only
+    programs."""
 
     def __init__(self, device: Elsewhere, source: Source, emulated: Program | None = None):
         self.device, self.source, self.emulated = device, source, emulated

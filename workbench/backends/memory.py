@@ -168,7 +168,7 @@ class BufferPool:
         try:
             handle = self.memory.allocate(size, self.memory.alignment_bytes)
         except (MemoryError, ValueError) as error:
-            raise _too_large(size, "the system does not give that much") from error
+            raise _too_large(size, "the system refuses that much memory") from error
         return Block(handle, size, self.memory.address(handle))
 
 
@@ -270,7 +270,7 @@ class Buffer(Unpicklable):
 
     They begin `offset` bytes after the beginning of `handle`, the device's name for the memory.
     Where this process can read it, `array` is a 1-D numpy view of the elements, and `address`
-    their address; elsewhere `address` is 0, and data are copied.
+    their address; else `address` is 0, and data are copied.
     Errors: DeviceError if there is not enough memory.
     """
 
@@ -303,8 +303,8 @@ class Buffer(Unpicklable):
     @staticmethod
     def over(device: str, dtype: DType, data: Bytes) -> Buffer | None:
         """Return a Buffer over `data`, bytes of this process, without a copy: both have one memory.
-        None for no data, memory of the device that is elsewhere, or elements that are not
-        aligned."""
+        None for no data, on a device that does not use this process's memory, and for elements
+        that are not aligned."""
         memory = memories.get(device) or memory_named(device)
         handle = memory.adopt(data) if data.size else None
         if handle is None or memory.address(handle) % dtype.itemsize:
@@ -391,13 +391,12 @@ class Buffer(Unpicklable):
         when both are dead."""
         if not 0 <= start <= start + size <= self.size:
             raise DeviceError(
-                f"cannot look at elements {start} to {start + size} of {self!r}",
-                f"it has {self.size}",
+                f"cannot use elements {start} to {start + size} of {self!r}", f"it has {self.size}"
             )
         if not self.has_window(start):
             raise DeviceError(
-                f"cannot look at elements {start} to {start + size} of {self!r}",
-                f"a part begins at a multiple of {self.memory.offset_bytes} bytes there",
+                f"cannot use elements {start} to {start + size} of {self!r}",
+                f"a part must begin at a multiple of {self.memory.offset_bytes} bytes",
             )
         return self.part(start * self.dtype.itemsize, self.dtype, size)
 
@@ -428,5 +427,5 @@ class Buffer(Unpicklable):
         if nbytes != self.nbytes:
             raise DeviceError(
                 f"cannot copy {what} to {self!r}",
-                f"it has {nbytes:,} bytes, and there are {self.nbytes:,}",
+                f"it has {nbytes:,} bytes, and the buffer has {self.nbytes:,}",
             )

@@ -324,7 +324,7 @@ def test_ziglang_is_the_last_resort(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_compiler_that_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", _fake(tmp_path, "cc"))
-    with pytest.raises(CompileError, match="left nothing"):
+    with pytest.raises(CompileError, match="wrote no output"):
         CProgram(dataclasses.replace(add(), text="// nothing\n"))(
             [Buffer("C", F, 16) for _ in range(3)]
         )

@@ -104,7 +104,7 @@ def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:
 def test_a_group_that_is_too_large_for_a_kernel_is_said(gpu: FakeGpu) -> None:
     x = Tensor(np.ones(1024, np.float32), device=NAME).realize()
     kernel = explore(x + 1).kernels[-1].apply(Opt(OptOps.LOCAL, "g0", 1024))
-    with pytest.raises(DeviceError, match="takes 512"):
+    with pytest.raises(DeviceError, match="allows 512"):
         kernel.run()
 
 

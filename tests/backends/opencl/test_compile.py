@@ -150,5 +150,5 @@ def test_without_binaries_the_driver_compiles_here_and_that_is_said(
     runtime._warn_of_compiler.cache_clear()
     answer = compiling.KernelBinary(binary, "")
     monkeypatch.setattr(runtime, "binary_of", lambda kernel: answer)
-    with pytest.warns(RuntimeWarning, match="takes it along where it crashes"):
+    with pytest.warns(RuntimeWarning, match="ends it if it crashes"):
         np.testing.assert_array_equal(plus(5.5 + len(binary)), VALUES + 5.5 + len(binary))

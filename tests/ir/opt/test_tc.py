@@ -201,7 +201,7 @@ def test_a_processor_may_have_none() -> None:
     [
         ("LLVM:Raspberry Pi 5", "its processor does not have BF16 (bfmmla)"),
         ("LLVM:Banana Pi F3", "no compiler here has a product of matrices for riscv64"),
-        ("C", "C has no words for the products of one processor"),
+        ("C", "products of tiles are intrinsics of single processors, not C"),
     ],
 )
 def test_a_machine_says_why_it_has_none(machine: str, words: str) -> None:

@@ -80,7 +80,7 @@ class CDevice(Processor):
             conversions=(),
             non_temporal_bytes=0,
             tensor_cores=(),
-            no_tensor_cores="C has no words for the products of one processor",
+            no_tensor_cores="products of tiles are intrinsics of single processors, not C",
         )
 
     def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
@@ -171,7 +171,7 @@ class Compiler:
                 return out.read_bytes()
         except OSError as error:
             raise CompileError(
-                "c", f"{self.command[0]} left nothing: {error}", last_good=text
+                "c", f"{self.command[0]} wrote no output: {error}", last_good=text
             ) from error
 
     def require_declarations(self, text: str) -> None:
@@ -296,8 +296,8 @@ class CProgram(NativeProgram):
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source.
 
-        Those of a helper function have the line of its call if the compiler is Clang, and its own
-        line if it is GCC, which gives no other.
+        Instructions of a helper function have the line of its call with Clang, and their own line
+        with GCC, which gives no other.
         """
         helper = "static inline __attribute__((nodebug)) "
         source = self.source.text.replace("static inline ", helper)

@@ -81,7 +81,7 @@ class FragmentText(NamedTuple):
 
 class CopyText(NamedTuple):
     """A copy of `nbytes` from an argument to an array of the group: both places as expressions, and
-    a condition ("": always true), where it is false the copy writes zeros."""
+    a condition ("": always true). Where the condition is false, the copy writes zeros."""
 
     to: str
     source: str
@@ -330,7 +330,7 @@ class Dialect(ABC):
         self, sign: str, dtype: DType, left: bool, right: bool
     ) -> None:
         """Note the use of an operator on vectors: `left` and `right` say whether that operand is a
-        vector; else it is a scalar (the left one of a minus sign: nothing)."""
+        vector; else it is a scalar. A minus sign has no left operand."""
 
     def function(
         self,

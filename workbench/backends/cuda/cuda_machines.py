@@ -144,7 +144,7 @@ _ADA = Generation(
     ),
 )  # fmt: skip
 _SUSTAINED = 1.83 / 1.98
-"""The clock of H100's published peaks of tensor cores, as a share of its greatest one."""
+"""The clock of H100's published peaks of tensor cores, as a share of its highest clock."""
 _HOPPER = Generation(
     128, 2048, 32, 228 << 10, 256 << 10,
     (("float64", 1 / 2), ("float16", 2), ("bfloat16", 2), ("int32", 1 / 2)),

@@ -107,7 +107,7 @@ class CudaDriver(GpuDriver):
             _, total = call("MemGetInfo")
             return int(total)
 
-        return self.explain("the GPU does not say what memory it has", act)
+        return self.explain("the GPU does not report its memory", act)
 
     def flush(self) -> None:
         """Do nothing: a stream begins its work by itself."""

@@ -1,5 +1,5 @@
-"""Functions of tiles in CUDA C++, around PTX's mma.sync (products) and ldmatrix (loads): their
-operands and results are the fragments of a lane.
+"""Functions of tiles in CUDA C++, around PTX's mma.sync and ldmatrix: the first multiplies the
+fragments of a lane, the second loads them.
 
     __device__ inline float4 wmma_16x8x16_float16(unsigned a0, .., unsigned b0, .., float4 c) {
       asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, .."

@@ -39,7 +39,7 @@ _VECTORS = {
 
 
 class GpuCpp(Dialect):
-    """C++ with CUDA's words: vectors are structs without operators."""
+    """C++ with CUDA's words. The two languages add their 16-bit floats."""
 
     reserved = CPP_WORDS | set("shared_memory blockIdx threadIdx gridDim blockDim warpSize".split())
     types = {

@@ -1,4 +1,4 @@
-"""The Metal Shading Language (Apple, Metal Shading Language Specification)."""
+"""The dialect Metal (Apple, Metal Shading Language Specification)."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ SHARED = 0
 
 
 class MetalMemory(Memory):
-    """Memory that the GPU shares with this process, which copies when no kernel runs."""
+    """Memory that the GPU shares with this process. A copy waits until no kernel runs."""
 
     alignment_bytes = 256
     offset_bytes = 16
@@ -197,7 +197,7 @@ class MetalLaunch:
         items = self.group.width * self.group.height * self.group.depth
         most = self.pipeline.maxTotalThreadsPerThreadgroup()
         if items > most:
-            because = f"a work-group has {items} work-items, and the GPU takes {most} of this"
+            because = f"a work-group has {items} work-items, and the GPU allows {most} for it"
             raise DeviceError(f"METAL cannot launch {self.name}", because)
 
     def move(self, slot: int, buffer: Buffer) -> None:

@@ -16,10 +16,10 @@ from workbench.ir.node.uop import UOp
 
 
 class NullDevice(DeviceInfo):
-    """The NULL device of another one, `inner` (by default the processor): kernels are compiled as
-    there, to machine code where it has a compiler, and refused instead of run, so that no value
-    is taken for their result. `Device["NULL:OPENCL"]` is that of OPENCL,
-    `Device["NULL:CUDA:H100"]` that of a machine that is not here.
+    """A NULL device over another device, `inner` (by default the processor). Kernels are compiled
+    as by `inner`, to machine code where it has a compiler. They are refused instead of run, so that
+    no value is taken for their result. `Device["NULL:OPENCL"]` is over OPENCL,
+    `Device["NULL:CUDA:H100"]` over a machine that is not here.
     """
 
     name = "NULL"

@@ -114,7 +114,7 @@ def _finding(paragraph: str) -> SimulatorFinding | None:
 # memory, and Oclgrind's check of such reads crashes on some of their vectors.
 
 MOST_MESSAGES = 20_000
-"""Most messages that Oclgrind writes during its process."""
+"""Most messages that Oclgrind writes in one process."""
 _messages: list[int] = []
 _ENVIRONMENT = {
     "OCLGRIND_NUM_THREADS": "1",  # so that its report is the same each time

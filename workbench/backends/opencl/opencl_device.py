@@ -165,7 +165,7 @@ class OpenCLLaunch:
 def _warn_of_compiler(driver: str) -> None:
     warnings.warn(
         f"{driver} does not load what it has compiled in another process: its compiler runs in"
-        " this one, and takes it along where it crashes",
+        " this process, and ends it if it crashes",
         RuntimeWarning,
         stacklevel=2,
     )

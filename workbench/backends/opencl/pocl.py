@@ -1,4 +1,4 @@
-"""Cached binaries of PoCL, compiled for known sizes of work-groups.
+"""Binaries of PoCL for known sizes of work-groups.
 
 PoCL compiles a kernel a second time when it is first launched, for the size of its work-groups.
 With the variable POCL_BINARY_SPECIALIZE_WG (PoCL, "Environment variables") a binary contains that
@@ -39,8 +39,8 @@ def is_pocl(device: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def own_cache() -> TemporaryDirectory[str]:
-    """Return the folder of PoCL's cache in this process, which is deleted at its end. It must be
-    called before PoCL is loaded."""
+    """Return the folder of PoCL's cache in this process, which is deleted at its end. Call
+    this before PoCL is loaded."""
     folder = TemporaryDirectory(prefix="workbench-pocl-")
     os.environ |= {"POCL_CACHE_DIR": folder.name, _VARIABLE: "," * _LIST_BYTES}
     return folder

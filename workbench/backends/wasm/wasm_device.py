@@ -1,4 +1,4 @@
-"""The WASM device: WebAssembly, which wasmtime runs here, and a page in its browser.
+"""The WASM device: WebAssembly, which wasmtime runs here, and a browser in a page.
 
 Sections: WebAssembly memory; The WASM device; The wasmtime engine; The WASM runtime.
 """
