@@ -247,11 +247,16 @@ class Notebook:
         )
 
     def python(self, expression: str) -> str:
-        """Return repr of an expression's value in the Python session; no cell is touched."""
+        """Return repr of an expression's value in the Python session; no cell is touched. What is
+        asked right after a cell that failed, ipykernel aborts with the cells: it is asked again."""
         reply: dict[str, Any] = self.page.evaluate(
-            """async (e) => { const asked = %s.requestExecute({code: "", silent: true,
-                store_history: false, user_expressions: {e}});
-              return (await asked.done).content.user_expressions.e; }"""
+            """async (e) => {
+              const request = {code: "", silent: true, store_history: false, user_expressions: {e}};
+              for (;;) {
+                const { content } = await %s.requestExecute(request).done;
+                if (content.status !== "aborted") return content.user_expressions.e;
+                await new Promise((act) => setTimeout(act, 50));
+              } }"""
             % KERNEL,
             expression,
         )

@@ -312,18 +312,21 @@ class UOp(Views, Operators):
         `gate(node)` False keeps the node and skips its sources.
         """
         visited: dict[UOp, None] = {}
-        stack: list[tuple[UOp, bool]] = [(self, False)]
+        stack: list[UOp | None] = [self]
+        pop, push = stack.pop, stack.append
         while stack:
-            node, ready = stack.pop()
-            if node in visited:
-                continue
-            if ready or not node.src or (gate is not None and not gate(node)):
-                visited[node] = None
-                continue
-            stack.append((node, True))
-            for source in reversed(node.src):
-                if source not in visited:
-                    stack.append((source, False))
+            node = pop()
+            if node is None:  # the sources of the node below it have been visited
+                visited[pop()] = None  # type: ignore[index]
+            elif node not in visited:
+                if not node.src or (gate is not None and not gate(node)):
+                    visited[node] = None
+                    continue
+                push(node)
+                push(None)
+                for source in reversed(node.src):
+                    if source not in visited:
+                        push(source)
         return visited
 
     def substitute(self, changes: Mapping[UOp, UOp]) -> UOp:
