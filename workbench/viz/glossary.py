@@ -40,7 +40,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " everywhere.",
         "Markdown": "This variant beside the pinned one, as a text for a report: opts, times,"
             " counts and code.",
-        "as Python": "A program that makes the same again, to be run in a notebook or elsewhere.",
+        "as Python": "A program that makes this again, in a notebook or elsewhere.",
         "link": "An address that opens an exported page at what is shown now.",
         "progress": "What Python is doing. Stop ends it; what is known by then stays.",
         "error": "What went wrong, because of what, and what to try.",
@@ -53,9 +53,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " plain. Any other choice stays.",
     },
     "kernels": {
-        "kernels": "A kernel is one program that the device runs at one go; an expression becomes"
-            " one or several. A line each: what it computes and on which of your lines, its time,"
-            " its share of the time of all, and the bytes that it reads and writes.",
+        "kernels": "A kernel is one program that the device runs in one go; an expression becomes"
+            " one or several. A line for each: what it computes, your line, its time, its share of"
+            " the whole time, and the bytes that it reads and writes.",
         "number": "The number of a kernel, in the order in which they run, on the colour that it"
             " has in Plan.",
         "lines": "The lines of your code that the expression comes from. A click lights up what"
@@ -67,7 +67,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "plain": "The kernel without opts: as it came from the scheduler.",
         "auto": "The kernel with the default opts, which realize() runs.",
         "search": "The fastest kernel that a search found: it tries lists of opts, and measures.",
-        "edited": "Its code was written by hand, so it has no loops of its own.",
+        "edited": "A variant whose code was written by hand, so that it has no loops of its own.",
         "1x": "The pinned variant itself, to which the other ratios refer.",
         "!": "Something went wrong with this variant: the reason stands with it.",
         "pinned": "◆: ratios and diffs refer to this variant, the first one unless you pin another"
@@ -88,7 +88,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "figures": {
         "±": "How much the samples of a time differ: half the distance between their quartiles, as"
             " a share of the median; or between several measurements, where those differ more.",
-        "once": "It is so slow that it was timed once, so nothing is known of the spread.",
+        "once": "Timed once, because a run is slow: nothing is known of the spread.",
         "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
             " been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
@@ -110,14 +110,16 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "core": "The time for the arithmetic, loads and stores alone, if all data were in the first"
             " cache.",
         "in core": "Loads and stores that the first cache answers are part of the core's time.",
-        "fewer operations": "It is above the roof: the compiler left out work that is counted.",
-        "fewer bytes": "It is above the roof: fewer bytes came from there than predicted.",
+        "fewer operations": "The variant is above the roof: the compiler left out work that is"
+            " counted.",
+        "fewer bytes": "The variant is above the roof: fewer bytes came from this memory than"
+            " predicted.",
         "L1": "The cache nearest to a core: the smallest and fastest.",
         "L2": "The second cache, larger and slower than L1.",
         "L3": "The third cache, which cores share.",
         "memory": "The main memory: what does not fit into the caches comes from there.",
         "bytes": "Bytes that go through this level of memory in one run.",
-        "time": "How long this part would take if it were all that there is.",
+        "time": "How long this part of a run would take alone.",
         "roofline": "What this machine can do at most. Across: operations for each byte loaded or"
             " stored; up: operations a second. A slope is a level of memory, the ceiling the"
             " arithmetic; a dot is a measured variant, a filled one is shown, ◆ is the pinned"
@@ -139,8 +141,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "launch": "To start the kernel: calling it, and handing its work over to threads.",
         "hand-over to threads": "Waking the threads that share the work, and waiting for the last"
             " of them.",
-        "of one thread's peak": "As a share of the most operations a second that one thread was"
-            " seen to do; with more threads, of as many threads' peak.",
+        "of one thread's peak": "The share of the most operations a second that one thread was seen"
+            " to do; with several threads, of the peak of as many.",
         "FMA latency": "A multiply-add that needs the result of the one before waits some cycles"
             " for it; independent ones fill the time. Add latency is the same of sums.",
         "values at once": "Values that a loop holds in registers at the same time; what does not"
@@ -191,11 +193,12 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " An opt changes how a kernel runs, never what it computes.",
         "opt": "UPCAST(\"g1\", 4): a kind of opt, the axis that it changes, and an amount; 0 is"
             " the whole axis.",
-        "why": "What of the loops it improves, with the figures before -> after.",
-        "predicted": "How many times as fast the performance model says the kernel becomes.",
-        "measured": "How many times as fast it became, timed in turns with this variant; ≈: no"
-            " measurable difference; green: the best that is more than noise.",
-        "few runs": "It is slow, so it ran once or a few times: nothing is known of the spread.",
+        "why": "What the opt improves in the loops, with the figures before -> after.",
+        "predicted": "How many times as fast the kernel becomes, by the performance model.",
+        "measured": "How many times as fast the kernel became, timed in turns with this variant; ≈:"
+            " no measurable difference; green: the best that is more than noise.",
+        "few runs": "The kernel is slow, so it ran once or a few times: nothing is known of the"
+            " spread.",
         "not legal": "Opts that cannot be applied here, each with the reason.",
         "elements per instruction": "How many neighbours one vector instruction computes.",
         "independent accumulators": "Sums that do not wait for each other: a multiply-add takes"
@@ -206,20 +209,20 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "plan": {
         "plan": "The expression as a graph of values, from the inputs at the top to the result. The"
             " coloured ground of a kernel lies under all values that it computes.",
-        "kernels?": "Why there are as many kernels: each reason is one that the scheduler"
-            " recorded.",
+        "kernels?": "Why there are so many kernels, and no more or fewer: reasons that the"
+            " scheduler recorded.",
         "kernel": "Why this kernel begins and ends where it does, and what is fused in it.",
         "decisions": "For every value: was it stored to memory, or fused into its readers, and"
             " why?",
-        "stored": "The value goes to memory, and those that need it read it back: a kernel ends"
-            " here.",
+        "stored": "The value goes to memory, and its readers read it back: a kernel ends here.",
         "fused": "The value is computed where it is needed, and never goes to memory.",
         "input": "An array that existed before the expression.",
         "forced": "You decided this, not the scheduler.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
-        "before, now": "The plan before your last change beside this one: kernels, their time with"
-            " the default opts, and other values that are stored or fused otherwise now.",
+        "before, now": "The plan before your last change beside the present one: kernels, their"
+            " time with the default opts, and other values that were stored before and are fused"
+            " now, or the reverse.",
         "film": "The decisions of the scheduler one after the other, from the result to the"
             " inputs: what is not decided yet is faint.",
         "copies": "Values that are only copied to the device.",
@@ -242,15 +245,15 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " code. A block is a pass: blue for rewrites, green for decisions, orange for opts,"
             " grey for other steps; the higher, the more of them. A click opens it in Rewrites.",
         "rewrites": "A rule found a part of the graph and put another in its place.",
-        "before the first": "The program as this pass got it; a step on is its first rewrite.",
-        "more just as near": "Nodes that are as far from the change as the last ones in sight:"
+        "before the first": "The program as this pass got it; the next step is its first rewrite.",
+        "more just as near": "Nodes that are as far from the change as the last visible ones:"
             " `wider` and `whole graph` show more.",
         "compiler's passes": "What the compiler itself did to the program, after our passes.",
         "rewrite": "One rule put one part of the graph in the place of another.",
         "steps of a pass": "What a pass that is not a table of rules did, one after the other.",
         "opts of a pass": "The opts that were applied.",
         "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
-        "rules": "All rules, those of every pass: how often each fired here, and where.",
+        "rules": "The rules of all passes: how often each fired here, and where.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
         "examples": "What the rule makes of a graph, before and after; the tests check them.",
@@ -284,24 +287,24 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "work-groups": "What a launch runs: groups of work-items, each group for itself.",
         "program": "What each work-item executes, a line a step: the program from which source is"
             " written, after all lowering. A click goes to the next step at a line.",
-        "step": "A line that is executed; of a loop its next round, of a line with reads each read"
-            " for itself.",
-        "sectors": "Transactions: pieces of 32 bytes that are moved from or to global memory. Those"
-            " that a warp wants in one step are moved once.",
-        "used": "Bytes that work-items wanted, as a share of those that were moved; more than 100%"
-            " where several of a warp want the same.",
-        "conflicts": "Passes over the banks of shared memory beyond the first: of words in one bank"
-            " that a warp wants in one step, one comes after the other.",
-        "work-items": "The work-items of the group, a row for each warp: those that take each step"
-            " together. Hatched: off, by an if.",
+        "step": "One executed line. The next step of a loop is its next round; each read in a line"
+            " is a step of its own.",
+        "sectors": "Transactions: pieces of 32 bytes that are moved from or to global memory. A"
+            " piece that several work-items of a warp access in one step is moved once.",
+        "used": "Bytes that work-items access, as a share of the bytes that were moved; more than"
+            " 100% where several of a warp access the same ones.",
+        "conflicts": "Passes over the banks of shared memory beyond the first: words in one bank"
+            " that a warp accesses in one step are moved one after the other.",
+        "work-items": "The work-items of the group, a row for each warp, which takes each step"
+            " together. Hatched: inactive, because of an if.",
         "warp": "Neighbouring work-items of a group that take each step together: 32 of them, on"
             " some machines 64. Each is a lane of its warp.",
         "barrier": "A line at which each work-item waits until all of its group are there: what was"
             " written to shared memory before can be read after it.",
-        "occupancy": "The warps that a unit of the GPU holds at once, of those that it could: while"
-            " some wait for memory, others go on. Registers, shared memory and the most work-items"
-            " and groups of a unit limit it.",
-        "access": "What this step reads or writes, of the warp of the chosen work-item.",
+        "occupancy": "The warps that a unit of the GPU holds at once, of the most that it could:"
+            " while some wait for memory, others go on. Registers, shared memory and the greatest"
+            " numbers of work-items and groups of a unit limit it.",
+        "access": "What the warp of the chosen work-item reads or writes in this step.",
         "tensor core": "A product of two tiles by a whole warp: each element of A, B and C is in a"
             " register of one lane (of several, where they hold copies).",
         "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
@@ -314,14 +317,15 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "out of bounds": "An index beyond the memory.",
         "wrong value": "An element of the result that is not what it should be.",
         "uncoalesced": "Work-items of a warp access elements that lie far apart: more sectors are"
-            " moved than would hold them.",
-        "bank conflict": "Work-items of a warp want several words of one bank in one step.",
+            " moved than the elements would fill.",
+        "bank conflict": "Work-items of a warp access several words of one bank in one step.",
         "divergent branch": "An if at which some work-items of a warp go on, and others wait.",
-        "shuffle": "The lanes of a warp hand each other values, from register to register: in no"
-            " memory, without a barrier. Dashed: the work-item whose value the chosen one takes.",
+        "shuffle": "The lanes of a warp exchange values from register to register: without memory,"
+            " and without a barrier. Dashed: the work-item whose value the chosen one takes.",
         "partial warp": "A shuffle, or a product of tiles, that only some work-items of a warp come"
             " to.",
-        "inactive lane": "A shuffle that takes the value of a lane that is off, or not there.",
+        "inactive lane": "A shuffle that takes the value of an inactive lane, or of one that does"
+            " not exist.",
         "divergent barrier": "A barrier that not all work-items of a group come to.",
     },
     "code": {

@@ -205,5 +205,5 @@ def test_a_rule_or_a_node_that_is_none_is_refused(ex: Exploration) -> None:
             ex.why_not(rule, node)
         assert len(str(error.value)) < 400 and error.value.hint
     for nothing in (None, "g0", ex.kernels[0]):
-        with pytest.raises(WorkbenchError, match="cannot hold a rule against this"):
+        with pytest.raises(WorkbenchError, match="cannot compare a rule with this"):
             ex.why_not("add-zero", nothing)  # type: ignore[arg-type]

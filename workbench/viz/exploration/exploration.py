@@ -137,7 +137,7 @@ class Page(Protocol):
         """Return the result of a request of the page of an exploration."""
 
     def to_file(self, ex: Exploration) -> str:
-        """Return the text of a file that `load` reads."""
+        """Return the text of an exploration's file, which `load` reads."""
 
     def to_widget(self, ex: Exploration) -> Any:
         """Return an exploration as a widget."""
@@ -249,7 +249,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
         scheduler again (None). A value is a node of `decisions`, or a Tensor.
 
-        Errors: WorkbenchError where that is impossible: for a result, a value that is copied to a
+        Errors: WorkbenchError if that is impossible: for a result, a value that is copied to a
         device, and one that no kernel computes.
         """
         forced = forced_by(changes, self.forced, self.outputs, self.expression)
@@ -269,14 +269,15 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
         variant. Return the exploration itself.
 
-        Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called."""
+        Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called.
+        """
         self.page.baseline(self, name, run)
         return self
 
     def select(self, *unnamed: Any, **view: Any) -> None:
         """Set the selection in the notebook's workbench of this exploration: mode ("tune",
-        "rewrites" or "plan"), kernel (or its position), variant, node, line (positions in the
-        record), axis (a name), language ("C", "LLVM", "asm" or "IR").
+        "rewrites", "plan", "side_by_side", "rules" or "gpu"), kernel (or its position), variant,
+        node, line (positions in the record), axis (a name), language ("C", "asm", "IR", ..).
 
         Errors: WorkbenchError for anything else.
         """
@@ -285,7 +286,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.
 
-        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
+        Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
         return write_whole(path, lambda: self.page.to_html(self))
 
@@ -293,7 +294,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         """Write the exploration as one file, which `workbench.load` opens elsewhere: expression,
         lines, variants, notes and times, without the tensors' data; return its path.
 
-        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
+        Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
         return write_whole(path, lambda: self.page.to_file(self))
 

@@ -184,10 +184,10 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     if not isinstance(node, UOp):
         because = f"{type(node).__name__} is not a node"
         hint = "the .before of a match, or one of kernel.ast.toposort()"
-        raise WorkbenchError("cannot hold a rule against this", because, hint)
+        raise WorkbenchError("cannot compare a rule with this", because, hint)
     if not isinstance(of_pass, str):
         because = f"{type(of_pass).__name__} is not the name of a pass"
-        raise WorkbenchError("cannot look at that pass", because, "ex.passes names them")
+        raise WorkbenchError("cannot find that pass", because, "ex.passes names them")
     named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
     named_rule = next((r for s in tables.values() for r in s.rules if r.name == named), None)

@@ -131,8 +131,8 @@ class Session(LiveRecord):
     # requests
 
     def handle(self, request: object, asker: Listener | None = None) -> ReplyMessage:
-        """Return the reply to a request, and send it to `asker`, and its changes to all other
-        listeners. It may take long."""
+        """Return the reply to a request. It is sent to `asker`, and its changes to all other
+        listeners. This may take long."""
         if not self.is_quick(request):
             return self._handle(request, asker)
         self.waiting.append(request)

@@ -30,7 +30,7 @@ def compile_source(
     own = session.edited.get(variant)
     if text is None and own is None:
         what = "there is no source to compile"
-        raise WorkbenchError(what, "the variant was not edited", "with a text")
+        raise WorkbenchError(what, "the variant was not edited", "a text to compile")
     if text is None:
         measurement.refuse_foreign(session, variant)
     source = own if text is None else Edited(_runs(session, language), text)

@@ -91,7 +91,9 @@ def bisect(session: LiveRecord, variant: int) -> BisectReply:
     kernel, row = session.kernels[variant], session.row(variant)
     if row.edited:
         because = "its source was edited by hand: no rewrite made it"
-        raise WorkbenchError("this cannot be bisected", because, "the variant it is of")
+        raise WorkbenchError(
+            "this cannot be bisected", because, "the variant that it was made from"
+        )
     ex = session.recorder.exploration
     session.status("bisect", 0, 1, "computing states")
     try:
@@ -243,7 +245,7 @@ def emulate(
     kernel, mine = session.kernels[variant], session.recorder
     if session.row(variant).edited:
         what, because = "this cannot be stepped", "its code was edited by hand"
-        raise WorkbenchError(what, because, "the variant it is of")
+        raise WorkbenchError(what, because, "the variant that it was made from")
     if unasked and seconds_for_steps(kernel) > UNASKED_S:
         return NoResult()
     most_s = UNASKED_S if unasked else MOST_PAGE_S
