@@ -193,8 +193,8 @@ def _given_rules(expression: Expression) -> list[str]:
 
 
 def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin) -> None:
-    """Add the user's lines and names to a plan: results get the names of the tensors, memory that
-    of the value in it, kernels their line, modules and phases of training."""
+    """Add the user's lines and names to a plan: results get the names of the tensors, memory the
+    name of the value in it, kernels their line, modules and phases of training."""
     nodes = expression.nodes
     tensor_order = (n for places in expression.places_by_device().values() for n in places)
     results = {
@@ -255,8 +255,8 @@ _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
 
 
 def _modules(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[ModuleCall, ...]:
-    """Return the modules that made the values of a kernel: first the module of its last reduction,
-    or without one of the value that it stores."""
+    """Return the modules that made the values of a kernel, first that of its last reduction; without
+    a reduction, that of the value it stores."""
     nodes = item.computed(ends)[::-1]
     nodes = [n for n in nodes if n.src]
     nodes = [n for n in nodes if n.op not in _PASSED] or nodes

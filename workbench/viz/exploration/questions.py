@@ -228,15 +228,15 @@ def _comparison(question: QuestionRow, guess: str, answer: Any) -> tuple[bool, s
         return guess == answer, f"you said {guess}, it is {answer}."
     if question.judgement == "set":
         return _set_comparison(guess, list(dict.fromkeys(answer)))
-    mine, theirs = float(guess), answer / question.scale
-    words = f"you said {_amount_text(mine, question)}, it is {_amount_text(theirs, question)}"
+    guessed, answered = float(guess), answer / question.scale
+    words = f"you said {_amount_text(guessed, question)}, it is {_amount_text(answered, question)}"
     if question.judgement == "number":
-        off = abs(mine - theirs)
-        many = "many" if mine > theirs else "few"
+        off = abs(guessed - answered)
+        many = "many" if guessed > answered else "few"
         return off == 0, f"{words}, {off:g} too {many}." if off else f"{words}."
-    ratio = float(f"{max(mine / theirs, theirs / mine):.2g}")
+    ratio = float(f"{max(guessed / answered, answered / guessed):.2g}")
     more, less = "The answer", "your guess"
-    if mine > theirs:
+    if guessed > answered:
         more, less = "Your guess", "the answer"
     off = "" if ratio < LEAST_RATIO else f" {more} is {ratio:g} times {less}."
     return ratio <= question.factor, f"{words}.{off}"
@@ -247,10 +247,10 @@ def _amount_text(value: float, question: QuestionRow) -> str:
 
 
 def _set_comparison(guess: str, answer: list[str]) -> tuple[bool, str]:
-    mine = [part for part in guess.replace(",", " ").split() if part != "none"]
-    wrong = [part for part in mine if part not in answer]
-    missing = [part for part in answer if part not in mine]
-    words = f"you said {', '.join(mine) or 'none'}, it is {', '.join(answer) or 'none'}"
+    guessed = [part for part in guess.replace(",", " ").split() if part != "none"]
+    wrong = [part for part in guessed if part not in answer]
+    missing = [part for part in answer if part not in guessed]
+    words = f"you said {', '.join(guessed) or 'none'}, it is {', '.join(answer) or 'none'}"
     words += f"; not {', '.join(wrong)}" if wrong else ""
     words += f"; you left out {', '.join(missing)}" if missing else ""
     return not (wrong or missing), f"{words}."

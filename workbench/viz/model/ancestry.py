@@ -159,7 +159,7 @@ class Ancestry:
         by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
         existing = set(record.before.toposort())
 
-        def note(target: UOp, source: UOp) -> None:
+        def link_replaced(target: UOp, source: UOp) -> None:
             self.replaced.setdefault(target, source)
             number, match = by_node.get(source, (REBUILT, None))
             if match is None or match.after is not target:
@@ -171,7 +171,7 @@ class Ancestry:
             existing.add(target)
             existing.update(_below(target, existing))
 
-        replay(record.before, matches, note=note)
+        replay(record.before, matches, note=link_replaced)
 
 
 def _sources(rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]) -> Iterator[UOp]:

@@ -54,22 +54,24 @@ def phases_of(
     of_written = set(derivations_below(written))
     after: set[Derivation] = set()
     phases: dict[Derivation, str] = {}
-    for one in derivations_below(derivations):
-        is_gradient = isinstance(one, GradientDerivation | GradientStep)
-        if is_gradient or any(source in after for source in one.sources):
-            after.add(one)
-        is_update = one in of_written and one in after and one not in differentiated
-        phases[one] = BACKWARD if is_gradient else OPTIMISER if is_update else FORWARD
-    owners = set(_owners(one for one, phase in phases.items() if phase == OPTIMISER))
-    for one in of_written - differentiated:
-        if phases.get(one) == FORWARD and owners.intersection(_owners([one])):
-            phases[one] = OPTIMISER
+    for derivation in derivations_below(derivations):
+        is_gradient = isinstance(derivation, GradientDerivation | GradientStep)
+        if is_gradient or any(source in after for source in derivation.sources):
+            after.add(derivation)
+        is_update = (
+            derivation in of_written and derivation in after and derivation not in differentiated
+        )
+        phases[derivation] = BACKWARD if is_gradient else OPTIMISER if is_update else FORWARD
+    owners = set(_owners(derivation for derivation, phase in phases.items() if phase == OPTIMISER))
+    for derivation in of_written - differentiated:
+        if phases.get(derivation) == FORWARD and owners.intersection(_owners([derivation])):
+            phases[derivation] = OPTIMISER
     return phases
 
 
 def _owners(derivations: Iterable[Derivation]) -> Iterator[int]:
     """Yield the identities of the objects whose methods made some derivations."""
-    for one in derivations:
-        owner: Any = None if one.owner is None else one.owner()
+    for derivation in derivations:
+        owner: Any = None if derivation.owner is None else derivation.owner()
         if owner is not None:
             yield id(owner)

@@ -23,11 +23,11 @@ from workbench.viz.session.requests import PREFETCH
 BUDGET_S = 0.25
 """Seconds for timing one group of variants or offers."""
 SAMPLES = 9
-"""Most samples of each of them."""
+"""Most samples of each of these variants and offers."""
 KERNELS = 4
 """Most kernels that are timed without a request."""
 FLOPS = 4e9
-"""Most operations of a kernel that is timed without a request."""
+"""Most operations of a kernel, or of two plans, that are timed without a request."""
 AT_ONCE = 4
 """Offers that are measured together, beside the variant itself."""
 MOST_OFFERS = 24
@@ -37,16 +37,16 @@ SLOW_S = 0.1
 
 
 def times(session: LiveRecord) -> Iterator[None]:
-    """Time in this order: the first kernels, plain and with the default opts; every kernel, unless
-    on an emulator; both plans if there was another one; baselines; the offers of the first kernel.
-    Nothing is timed for a machine that is not here."""
+    """Time in this order: the first kernels, plain and with the default opts; all kernels, unless on
+    an emulator; both plans if there was another one; baselines; the offers of the first kernel.
+    Nothing is timed for a machine that is not here, and nothing of more than FLOPS operations."""
     if Device[session.device].is_elsewhere:
         return
     for number, kernel in enumerate(session.record.kernels[:KERNELS]):
         if kernel.flops <= FLOPS:
             _time_kernel(session, number)
             yield
-    with suppress(WorkbenchError):  # there was no request that could be answered by it
+    with suppress(WorkbenchError):  # an error is ignored: there was no request
         if not Device[session.device].is_emulator:
             yield from kernel_times.measured(session, FLOPS)
     if session.before is not None and plan_comparison.is_small(session, FLOPS):

@@ -40,7 +40,7 @@ def present_plan(session: LiveRecord) -> PreviousPlan:
     return PreviousPlan(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
-def compare(session: LiveRecord, was: PreviousPlan, target: UOp | None) -> None:
+def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) -> None:
     """Write the comparison to the record: the numbers of kernels, and the positions of decisions,
     `change` of the one about `target` (None: a rule was switched), `moved` of the others that
     changed with it. `measure` adds the times.
@@ -48,12 +48,12 @@ def compare(session: LiveRecord, was: PreviousPlan, target: UOp | None) -> None:
     ex = session.recorder.exploration
     moved = [
         place for place, d in enumerate(ex.decisions)
-        if d.node is not target and d.stored is not was.stored.get(d.node, d.stored)
+        if d.node is not target and d.stored is not last_plan.stored.get(d.node, d.stored)
     ]  # fmt: skip
-    session.before = was
+    session.before = last_plan
     places = [place for place, d in enumerate(ex.decisions) if d.node is target]
     row = ComparedPlans(
-        kernels=(len(was.kernels), len(ex.kernels)),
+        kernels=(len(last_plan.kernels), len(ex.kernels)),
         change=places[0] if places else None,
         moved=moved,
         seconds=None,

@@ -63,13 +63,13 @@ def _variant(session: LiveRecord, kernel: int, name: str, on: bool, of: int | No
     return RuleReply(variants.variant_of(session, candidate, parent))
 
 
-def compare(session: LiveRecord, was: PageRecord) -> None:
+def compare(session: LiveRecord, last_record: PageRecord) -> None:
     """Write to the record how the C of all un-optimised kernels differs from that of the record
-    `was`, before the rules changed."""
-    before, now = was.without, session.record.without
+    `last_record`, before the rules changed."""
+    before, now = last_record.without, session.record.without
     difference = before.differs
     if before.rules != now.rules:
-        difference = _differs(_plain_c(was), _plain_c(session.record)) if now.rules else ""
+        difference = _differs(_plain_c(last_record), _plain_c(session.record)) if now.rules else ""
     session.put(("without", "differs"), difference)
 
 

@@ -50,17 +50,17 @@ class LastPlan:
     checks: Mapping[tuple[int, str], CheckRow]
 
 
-def transfer(session: LiveRecord, was: LastPlan) -> None:
+def transfer(session: LiveRecord, last_plan: LastPlan) -> None:
     """Add the variants of the plan before to the present record, where their opts are legal, and
     set the present position of each kernel and variant in the comparison of the plans."""
-    before = was.recorder
+    before = last_plan.recorder
     kernels = places_now(before.exploration, session.recorder.exploration)
-    variants = _variants_now(session, was, kernels)
+    variants = _variants_now(session, last_plan, kernels)
     for old, new in enumerate(variants):
         if new is not None:
             session.set(new, "note", before.record.variants[old].note)
             if session.kernels[new].ast is before.kernels[old].ast:
-                _transfer_timings(session, was, old, new)
+                _transfer_timings(session, last_plan, old, new)
             if old == before.record.pinned:
                 session.put(("pinned",), new)
     row = session.record.plan.compared
@@ -69,9 +69,9 @@ def transfer(session: LiveRecord, was: LastPlan) -> None:
     session.put(COMPARED, replace(row, number=session.number, **places))
 
 
-def _transfer_timings(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
+def _transfer_timings(session: LiveRecord, last_plan: LastPlan, old: int, new: int) -> None:
     """Give a variant whose kernel is the same the timings that it had in the plan before."""
-    for (variant, device), timing in was.timings.items():
+    for (variant, device), timing in last_plan.timings.items():
         if variant == old:
             session.timings.setdefault((new, device), timing)
     session.set(new, "timing", session.timings.get((new, session.device)))
@@ -98,10 +98,10 @@ def _stored(ex: Exploration) -> list[tuple[UOp, ...]]:
 
 
 def _variants_now(
-    session: LiveRecord, was: LastPlan, kernels: Sequence[int | None]
+    session: LiveRecord, last_plan: LastPlan, kernels: Sequence[int | None]
 ) -> list[int | None]:
     """Return the present position of each variant of the plan before; None if it was left out."""
-    record = was.recorder.record
+    record = last_plan.recorder.record
     roots = {kernel.root for kernel in record.kernels}
     others = [
         variant
@@ -115,26 +115,26 @@ def _variants_now(
         root = None if kernel is None else session.record.kernels[kernel].root
         if root is not None and variant in latest:
             parent = None if row.parent is None else now[row.parent]
-            now.append(_variant_now(session, was, variant, root, parent))
+            now.append(_variant_now(session, last_plan, variant, root, parent))
         else:
             now.append(root if variant in roots else None)
     return now
 
 
 def _variant_now(
-    session: LiveRecord, was: LastPlan, variant: int, root: int, parent: int | None
+    session: LiveRecord, last_plan: LastPlan, variant: int, root: int, parent: int | None
 ) -> int | None:
     """Return the present position of a variant, added to the kernel whose plain variant is `root`;
     None if it does not apply to that kernel."""
-    row, before = was.recorder.record.variants[variant], was.recorder.kernels[variant]
+    row, before = last_plan.recorder.record.variants[variant], last_plan.recorder.kernels[variant]
     plain = session.kernels[root]
-    source = was.edited.get(variant)
+    source = last_plan.edited.get(variant)
     if source is not None and (parent is None or before.original is not plain.original):
         return None
     try:
         if source is not None and parent is not None:
             place = edited_variant(session, source, parent, row.name)
-            _transfer_verdict(session, was, variant, place)
+            _transfer_verdict(session, last_plan, variant, place)
             return place
         rules_off = [name for name in row.rules_off if name not in plain.rules_off]
         kernel = plain.without(*rules_off)
@@ -153,11 +153,11 @@ def _variant_now(
     return place
 
 
-def _transfer_verdict(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
+def _transfer_verdict(session: LiveRecord, last_plan: LastPlan, old: int, new: int) -> None:
     """Give edited source the error and the check that it had in the plan before."""
-    session.set(new, "error", was.recorder.record.variants[old].error)
+    session.set(new, "error", last_plan.recorder.record.variants[old].error)
     device = session.edited[new].device
-    outcome = was.checks.get((old, device))
+    outcome = last_plan.checks.get((old, device))
     if outcome is not None:
         session.checks[new, device] = outcome
         session.set(new, "check", outcome)
@@ -249,13 +249,13 @@ def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> 
         return  # another version with other opts saved it, or there are too many variants
 
 
-def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit) -> None:
-    source = Edited(was.device, was.text)
+def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, edit: SavedEdit) -> None:
+    source = Edited(edit.device, edit.text)
     if source in session.edited.values():
         return  # the user has added it meanwhile
     variant = edited_variant(session, source, parent, entry.name)
     adopt(session, variant)
-    session.set(variant, "error", was.error)
-    session.set(variant, "check", was.check)
-    if was.check is not None:
-        session.checks[variant, source.device] = was.check
+    session.set(variant, "error", edit.error)
+    session.set(variant, "check", edit.check)
+    if edit.check is not None:
+        session.checks[variant, source.device] = edit.check
