@@ -186,9 +186,9 @@ def module_paths() -> ModulePaths:
 
 
 def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> ModuleCall | None:
-    """Return the module whose method made a value, as its path, or the class of an object without
-    one, and the method. Without an object the path is the function that made the value, "" in code
-    of the `viewer` itself; None if that called no method either."""
+    """Return the module whose method made a value: the path of the object, or its class if it has
+    no path, and the method. Without an object the path is the function that made the value, or ""
+    in code of the `viewer`. None if path and method are both ""."""
     value = None if derivation.owner is None else derivation.owner()
     entry = None if value is None else paths.get(id(value))
     if entry is not None and entry.object() is value:

@@ -255,8 +255,8 @@ _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
 
 
 def _modules(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[ModuleCall, ...]:
-    """Return the modules that made the values of a kernel, first that of its last reduction; without
-    a reduction, that of the value it stores."""
+    """Return the modules that made the values of a kernel, first that of its last reduction;
+    without a reduction, that of the value it stores."""
     nodes = item.computed(ends)[::-1]
     nodes = [n for n in nodes if n.src]
     nodes = [n for n in nodes if n.op not in _PASSED] or nodes

@@ -73,8 +73,8 @@ def printed_decisions(decisions: Sequence[Decision], on: str = "") -> list[Decis
 def ranked(rows: list[DecisionRow], decisions: Sequence[Decision]) -> list[DecisionRow]:
     """Return `rows` of `decisions`, with a rank for each that explains why there are not more
     kernels: the values that are fused although that costs something, the dearest first. Without
-    any, only the value has a rank at which a kernel would have ended most naturally: a reduction
-    before any other value, then the dearest to store, then the nearest to the inputs."""
+    any, one value has a rank: that at which a kernel would have ended most naturally. A reduction
+    comes before any other value, then the dearest, then the nearest to the inputs."""
     fused = [place for place, row in enumerate(rows) if not row.stored and row.choices]
 
     def interest(place: int) -> tuple[float, bool, float, int]:

@@ -227,7 +227,7 @@ def _line_link(links: Sequence[CodeLink | None], number: int | None) -> CodeLink
 # Rows of a search, for a record and a file: a row for each candidate.
 
 MOST_CANDIDATES = 1000
-"""Candidates in the rows of one search: the first ones; the best and its ancestors are added."""
+"""Candidates in the row of a search: the first ones, besides the best one and its ancestors."""
 MOST_SEARCH_TEXT = 300
 """Most characters of a candidate's description, and of its note."""
 
