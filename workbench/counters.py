@@ -51,7 +51,7 @@ class GlobalCounters(metaclass=_Memory):
         cls.time_sum_s = 0.0
 
 
-def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
+def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     """Count one run of a kernel, and log it if the logger is enabled. The kernel without opts,
     `plain`, has the operations of the algorithm; `tuned` is the one that ran."""
     estimates = _estimate(plain)

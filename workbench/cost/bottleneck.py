@@ -55,27 +55,27 @@ def bottleneck(cost: Cost, target: Target, measured_s: float | None = None) -> B
     else:
         answer = _level(cost.limit, cost, target)
     if measured_s is None or _explains(cost, measured_s):
-        return Bottleneck(answer.what, answer.why + _next(cost))
-    return Bottleneck("unexplained", f"{_held_against(cost, measured_s)} by {answer}")
+        return Bottleneck(answer.what, answer.why + _second_slowest_text(cost))
+    return Bottleneck("unexplained", f"{_comparison_text(cost, measured_s)} by {answer}")
 
 
 def _explains(cost: Cost, measured_s: float) -> bool:
     return cost.predicted_s / FASTER < measured_s < SLOWER * cost.predicted_s
 
 
-def _held_against(cost: Cost, measured_s: float) -> str:
+def _comparison_text(cost: Cost, measured_s: float) -> str:
     """Return in words how a measured time differs from the predicted one."""
     ratio, flops = measured_s / cost.predicted_s, cost.estimates.flops
     share = flops / measured_s / cost.speeds.peak[cost.kind].of(cost.threads)
     reached = f", at {share:.2g} of the peak" if share < 0.01 else f", at {share:.0%} of the peak"
     times = number_text(max(ratio, 1 / ratio))
     if ratio < 1:
-        return f"{times} times faster than predicted{reached if flops else ''}, so not held up"
-    busy = "which others on a busy machine may do, and is not explained"
+        return f"{times} times faster than predicted{reached if flops else ''}, and so not limited"
+    busy = "perhaps since the machine is busy, and not explained"
     return f"{times} times as long as predicted{reached if flops else ''}, {busy}"
 
 
-def _next(cost: Cost) -> str:
+def _second_slowest_text(cost: Cost) -> str:
     """Return in words the part that takes nearly as long as the slowest; "" for none."""
     parts = sorted(cost.seconds, key=lambda part: -cost.seconds[part])
     slowest, *others = [part for part in parts if cost.seconds[part]]
@@ -151,7 +151,7 @@ def _counts(loop: LoopWork) -> str:
     if loop.limit == "stores":
         return f"{plural(loop.stores, 'store')} a step"
     if loop.limit == "path":
-        return "results wait for each other, and a step is too long to begin the next meanwhile"
+        return "results wait for each other, and a step is too long to overlap with the next"
     if loop.limit == "issue":
         other = loop.loads + loop.stores
         return f"{plural(loop.arithmetic, 'computation')} and {other} loads and stores a step"

@@ -95,7 +95,7 @@ def read(buffer: UOp) -> Array:
     if is_capturing():
         raise JitError(
             "cannot read values while a function is captured",
-            "what is done with them would be done with the same values each time",
+            "each replay would use the same values",
             "return the tensor, and read it outside of the function",
         )
     return memory_of(buffer).to_numpy()
@@ -187,7 +187,7 @@ def mark_lost(node: UOp, failure: BaseException) -> None:
     mark_overwritten(node)
 
 
-def keep_apart(node: UOp) -> None:
+def separate_memory(node: UOp) -> None:
     """Copy the present contents of each BUFFER on the memory of `node` to new memory of its own."""
     own: dict[UOp, Buffer] = {}
     for other in sharing(node):

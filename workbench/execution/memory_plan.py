@@ -213,14 +213,14 @@ def _placed(
             places[buffer] = place
     every = dict.fromkeys(places.values())
     for device in {place.device for place in every}:
-        _settle([place for place in every if place.device == device])
+        _assign_offsets([place for place in every if place.device == device])
     return {
         b: Piece(p.device, p.offset, p.size_bytes, *lives[b], over.get(b))
         for b, p in places.items()
     }
 
 
-def _settle(places: Sequence[_PackedPlace]) -> None:
+def _assign_offsets(places: Sequence[_PackedPlace]) -> None:
     """Give the places of a device the offsets of the tightest of three packings: the largest first;
     in the order of time; and in the order of time, alternating between both ends of the least bytes
     that are needed, which suits a chain of values."""

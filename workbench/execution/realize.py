@@ -17,7 +17,7 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
 from workbench.base.interrupts import Uninterrupted, free_rlock
-from workbench.counters import ran
+from workbench.counters import count_run
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
     allocated,
@@ -25,12 +25,12 @@ from workbench.execution.buffers import (
     in_place,
     is_absent,
     is_overwritten,
-    keep_apart,
     mark_lost,
     mark_overwritten,
     memory_of,
     memory_under,
     name_of_shared,
+    separate_memory,
     set_memory,
     sharing,
 )
@@ -69,7 +69,7 @@ class Reader(Protocol):
 _readers: WeakSet[Reader] = WeakSet()
 
 
-def read_by(reader: Reader) -> None:
+def register_reader(reader: Reader) -> None:
     """Register a reader: as long as it lives, the BUFFERs that it reads are not overwritten."""
     _readers.add(reader)
 
@@ -185,7 +185,7 @@ def run_item(item: ScheduleItem, tuner: Tuner) -> None:
     program = build(kernel, device).program
     start = time.perf_counter()
     program(buffers)
-    ran(item.kernel, kernel, device, time.perf_counter() - start)
+    count_run(item.kernel, kernel, device, time.perf_counter() - start)
 
 
 def device_of(outputs: Sequence[UOp]) -> str:
@@ -212,7 +212,7 @@ def written_through(result: UOp, old: UOp, memory: Buffer) -> UOp:
         )
     values = to_numpy(result)
     if not is_overwritten(old):
-        keep_apart(old)
+        separate_memory(old)
     memory.copy_in(values)
     return name_of_shared(memory, result.shape)
 

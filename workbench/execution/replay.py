@@ -17,11 +17,11 @@ from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
-from workbench.counters import ran
+from workbench.counters import count_run
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
-from workbench.execution.realize import read_by
+from workbench.execution.realize import register_reader
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.ir.schedule.plan import ScheduleItem
@@ -136,7 +136,7 @@ class Replay:
             for o, (p, *_) in zip(outputs, self._results, strict=True)
         ]
         del self._uses, self._pieces, self._memory
-        read_by(self)
+        register_reader(self)
 
     @property
     def count(self) -> int:
@@ -195,7 +195,7 @@ class Replay:
         seconds = (time.perf_counter() - start) / len(self._launches)
         for launch in self._launches:
             if launch.kernel is not None:
-                ran(*launch.kernel, seconds)
+                count_run(*launch.kernel, seconds)
 
     def _written_until_now(self) -> tuple[set[int], set[int]]:
         """Return the numbers of inputs that are overwritten, and of those that may be in part."""
@@ -214,7 +214,7 @@ class Replay:
                 continue
             start = time.perf_counter()
             launch.step(False)
-            ran(*launch.kernel, time.perf_counter() - start)
+            count_run(*launch.kernel, time.perf_counter() - start)
 
     def buffers_read(self) -> list[UOp]:
         """Return the BUFFERs whose contents each run reads or returns."""

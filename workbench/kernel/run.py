@@ -23,7 +23,7 @@ from workbench.check.answer import BEFORE_OPTS, CheckResult, Reference, compared
 from workbench.check.meanings import Meanings, ReferenceComparison, comparison_of, whole_reference
 from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
 from workbench.execution.memory_plan import is_realized
-from workbench.execution.realize import read_by
+from workbench.execution.realize import register_reader
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -55,7 +55,7 @@ class Run:
     counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        read_by(self)
+        register_reader(self)
 
     def buffers_read(self) -> Iterator[UOp]:
         """Return the BUFFERs whose contents a run needs."""

@@ -163,17 +163,14 @@ def _each(lines: str, vector: int) -> str:
     )
 
 
-LEAST = 64 << 20
-"""Fewest bytes that are copied; if possible, twice the size of the largest cache."""
-
 # --------------------------------------------------------------------------------------------------
 # Cold caches: the time of a kernel whose data are in no cache.
 #
 # The cores together copy one half of a large buffer to the other, which evicts all other data from
 # their caches.
 
-MOST = 256 << 20
-"""Most bytes that are copied."""
+MIN_COPIED_BYTES, MAX_COPIED_BYTES = 64 << 20, 256 << 20
+"""Limits of the bytes that are copied; between them, twice the size of the largest cache."""
 ROUNDS = 5
 
 
@@ -192,7 +189,7 @@ def cold_rounds(
     Errors: DeviceError without llvmlite; any error that `before` raises.
     """
     largest = max((size for _, size in machine.caches()), default=0)
-    size, parts = min(MOST, max(LEAST, 2 * largest)), cores()
+    size, parts = min(MAX_COPIED_BYTES, max(MIN_COPIED_BYTES, 2 * largest)), cores()
     empty = walk(size // parts, parts, copies=True).run
 
     def sampler(run: Run) -> Callable[[], float]:

@@ -17,11 +17,11 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Run, Samples, interleave
 
 DRAWS = 2000
-SURE = 0.99
+CONFIDENCE = 0.99
 """Share of the resampled medians between `low` and `high`."""
-LEAST = 0.01
+MIN_DIFFERENCE = 0.01
 """A smaller relative difference counts as none: clock and machine are not more precise."""
-FEWEST = 6
+MIN_ROUNDS = 6
 """Least rounds for an interval of 99 %."""
 
 
@@ -38,11 +38,11 @@ class Ratio:
     @property
     def is_measurable(self) -> bool:
         """Whether the samples show a difference."""
-        sure = self.rounds >= FEWEST and not self.low <= 1 <= self.high
-        return sure and abs(self.median - 1) >= LEAST
+        sure = self.rounds >= MIN_ROUNDS and not self.low <= 1 <= self.high
+        return sure and abs(self.median - 1) >= MIN_DIFFERENCE
 
     def __str__(self) -> str:
-        if self.rounds < FEWEST:
+        if self.rounds < MIN_ROUNDS:
             return f"too few rounds to compare ({self.rounds})"
         if not self.is_measurable:
             return "no measurable difference"
@@ -90,5 +90,5 @@ def ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     each = np.asarray(base) / np.asarray(other)
     draws = np.random.default_rng(0).integers(0, len(each), (DRAWS, len(each)))
     medians = np.median(each[draws], axis=1)
-    low, high = np.quantile(medians, [(1 - SURE) / 2, (1 + SURE) / 2])
+    low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Ratio(float(np.median(each)), float(low), float(high), len(each))

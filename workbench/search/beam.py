@@ -99,7 +99,7 @@ class _Search:
                 continue
             self.visited.add(kernel)
             for measured in self.measure(kernel, [kernel], None, False):
-                self._note(start, kernel, measured, None, None, line)
+                self._add(start, kernel, measured, None, None, line)
         self.anchor = self.best()
 
     def anchored(self) -> _Node | None:
@@ -115,7 +115,7 @@ class _Search:
 
     def level(self, nodes: Sequence[_Node], at_once: int) -> None:
         """Vary each of `nodes` a few times, always the one that has had the least time so far."""
-        rest = {n.candidate: islice(self._fresh(n), PORTION) for n in nodes}
+        rest = {n.candidate: islice(self._untried(n), PORTION) for n in nodes}
         seconds_by_candidate = {n.candidate: 0.0 for n in nodes}
         while rest and not self.is_over():
             node = min(
@@ -137,12 +137,12 @@ class _Search:
         results = self.measure(against.kernel, kernels, patience, False)
         least = math.inf
         for (move, kernel), measurement in zip(batch, list(results), strict=True):
-            measured = self._sure(measurement, kernel, against)
-            candidate = self._note(move, kernel, measured, against, node, node.line)
+            measured = self._remeasured(measurement, kernel, against)
+            candidate = self._add(move, kernel, measured, against, node, node.line)
             least = min(least, math.inf if candidate.seconds is None else candidate.seconds)
         return least
 
-    def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
+    def _untried(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
         """Yield the untried moves from a node, without those to kernels that were tried before."""
         for move, kernel in node.moves:
             if self.is_over():
@@ -152,7 +152,7 @@ class _Search:
                 yield move, kernel
         node.is_open = False
 
-    def _sure(self, measurement: Measured, kernel: UOp, against: _Node) -> Measured:
+    def _remeasured(self, measurement: Measured, kernel: UOp, against: _Node) -> Measured:
         """Return the measurement of a candidate. If it would be the best, measure it again with
         more samples, since a disturbance of the anchor makes it look good, and check its result."""
         best = self.best() or against
@@ -165,7 +165,7 @@ class _Search:
             return Measured(error=wrong, digest=measurement.digest)
         return replace(measurement, ratio=max(measurement.ratio, again.ratio))
 
-    def _note(
+    def _add(
         self,
         move: Move,
         kernel: UOp,

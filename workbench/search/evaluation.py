@@ -192,11 +192,11 @@ class OnWorker(_Measuring):
             self.worker.hold(
                 task["data"], lambda: [(b, slot in slots) for slot, b in enumerate(data())]
             )
-            return self.worker.ask(task, self._heard, quiet_s)
+            return self.worker.ask(task, self._stop_if_asked, quiet_s)
         except TaskStopped:
             raise SearchStopped from None
 
-    def _heard(self, progress: Row) -> None:
+    def _stop_if_asked(self, progress: Row) -> None:
         if self.stop():
             self.worker.stop()
 
@@ -222,9 +222,9 @@ class OnExecutor(_Measuring):
         self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         rules = self.rules(patience, thorough)
-        about = {"kernel": to_text(self.kernel), "against": self.row(against)}
+        shared = {"kernel": to_text(self.kernel), "against": self.row(against)}
         tasks = [
-            json.dumps(about | {"candidate": self.row(kernel), "rules": asdict(rules)})
+            json.dumps(shared | {"candidate": self.row(kernel), "rules": asdict(rules)})
             for kernel in kernels
         ]
         pending = [self._submit(task) for task in tasks]

@@ -25,7 +25,7 @@ from workbench.kernel.compiled import compiled_registers
 # --------------------------------------------------------------------------------------------------
 # The moves of a search.
 
-MIDDLING = 12
+MEDIUM_AMOUNT = 12
 """The medium amount: amounts near it are tried first."""
 Opts = tuple[Opt, ...]
 
@@ -76,7 +76,7 @@ def _distance(opt: Opt) -> float:
     argument that is not an amount."""
     if not isinstance(opt.arg, int):
         return 0.0
-    return abs(math.log2(opt.arg / MIDDLING)) if opt.arg else math.inf
+    return abs(math.log2(opt.arg / MEDIUM_AMOUNT)) if opt.arg else math.inf
 
 
 def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp]]:

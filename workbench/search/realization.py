@@ -36,8 +36,8 @@ def tuned(kernel: UOp, device: str) -> UOp:
     elif info.runs_plain or NOOPT.value:
         return kernel
     if width > 0:
-        of = kernel, info, width
-        return _results.value(of, lambda: best(kernel, device, width))
+        key = kernel, info, width
+        return _results.value(key, lambda: best(kernel, device, width))
     from workbench.cost.default_opts import default_opts
 
     return default_opts(kernel, info.target).kernel

@@ -247,10 +247,10 @@ class SavedSearch(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.best >= len(self.tried):
-            raise ValueError("the best is one of those that were tried")
+            raise ValueError("best must be the number of a candidate")
         for place, candidate in enumerate(self.tried):
             if candidate.parent is not None and candidate.parent >= place:
-                raise ValueError("what was tried comes after what it was made from")
+                raise ValueError("a candidate must come after its parent")
 
 
 def kernel_key(kernel: RunnableKernel) -> str:

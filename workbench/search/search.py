@@ -168,7 +168,7 @@ def _checked(width: Any, budget_s: object, executor: object) -> tuple[int, float
     if not is_whole or width < 1:
         raise DTypeError(
             f"cannot use width={width!r:.40}",
-            "it must be the number of candidates to go on from",
+            "it must be the number of candidates to vary at each level",
             "width=2",
         )
     if executor is not None and not hasattr(executor, "submit"):
@@ -215,28 +215,28 @@ def _search(
 ) -> tuple[SearchOutcome, Answers | None]:
     """Return the outcome, and the verdicts on results (None: predicted)."""
     target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
-    about_search = kernel.original, _starts(kernel, others), target
+    arguments = kernel.original, _starts(kernel, others), target
 
     def run_search(measure: OnWorker | OnExecutor, at_once: int) -> tuple[SearchOutcome, Answers]:
         answers = Answers(lambda: kernel.data.check_run(kernel.original, device), measure.outputs)
         outcome = search(
-            *about_search, measure, width, budget.is_over, report, at_once, answers.problem
+            *arguments, measure, width, budget.is_over, report, at_once, answers.problem
         )  # fmt: skip
         return outcome, answers
 
     if Device[device].is_elsewhere:
         measure = ByPrediction(kernel.original, target, budget.stop)
-        return search(*about_search, measure, width, budget.is_over, report), None
+        return search(*arguments, measure, width, budget.is_over, report), None
     most_s = RUN_SHARE * (ends_at - clock())
-    about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
+    settings = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
-        return run_search(OnExecutor(*about, executor=executor), at_once)
+        return run_search(OnExecutor(*settings, executor=executor), at_once)
     own = worker_for(device, nice=0) if worker is None else worker
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
-        by_worker = OnWorker(*about, worker=own, data=data, key=key, stop=budget.stop)
+        by_worker = OnWorker(*settings, worker=own, data=data, key=key, stop=budget.stop)
         return run_search(by_worker, 1)
     finally:
         if worker is None:

@@ -173,7 +173,7 @@ TABLE = [
     Row("S9", ODD, [opt("LOCAL", 0, 0)], axes="g1=11 l0=7 r0=13"),
     Row("S9", ODD, [opt("GROUP", 0, 0)], axes="g0=7 g1=11 x0=13 r1=13"),
     Row("S9", ODD, [opt("SPLIT", "g0", 0)], refused="leaves no outer loop"),
-    Row("S9", ODD, [opt("PADTO", "g0", 0)], refused="nothing to round up to"),
+    Row("S9", ODD, [opt("PADTO", "g0", 0)], refused="cannot be rounded up"),
 
     Row("S10", MATMUL, [Opt("UPCASTMID", 1, 4)], refused="is not an opt"),  # type: ignore[arg-type]
 

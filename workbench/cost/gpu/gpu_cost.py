@@ -123,7 +123,7 @@ def occupancy(target: Target, use: GroupUse) -> Occupancy:
         room = hardware.unit_shared_bytes
         needed = use.shared_bytes + hardware.group_shared_bytes
         if needed:
-            limits["shared memory"] = room // _up(needed, hardware.shared_block)
+            limits["shared memory"] = room // _rounded_up(needed, hardware.shared_block)
     groups = min(limits.values())
     if not groups:
         raise _too_large(target, hardware, use, limits)
@@ -133,10 +133,10 @@ def occupancy(target: Target, use: GroupUse) -> Occupancy:
 def _by_registers(hardware: Hardware, lanes: int, warps: int, registers: int) -> int:
     """Return the groups that registers allow. Each part of a unit has its own registers; 0 for a
     group that would not fit with equally many of its warps in each part."""
-    of_warp = _up(max(1, registers) * lanes, hardware.register_block)
+    of_warp = _rounded_up(max(1, registers) * lanes, hardware.register_block)
     parts = hardware.partitions
     in_parts = hardware.unit_registers // parts // of_warp * parts
-    is_refused = of_warp * _up(warps, parts) > hardware.unit_registers
+    is_refused = of_warp * _rounded_up(warps, parts) > hardware.unit_registers
     if is_refused or registers > hardware.item_registers:
         return 0
     return in_parts // warps
@@ -170,14 +170,14 @@ def _hardware(target: Target) -> Hardware:
     return target.hardware
 
 
-def _up(value: int, block: int) -> int:
+def _rounded_up(value: int, block: int) -> int:
     return -(-value // block) * block
 
 
 # --------------------------------------------------------------------------------------------------
 # The cost of a run on a GPU, by the linear program of a kernel and published figures.
 
-WAITING = 1.25
+LATENCY_MARGIN = 1.25
 """Latency is the limit if its time is more than this many times that of the slowest other part."""
 
 
@@ -227,7 +227,7 @@ class GpuCost(RunCost):
         is the limit only if it takes clearly more."""
         others = {part: s for part, s in self.seconds.items() if part != "latency"}
         slowest = max(others, key=lambda part: others[part])
-        waits = self.seconds["latency"] > WAITING * others[slowest]
+        waits = self.seconds["latency"] > LATENCY_MARGIN * others[slowest]
         return "latency" if waits else slowest
 
     @property

@@ -19,7 +19,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, WrittenOpt, closed
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.kinds.padto import PADTO
-from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, offered, ranges
+from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, amounts_hint, ranges
 
 # --------------------------------------------------------------------------------------------------
 # The memory budget of a kernel: the memory that it needs, and the memory that a device has.
@@ -35,7 +35,7 @@ def stage_bytes(kernel: UOp) -> int:
     work-items that have their own copy."""
     total = 0
     for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
-        each = [r.extent for r in stage.ranges if _has_its_own(r)]
+        each = [r.extent for r in stage.ranges if _has_own_copy(r)]
         shape = stage.buffers, *stage.memory_shape
         total += stage.dtype.itemsize * math.prod((*shape, *each))
     return total
@@ -83,7 +83,7 @@ def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
     return Refusal(because, "a LOCAL or GROUP less" if is_deep else "a smaller amount")
 
 
-def _has_its_own(axis: UOp) -> bool:
+def _has_own_copy(axis: UOp) -> bool:
     return axis.axis_kind.is_lane or axis.axis_kind.is_work_item
 
 
@@ -145,7 +145,7 @@ def _named_outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
         return _apply_checked(kernel, opt, target)
     except Exception as error:  # a user's code must not hide other opts
         because = f"{opt.op.name} raised {type(error).__name__}: {error}"
-        return Refusal(because, "mend it, and register it again")
+        return Refusal(because, "fix it, and register it again")
 
 
 def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
@@ -177,7 +177,9 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
     if refusal.hint:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
-    hint = offered(opt, extent, lambda other: apply_if_legal(kernel, other, target) is not None)
+    hint = amounts_hint(
+        opt, extent, lambda other: apply_if_legal(kernel, other, target) is not None
+    )
     return Refusal(refusal.because, hint)
 
 
@@ -247,7 +249,7 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
 #
 # A graph has each opt as plain data, (kind, axis, arg), which IR text and files can store.
 
-WHY = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
+FROM_CODE_REASON = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
 
 
 def opt_rows(opts: Sequence[Opt]) -> tuple[WrittenOpt, ...]:
@@ -296,5 +298,5 @@ def with_opts_from_code(
             what = f"{error.what}, which contiguous(arg=..) asks for"
             raise KernelOptError(what, error.because, error.hint, error.where) from None
         applied.append(named)
-    steps = HeuristicSteps((HeuristicStep("from-code", tuple(applied), WHY),))
+    steps = HeuristicSteps((HeuristicStep("from-code", tuple(applied), FROM_CODE_REASON),))
     return kernel, tuple(applied), steps

@@ -27,7 +27,7 @@ def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | Non
     `after` (None: of the outer part). If `amount` is N, there is only the inner part.
     """
     old = ranges(kernel)[name]
-    inner = UOp.range(amount, unused(kernel, kind), kind)
+    inner = UOp.range(amount, unused_axis_name(kernel, kind), kind)
     outer = UOp.range(old.extent // amount, name, old.axis_kind)
     whole = old.extent == amount
     order = list(kernel.arg.order)
@@ -36,15 +36,15 @@ def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | Non
     if whole:
         order.remove(name)
     changed = kernel.substitute({old: inner if whole else outer * amount + inner})
-    return settled(construct.in_order(changed, order))
+    return simplified(construct.in_order(changed, order))
 
 
-def settled(kernel: UOp) -> UOp:
+def simplified(kernel: UOp) -> UOp:
     """Return the kernel simplified, with the kinds GLOBAL and LOOP derived from the loop order."""
     return kinds(SIMPLIFY_AXES(kernel))
 
 
-def unused(kernel: UOp, kind: AxisType) -> str:
+def unused_axis_name(kernel: UOp, kind: AxisType) -> str:
     """Return the first unused name for an axis of `kind`."""
     names = ranges(kernel)
     number = 0
@@ -92,7 +92,7 @@ def amount_of(kernel: UOp, opt: Opt) -> int:
     return opt.arg or ranges(kernel)[str(opt.axis)].extent
 
 
-def lanes_beside(kernel: UOp, name: str) -> int:
+def most_lanes_in(kernel: UOp, name: str) -> int:
     """Return the lanes of the statement with the most lanes in loop `name`; 1 without statements.
     Lanes of different statements (a row's fill, the sum over it) are not live at once."""
     axis = ranges(kernel).get(name)
@@ -107,7 +107,7 @@ def lanes_beside(kernel: UOp, name: str) -> int:
 def refuse_lanes(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why the opt would give a statement more lanes than `target` holds at once, or None.
     The tile of a tensor core counts with the elements that one work-item holds."""
-    lanes = lanes_beside(lane_kernel(kernel, target), str(opt.axis))
+    lanes = most_lanes_in(lane_kernel(kernel, target), str(opt.axis))
     amount, max_lanes = amount_of(kernel, opt), target.max_lanes
     if lanes * amount <= max_lanes:
         return None

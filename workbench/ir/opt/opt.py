@@ -272,25 +272,25 @@ def axes(kernel: UOp) -> tuple[Axis, ...]:
 # --------------------------------------------------------------------------------------------------
 # Amounts that a refusal proposes: legal ones, by the predicate that checks opts.
 
-LARGEST = 64
+MAX_HINT_AMOUNT = 64
 """The largest amount that a hint lists. Larger ones may be legal, but a hint is short."""
 
 
-def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
+def amounts_hint(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
     """Return a hint with the legal amounts of `opt` on its axis of `extent` elements, the nearest
     of them as an opt: 'UPCAST("g1", 4)   (legal here: 2, 4, 8, 16)'."""
 
-    def of(amount: int) -> Opt:
+    def with_amount(amount: int) -> Opt:
         return Opt(opt.op, opt.axis, amount)
 
-    tried = range(2, min(extent, LARGEST) + 1)
-    legal = [n for n in tried if extent % n == 0 and is_legal(of(n))]
+    tried = range(2, min(extent, MAX_HINT_AMOUNT) + 1)
+    legal = [n for n in tried if extent % n == 0 and is_legal(with_amount(n))]
     if legal:
         target = opt.arg if isinstance(opt.arg, int) and opt.arg else extent
         nearest = min(legal, key=lambda n: abs(n - target))
-        return f"{of(nearest)}   (legal here: {', '.join(map(str, legal))})"
-    if is_legal(of(0)):
-        return f"{of(0)}   (legal here: {extent}, the whole axis)"
+        return f"{with_amount(nearest)}   (legal here: {', '.join(map(str, legal))})"
+    if is_legal(with_amount(0)):
+        return f"{with_amount(0)}   (legal here: {extent}, the whole axis)"
     return "another axis (no amount is legal here)"
 
 
@@ -312,7 +312,7 @@ def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
         before, after = ranges(kernel), ranges(changed)
         family = next((names for names in groups if opt.axis in names), None)
         for name in [n for n in after if n not in before]:
-            if family is not None and after[name].axis_kind is _part(opt, before):
+            if family is not None and after[name].axis_kind is _split_kind(opt, before):
                 family.insert(family.index(str(opt.axis)) + 1, name)
             else:
                 groups.append([name])
@@ -322,7 +322,7 @@ def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
     return tuple(tuple(names) for names in groups if names)
 
 
-def _part(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:
+def _split_kind(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:
     """Return the kind of the part that an opt splits off its axis, or None if it splits none."""
     if opt.op.argument != "amount":
         return None

@@ -22,8 +22,8 @@ from workbench.execution.buffers import (
     buffer_on,
     is_absent,
     is_overwritten,
-    keep_apart,
     memory_of,
+    separate_memory,
     sharing,
 )
 from workbench.execution.capture import Capture
@@ -199,7 +199,7 @@ class CapturedState:
                 copy.copy_from(buffers[n])
                 buffers[n] = copy
             elif node in needed:
-                keep_apart(node)
+                separate_memory(node)
             else:
                 over.append(node)
         return nodes, buffers, over

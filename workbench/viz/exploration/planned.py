@@ -24,7 +24,7 @@ from workbench.execution.memory_plan import (
     with_computed,
     without_detach,
 )
-from workbench.execution.realize import read_by
+from workbench.execution.realize import register_reader
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import MOVEMENT, Ops
@@ -67,7 +67,7 @@ class Expression:
     computed: Mapping[UOp, UOp]
 
     def __post_init__(self) -> None:
-        read_by(self)
+        register_reader(self)
 
     @classmethod
     def of(cls, tensors: Sequence[Tensor]) -> Expression:

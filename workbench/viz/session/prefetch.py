@@ -9,7 +9,7 @@ from contextlib import suppress
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
-from workbench.measure.side_by_side import FEWEST, ratio
+from workbench.measure.side_by_side import MIN_ROUNDS, ratio
 from workbench.measure.timing import Samples
 from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
@@ -198,7 +198,7 @@ def _measured(
     """Yield the measured fields of an offer, from its samples and those of its variant in the same
     rounds."""
     comparison = ratio(base, samples)
-    is_sure = comparison.rounds >= FEWEST
+    is_sure = comparison.rounds >= MIN_ROUNDS
     half = (comparison.high - comparison.low) / 2 / comparison.median
     yield "measured", comparison.median
     yield "spread", half if is_sure else None

@@ -129,7 +129,7 @@ def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue
         splits = [choose_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])]
         if all(lanes == wide for lanes, _ in splits):
-            why = f"along {axis.axis_name} what is read lies {strides(load)[axis]:,} apart"
+            why = f"along {axis.axis_name} an operand has a stride of {strides(load)[axis]:,}"
             opts = tuple(opt for _, split in splits for opt in split)
             return HeuristicStep("in-register-transpose", opts, why, {"lanes": wide})
     return None
@@ -207,13 +207,13 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         counts = {"reuse": reuse, "tile_bytes": copied}
         block = _block(kernel, load, target)
         if block is not None:
-            why += f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
+            why += f"; the loop over {block[0].axis_name} is split into blocks (see sum-blocks)"
             return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
         if copied < OVERLAP * bytes_in_place:
             opts.append(Opt(OptOps.STAGE, varying[-1].axis_name, slot))
             opts += _transposed_fill(load, tile, target)
         else:
-            why += "; it stays where it is, since a copy holds each element several times"
+            why += "; it is not copied, since a copy would hold each element several times"
             counts["bytes_in_place"] = bytes_in_place
         return HeuristicStep("pack-operand", tuple(opts), why, counts)
     return None
@@ -222,10 +222,10 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
 def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
     """Return the opts that fill a tile with whole vectors although its lanes are not neighbours in
     memory: vectors are loaded along the unit-stride axis, and transposed in registers."""
-    walk, slot = strides(load), load.place.memory.slot
+    load_strides, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
-    strided = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
-    across = [r for r in tile if not r.axis_kind.is_lane and walk.get(r) == 1]
+    strided = [r for r in tile if r.axis_kind.is_lane and load_strides.get(r) != 1]
+    across = [r for r in tile if not r.axis_kind.is_lane and load_strides.get(r) == 1]
     opts = [Opt(OptOps.UPCAST, fill_name(slot, r), r.extent) for r in strided]
     whole = [r for r in across if strided and r.extent % wide == 0]
     opts += [Opt(OptOps.UPCAST, fill_name(slot, r), wide) for r in whole]
@@ -264,7 +264,7 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
             Opt(OptOps.ORDER, name, varying[0].axis_name),
             Opt(OptOps.STAGE, varying[-1].axis_name, slot),
         )
-        why = f"along {name} the other operand is read across, a line for each step"
+        why = f"along {name} each step reads a new line of the other operand"
         counts = {"steps": axis.extent, "block": length}
         return HeuristicStep("sum-blocks", opts, why, counts)
     return None

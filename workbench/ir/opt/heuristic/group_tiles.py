@@ -117,7 +117,7 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     steps, staged = _stage(plan)
     why = (
         f"{best.rows} of {row.axis_name} x {best.columns} of {column.axis_name}: of the tiles"
-        " that a work-group has room for, this one's elements share most"
+        " that fit a work-group, the one of the least cost"
     )
     counts = {
         "items": math.prod(best.items),

@@ -67,7 +67,7 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     several independent accumulators are faster than a chain of additions, and round less."""
     opts: list[Opt] = []
     counts: dict[str, float] = {}
-    why = "nearest in what is reduced"
+    why = "the shortest strides in what is reduced"
     for reduce in reduces(kernel):
         # not `itemsize(kernel)`: a 32-bit sum may be stored in 64 bits
         widest = max(4, *[n.dtype.itemsize for n in (reduce, *loads(reduce))])
@@ -88,7 +88,7 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
             if row is not None:
                 opts += padded_split(row, OptOps.UPCAST, rows)
                 counts[row.axis_name] = rows
-                why += f", and rows of {row.axis_name} share what is loaded"
+                why += f", and rows of {row.axis_name} share loads"
     return HeuristicStep("reduction-lanes", tuple(opts), why, counts) if opts else None
 
 
@@ -150,7 +150,7 @@ def known_masks(kernel: UOp, target: Target) -> HeuristicStep | None:
         lanes = value.src[0].ranges - {axis}
         if lanes and all(r.axis_kind is AxisType.UPCAST for r in lanes):
             opts.append(Opt(OptOps.UNROLL, axis.axis_name, axis.extent))
-    why = "steps and lanes alone say which elements are added"
+    why = "unrolled, the mask of each step is a constant"
     return HeuristicStep("known-masks", tuple(opts), why) if opts else None
 
 
@@ -178,7 +178,7 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
     outer, inner = (axes[name] for name in order[-2:])
     if outer.axis_kind is not AxisType.GLOBAL or inner.extent < FAR_STEPS:
         return None
-    if not all(_sums_alone(s, inner, outer) for s in sums):
+    if not all(_has_long_stride(s, inner, outer) for s in sums):
         return None
     row = sum(_row_bytes(s, outer) for s in sums)
     if row > ROW_SHARE * target.l2_bytes:
@@ -186,19 +186,19 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
     at_once, unrolled = choose_lanes(inner, OptOps.UNROLL, STEPS_AT_ONCE)
     opts = [Opt(OptOps.ORDER, inner.axis_name, outer.axis_name)]
     opts += unrolled if at_once > 1 else []
-    why = f"{inner.axis_name} has the far stride, and nothing is reused but the sums"
+    why = f"{inner.axis_name} has the longer stride, and only the sums are reused"
     counts = {"row_bytes": row, "steps_at_once": at_once}
     return HeuristicStep("reduce-outside", tuple(opts), why, counts)
 
 
-def _sums_alone(reduce: UOp, inner: UOp, outer: UOp) -> bool:
+def _has_long_stride(reduce: UOp, inner: UOp, outer: UOp) -> bool:
     """Whether a reduction over `inner` has lanes and no reduction inside, and each load along
     `outer` has a longer stride along `inner`."""
     read = [n for n in loads(reduce.src[0]) if outer in n.ranges]
     is_nested = any(n.op is Ops.REDUCE for n in reduce.src[0].toposort())
     if inner not in reduce.src[1:] or is_nested or not read or not _lanes(reduce):
         return False
-    return all(_walk(n, inner) > _walk(n, outer) > 0 for n in read)
+    return all(_stride_along(n, inner) > _stride_along(n, outer) > 0 for n in read)
 
 
 def _lanes(reduce: UOp) -> list[UOp]:
@@ -210,7 +210,7 @@ def _row_bytes(reduce: UOp, outer: UOp) -> int:
     return row * reduce.dtype.itemsize
 
 
-def _walk(load: UOp, axis: UOp) -> int:
+def _stride_along(load: UOp, axis: UOp) -> int:
     """Return the stride of a load along `axis`, in elements; its index may be clamped at the end of
     the axis."""
     parts = strides(load).items()

@@ -14,10 +14,10 @@ from workbench.base.target import Target
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
-from workbench.ir.opt.divide import unused
+from workbench.ir.opt.divide import unused_axis_name
 from workbench.ir.opt.heuristic.step import HeuristicStep, split
-from workbench.ir.opt.kinds.padto import GROWTH
-from workbench.ir.opt.kinds.stage import read_by
+from workbench.ir.opt.kinds.padto import MAX_GROWTH
+from workbench.ir.opt.kinds.stage import load_to_copy
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptOps, ranges, store_strides
 
 # --------------------------------------------------------------------------------------------------
@@ -91,8 +91,8 @@ def gathers(value: UOp, axis: UOp) -> bool:
 
 def lanes_are_neighbours(load: UOp) -> bool:
     """Whether some lanes of a load are neighbours in memory."""
-    walk = strides(load)
-    return any(r.axis_kind.is_lane and walk.get(r) == 1 for r in load.ranges)
+    load_strides = strides(load)
+    return any(r.axis_kind.is_lane and load_strides.get(r) == 1 for r in load.ranges)
 
 
 def packs(kernel: UOp, axis: UOp) -> bool:
@@ -106,7 +106,7 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     source = gathered[0].place.memory
     if source.op is not Ops.PARAM or not varying:
         return False
-    if read_by(kernel, source.slot, varying[-1].axis_name) is not gathered[0]:
+    if load_to_copy(kernel, source.slot, varying[-1].axis_name) is not gathered[0]:
         return False  # STAGE would copy another load of the same input
     if varying == [axis] and axis.extent < 2 * FEW_LANES:
         return False  # packing needs a loop around it: half of the axis would be lanes
@@ -182,7 +182,7 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     opts = [opt for r, n in best.amounts.items() for opt in split(r, OptOps.UPCAST, n)]
     shape = " x ".join(f"{n} of {r.axis_name}" for r, n in best.amounts.items())
-    why = f"{shape}: of the tiles that fit the registers, this one's elements share most"
+    why = f"{shape}: of the tiles that fit the registers, the one of the least cost"
     counts = {
         "loads": best.loads,
         "registers": best.registers,
@@ -234,7 +234,7 @@ def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
 def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
     """Yield the lanes along `axis` and the rows along one or two other axes, of each tile."""
     widths = [*(n * wide for n in CHUNKS), wide // 2, wide // 4]
-    lanes = [n for n in widths if 2 <= n < GROWTH * axis.extent]
+    lanes = [n for n in widths if 2 <= n < MAX_GROWTH * axis.extent]
     for row_axes in [*combinations(rows, 1), *combinations(rows, 2)]:
         amounts = [[n for n in TILE_ROWS if n <= r.extent] for r in row_axes]
         for most, *each in product(lanes, *amounts):
@@ -304,8 +304,8 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
             opts = [Opt(OptOps.SPLIT, name, length)]
         opts.append(Opt(OptOps.UPCAST, name, count))
         if axis is unit:
-            opts.append(Opt(OptOps.UPCAST, unused(kernel, AxisType.GLOBAL), lanes))
-        why = f"what is computed changes along {name}, and in no piece of it"
+            opts.append(Opt(OptOps.UPCAST, unused_axis_name(kernel, AxisType.GLOBAL), lanes))
+        why = f"conditions change along {name}, but not within a piece of it"
         counts = {"borders": len(positions), "pieces": count, "length": length}
         return HeuristicStep("pieces", tuple(opts), why, counts)
     return None

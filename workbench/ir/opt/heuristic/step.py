@@ -11,7 +11,7 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 PADDING = 1.2
 """Greatest factor by which an axis may grow to be a multiple of a vector or another amount."""
-LITTLE = 1.03
+SMALL_PADDING = 1.03
 """Greatest factor by which an axis may grow to get wider lanes."""
 
 
@@ -71,7 +71,7 @@ def choose_lanes(axis: UOp, op: OptKind, choices: tuple[int, ...]) -> tuple[int,
     extent = axis.extent
     preferences = choices[: max(1, len(choices) // 2)]
     lanes = _divisor(extent, preferences)
-    lanes = lanes or _rounded(extent, preferences, LITTLE)
+    lanes = lanes or _rounded(extent, preferences, SMALL_PADDING)
     lanes = lanes or _rounded(extent, preferences, PADDING)
     lanes = lanes or _divisor(extent, choices)
     lanes = lanes or _rounded(extent, choices, PADDING) or 1

@@ -28,7 +28,7 @@ from workbench.ir.opt.heuristic.work_groups import (
     stage_input,
     unit_registers,
 )
-from workbench.ir.opt.kinds.tc import PADS, axis_choices, on_target
+from workbench.ir.opt.kinds.tc import PADDING_LEVEL, axis_choices, on_target
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 # --------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def tensor_axes(kernel: UOp, target: Target) -> Iterator[TensorAxes]:
     for names in axis_choices(kernel):
         axis = " ".join(names)
         with unobserved():
-            opt = on_target(kernel, Opt(OptOps.TC, axis, PADS), target)
+            opt = on_target(kernel, Opt(OptOps.TC, axis, PADDING_LEVEL), target)
         tiled = OptPlan(kernel, target)
         if not isinstance(opt.arg, str) or not tiled.apply(OptOps.TC, axis, opt.arg):
             continue
@@ -231,7 +231,7 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     if best is None:
         return None
     plan, opt, core = OptPlan(kernel, target), best.core_axes.opt, best.core_axes.core
-    deep = _deep(best.core_axes)
+    deep = _depth(best.core_axes)
     # padding comes first, once for each axis: padding a part would add a mask for each
     for name, amount in (
         *[(axis.name, axis.elements) for axis in best.axes],
@@ -248,8 +248,8 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     if best.tiles * best.warps > 1:  # else nothing is read twice
         staged, buffers = _stage(plan, best.core_axes, deep)
     why = (
-        f"{core} is an instruction here; of the tiles and warps that a work-group has room for,"
-        " these read least from memory"
+        f"{core} is an instruction of this device; of the tiles and warps that fit a work-group,"
+        " these have the least cost"
     )
     counts = {
         "tiles_of_a_warp": best.tiles,
@@ -262,7 +262,7 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     return HeuristicStep("tensor-tile", tuple(plan.opts), why, counts)
 
 
-def _deep(axes: TensorAxes) -> int:
+def _depth(axes: TensorAxes) -> int:
     """Return the tiles along the reduction that are copied at a time: as many as STEP_BYTES hold,
     or fewer if that would need much padding or leave a single step. It is 1 if the sum has other
     loops: their steps find in the first cache what the step before has read."""

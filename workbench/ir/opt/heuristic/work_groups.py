@@ -275,6 +275,6 @@ def work_items(kernel: UOp, target: Target) -> HeuristicStep | None:
     if not plan.opts:
         return None
     names = " ".join(reversed(amounts))
-    why = f"{names}: outputs that are neighbours are computed by neighbours"
+    why = f"{names}: neighbouring outputs are computed by neighbouring work-items"
     counts = {"items": math.prod(amounts.values()), "warp": target.warp_lanes}
     return HeuristicStep("work-items", tuple(plan.opts), why, counts)

@@ -46,7 +46,7 @@ from workbench.base.trace import derived_from
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
+from workbench.ir.opt.divide import amount_of, refuse_amount, simplified, unused_axis_name
 from workbench.ir.opt.kinds.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
@@ -70,8 +70,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     old, n = ranges(kernel)[str(opt.axis)], amount_of(kernel, opt)
     left = old.extent // n
-    member = UOp.range(n, unused(kernel, AxisType.GROUP_REDUCE), AxisType.GROUP_REDUCE)
-    parts = UOp.range(n, unused(kernel, AxisType.REDUCE), AxisType.REDUCE)
+    member = UOp.range(n, unused_axis_name(kernel, AxisType.GROUP_REDUCE), AxisType.GROUP_REDUCE)
+    parts = UOp.range(n, unused_axis_name(kernel, AxisType.REDUCE), AxisType.REDUCE)
     inner = UOp.range(left, old.axis_name, old.axis_kind)
     place = member * left + inner if opt.op is GROUPTOP else inner * n + member
     split = member if left == 1 else place
@@ -94,7 +94,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     order.insert(_after_all_own(kernel, old), parts.axis_name)
     at = order.index(old.axis_name)
     order[at : at + 1] = [member.axis_name, *([old.axis_name] if left > 1 else [])]
-    return settled(construct.in_order(replacements[kernel], order))
+    return simplified(construct.in_order(replacements[kernel], order))
 
 
 def _after_all_own(kernel: UOp, axis: UOp) -> int:

@@ -46,7 +46,7 @@ def refuse_no_groups(kernel: UOp, opt: Opt) -> Refusal | None:
     """Return why `opt` cannot make a work-group (NOLOCALS was applied), or None."""
     if kernel.arg.work_groups:
         return None
-    because = f"{opt.op.name} makes a work-group, and NOLOCALS says there is none"
+    because = f"{opt.op.name} makes a work-group, which NOLOCALS forbids"
     return Refusal(because, f"{opt.op.name} without NOLOCALS, or SPLIT for a tile")
 
 

@@ -28,7 +28,7 @@ from workbench.ir.nest.storage import Excess
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.divide import settled
+from workbench.ir.opt.divide import simplified
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
 
@@ -50,7 +50,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     axes = ranges(kernel)
     for name in (str(opt.axis), str(opt.arg)):
         if axes[name].axis_kind is AxisType.THREAD:
-            because = f"{name} is spread over threads, and they run all the rest"
+            because = f"{name} is spread over threads, which run all other loops"
             return Refusal(because, f"another loop; {name} stays outermost")
     if opt.op is ORDER and order.index(str(opt.axis)) + 1 == order.index(str(opt.arg)):
         return Refusal(f"{opt.axis} stands right before {opt.arg} already", loops)
@@ -71,7 +71,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     else:
         order.remove(axis)
         order.insert(order.index(other), axis)
-    return settled(construct.in_order(kernel, order))
+    return simplified(construct.in_order(kernel, order))
 
 
 def _neighbours(kernel: UOp) -> Iterable[tuple[str, str]]:

@@ -30,39 +30,39 @@ from workbench.ir.node.construct import identity
 from workbench.ir.node.exact_range import exact_range, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
-from workbench.ir.opt.divide import settled
+from workbench.ir.opt.divide import simplified
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptKind, Refusal, ranges
 
-APPLIES = OUTPUT_KINDS | REDUCE_KINDS
-GROWTH = 4
+PADDED_KINDS = OUTPUT_KINDS | REDUCE_KINDS
+MAX_GROWTH = 4
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     axis = ranges(kernel).get(str(opt.axis))
-    candidates = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in APPLIES]
+    candidates = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in PADDED_KINDS]
     names = "one of: " + (", ".join(candidates) or "none")
     if axis is None:
         return Refusal(f"the kernel has no axis {opt.axis}", names)
-    if axis.axis_kind not in APPLIES:
+    if axis.axis_kind not in PADDED_KINDS:
         return Refusal(f"{opt.axis} is {axis.axis_kind.name}, and only loops are padded", names)
     if type(opt.arg) is not int or opt.arg < 2:
-        return Refusal(f"{opt.arg!r} is nothing to round up to", "a whole number from 2")
+        return Refusal(f"an axis cannot be rounded up to {opt.arg!r}", "a whole number from 2")
     if axis.extent % opt.arg == 0:
         because = f"axis {opt.axis} has {axis.extent} elements, a multiple of {opt.arg} already"
         return Refusal(because, "the opt that needs it, without padding")
-    if axis.extent * GROWTH <= opt.arg:
+    if axis.extent * MAX_GROWTH <= opt.arg:
         n = axis.extent
-        because = f"axis {opt.axis} of {n} would grow {GROWTH} times or more"
-        return Refusal(because, f"an amount below {axis.extent * GROWTH}")
-    tile = _shared_with_others(kernel, axis)
+        because = f"axis {opt.axis} of {n} would grow {MAX_GROWTH} times or more"
+        return Refusal(because, f"an amount below {axis.extent * MAX_GROWTH}")
+    tile = _stage_of_several_axes(kernel, axis)
     if tile is not None:
-        because = f"elements of {tile.name} beyond its end are of another axis"
+        because = f"beyond its end, {tile.name} has elements of another axis"
         return Refusal(because, "PADTO before the axis is split")
     return None
 
 
-def _shared_with_others(kernel: UOp, axis: UOp) -> UOp | None:
+def _stage_of_several_axes(kernel: UOp, axis: UOp) -> UOp | None:
     """Return a STAGE in which a longer `axis` would overwrite elements of another axis: both
     number its elements together, and the other has the larger stride."""
     for stage in (n for n in kernel.toposort() if n.op is Ops.STAGE):
@@ -88,7 +88,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     extent = -(-old.extent // amount) * amount
     axis = UOp.range(extent, old.axis_name, old.axis_kind)
     replacements: dict[UOp, UOp] = {old: axis}
-    shapes = _grown(kernel, old, axis)
+    shapes = _longer_shapes(kernel, old, axis)
     for node in kernel.toposort():
         if node in replacements:
             continue
@@ -100,10 +100,10 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
             if axis in replacement.ranges or axis in replacement.src:
                 replacement = _masked(replacement, axis, old.extent)
         replacements[node] = replacement
-    return settled(replacements[kernel])
+    return simplified(replacements[kernel])
 
 
-def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
+def _longer_shapes(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
     """Return the new shapes of STAGEs whose indexes exceed their shape when the longer `axis`
     replaces `old`."""
     shapes: dict[UOp, tuple[int, ...]] = {}
@@ -156,7 +156,7 @@ PADTO = OptKind(
     on_a_gpu="odd sizes get whole work-groups; the work-items beyond the end do nothing",
     why_not=why_not,
     apply=apply,
-    applies_to=APPLIES,
+    applies_to=PADDED_KINDS,
     amounts=(4, 6, 8, 16, 32),
     promise=80,
     less_memory=lambda over: "a smaller amount",

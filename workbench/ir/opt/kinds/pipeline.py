@@ -33,8 +33,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptKind, Refusal
 
-FEW = 2
-MANY = 8
+MIN_BUFFERS = 2
+MAX_BUFFERS = 8
 """The least and greatest number of buffers."""
 
 
@@ -43,8 +43,10 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if not target.has_groups:
         because = "tiles of this device are not shared: no work-item waits for their fills"
         return Refusal(because, "a device with work-groups")
-    if type(opt.arg) is not int or not FEW <= opt.arg <= MANY:
-        return Refusal(f"a number of buffers is {FEW} to {MANY}, not {opt.arg!r}", "3")
+    if type(opt.arg) is not int or not MIN_BUFFERS <= opt.arg <= MAX_BUFFERS:
+        return Refusal(
+            f"a number of buffers is {MIN_BUFFERS} to {MAX_BUFFERS}, not {opt.arg!r}", "3"
+        )
     axis = str(opt.axis)
     if axis not in kernel.arg.order:
         names = "one of the loops: " + " ".join(kernel.arg.order)
@@ -95,7 +97,7 @@ def _with_buffers(kernel: UOp, tiles: list[UOp], count: int) -> UOp:
 
 PIPELINE = OptKind(
     "PIPELINE",
-    here="nothing: no one waits for a tile that is filled",
+    here="nothing: no work-item waits for a fill",
     on_a_gpu="the work-group copies the next tiles while it computes, with one barrier a step",
     why_not=why_not,
     apply=apply,

@@ -25,7 +25,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, memoised, split_gate
-from workbench.ir.opt.divide import settled
+from workbench.ir.opt.divide import simplified
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges, store_strides
 
 LETTERS = 26
@@ -45,15 +45,15 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         if staged:
             because = f"input {opt.arg} is staged already, as {staged[0]}"
         return Refusal(because, f"one of these inputs: {slots}")
-    load = read_by(kernel, int(opt.arg or 0), opt.axis)
+    load = load_to_copy(kernel, int(opt.arg or 0), opt.axis)
     if load is None:
         count = len(loads[opt.arg])
         because = (
-            f"input {opt.arg} is read at {count} different indexes, and it is not just one of them"
-            f" that changes with {opt.axis}"
+            f"input {opt.arg} is read at {count} different indexes, and not exactly one of them"
+            f" changes with {opt.axis}"
         )
         return Refusal(because, "another input, or another loop")
-    if not _inner(kernel, load, opt.axis):
+    if not _tile_axes(kernel, load, opt.axis):
         because = f"input {opt.arg} does not change inside of {opt.axis}: the tile is one element"
         return Refusal(because, "a loop further out")
     return None
@@ -70,9 +70,9 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     Also known as: compute_at, cache_read (TVM); stage_mem (Exo); packing (Goto and van de Geijn).
     """
     slot = int(opt.arg or 0)
-    load = read_by(kernel, slot, str(opt.axis))
+    load = load_to_copy(kernel, slot, str(opt.axis))
     assert load is not None  # checked by `why_not`
-    inner = _inner(kernel, load, str(opt.axis))
+    inner = _tile_axes(kernel, load, str(opt.axis))
     dimensions = _dimensions(kernel, load, inner)
     fills = [_fill(axes, _unused_fill(kernel, slot, axes[0]), load) for axes in dimensions]
     shape = tuple(fill.extent for fill in fills)
@@ -82,13 +82,13 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         parts |= _parts(axes, fill)
     with derived_from(load):
         stage = construct.stage(load.substitute(parts), fills, name, shape)
-        position = [_together_index(axes) for axes in dimensions]
+        position = [_flat_position(axes) for axes in dimensions]
         read = construct.load(construct.index(stage, *position))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
     last = {fill: axes[-1] for axes, fill in zip(dimensions, fills, strict=True)}
     order[after:after] = _fill_loops(kernel, load, last)
-    return settled(construct.in_order(kernel.substitute({load: read}), order))
+    return simplified(construct.in_order(kernel.substitute({load: read}), order))
 
 
 def fill_name(slot: int, axis: UOp) -> str:
@@ -96,7 +96,7 @@ def fill_name(slot: int, axis: UOp) -> str:
     return f"{_letter(slot)}_{axis.axis_name}"
 
 
-def read_by(kernel: UOp, slot: int, axis: str) -> UOp | None:
+def load_to_copy(kernel: UOp, slot: int, axis: str) -> UOp | None:
     """Return the LOAD of input `slot` that STAGE inside of loop `axis` copies: the only one, or the
     only one that depends on the loop; None if there is no such LOAD."""
     loads = _loads(kernel)[slot]
@@ -147,7 +147,7 @@ def _slot(stage: UOp) -> object:
     return value.place.memory.slot if is_copy else None
 
 
-def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
+def _tile_axes(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     """Return the ranges inside of `axis` that the load depends on, in the order of the tile: loops
     first, then lanes. The last one has unit stride in the result or in the load, for vectors. If
     the load depends on the innermost work-items, their axis comes late: only a vector of the result
@@ -159,11 +159,11 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     axes = [r for r in ranges(kernel).values() if r in load.ranges]
     axes = [r for r in axes if r.axis_kind.is_lane or r.axis_name in inside]
     if _is_of_warp(axes):
-        most, moves = load.place.memory.length, _moves(load_index(load))
-        steps = _steps(kernel) if load.dtype.itemsize == 1 else set()
-        return sorted(axes, key=lambda r: (r in steps, -abs(moves.get(r, most))))
+        length, moves = load.place.memory.length, _axis_strides(load_index(load))
+        steps = _reduction_axes(kernel) if load.dtype.itemsize == 1 else set()
+        return sorted(axes, key=lambda r: (r in steps, -abs(moves.get(r, length))))
     position = {name: i for i, name in enumerate(order)}
-    together = _neighbour_axis(kernel)
+    together = _innermost_item_axis(kernel)
     of_items = together in [r.axis_name for r in axes]
     return sorted(
         axes,
@@ -188,13 +188,13 @@ def load_index(load: UOp) -> UOp:
     return split_gate(load.place.flat_index)[0]
 
 
-def _moves(index: UOp) -> dict[UOp, int]:
+def _axis_strides(index: UOp) -> dict[UOp, int]:
     """Return the stride of each axis in an index, also of axes within a minimum with a constant."""
     moves: dict[UOp, int] = {}
     for atom, factor in terms(index)[0].items():
         parts = {atom: 1}
         if atom.op is Ops.MIN and atom.src[1].is_const:
-            parts = _moves(atom.src[0])
+            parts = _axis_strides(atom.src[0])
         for part, steps in parts.items():
             moves[part] = moves.get(part, 0) + factor * steps
     return moves
@@ -209,8 +209,8 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
     axis are one dimension, a row, if all or none of them are axes of a sum."""
     if not _is_of_warp(axes):
         return [[r] for r in axes]
-    strides, dimensions = _moves(load_index(load)), list[list[UOp]]()
-    steps = _steps(kernel)
+    strides, dimensions = _axis_strides(load_index(load)), list[list[UOp]]()
+    steps = _reduction_axes(kernel)
     for axis in axes:
         last = dimensions[-1][-1] if dimensions else axis
         inside = strides.get(axis, 0) * axis.extent
@@ -222,13 +222,13 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
     return dimensions
 
 
-def _steps(kernel: UOp) -> set[UOp]:
+def _reduction_axes(kernel: UOp) -> set[UOp]:
     """Return the ranges of all reductions."""
     reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
     return {r for n in reductions for r in n.src[1:]}
 
 
-def _together_index(axes: Sequence[UOp]) -> UOp:
+def _flat_position(axes: Sequence[UOp]) -> UOp:
     """Return the position along a dimension of several axes, outermost first."""
     position = axes[0]
     for axis in axes[1:]:
@@ -246,7 +246,7 @@ def _parts(axes: Sequence[UOp], fill: UOp) -> dict[UOp, UOp]:
     return parts
 
 
-def _neighbour_axis(kernel: UOp) -> str | None:
+def _innermost_item_axis(kernel: UOp) -> str | None:
     """Return the innermost work-item axis, whose work-items are neighbours; None without one."""
     axes = ranges(kernel)
     items = [n for n in kernel.arg.order if axes[n].axis_kind.is_work_item]
@@ -256,11 +256,11 @@ def _neighbour_axis(kernel: UOp) -> str | None:
 def _fill_loops(kernel: UOp, load: UOp, last: Mapping[UOp, UOp]) -> list[str]:
     """Return the loops of a fill in the order of the tile, or of memory if work-items fill it.
     `last` maps each fill axis to the innermost axis that it replaces."""
-    strides = _moves(load_index(load))
+    strides = _axis_strides(load_index(load))
     loops = [fill for fill in last if not fill.axis_kind.is_lane]
-    if _neighbour_axis(kernel) is not None:
-        most = load.place.memory.length
-        loops.sort(key=lambda fill: -abs(strides.get(last[fill], most)))
+    if _innermost_item_axis(kernel) is not None:
+        length = load.place.memory.length
+        loops.sort(key=lambda fill: -abs(strides.get(last[fill], length)))
     return [fill.axis_name for fill in loops]
 
 

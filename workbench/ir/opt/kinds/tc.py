@@ -29,14 +29,14 @@ from workbench.ir.nest.loops import statements
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.divide import divide, settled
+from workbench.ir.opt.divide import divide, simplified
 from workbench.ir.opt.kinds import padto
 from workbench.ir.opt.kinds.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
-PADS = 2
+PADDING_LEVEL = 2
 """The level from which axes are padded."""
-LEVELS = (0, 1, PADS)
+LEVELS = (0, 1, PADDING_LEVEL)
 _OUTPUTS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 
 
@@ -102,7 +102,7 @@ def _refuse_sums(kernel: UOp, names: list[str], sums: list[UOp]) -> Refusal | No
     tile = {axes[name] for name in names}
     for node in sums:
         parts = factors(node)
-        if parts is None or _oriented(parts, axes[names[0]], axes[names[1]]) is None:
+        if parts is None or _rows_first(parts, axes[names[0]], axes[names[1]]) is None:
             because = f"another reduction over {names[2]} does not add such products"
             return Refusal(because, "another axis of the sum")
     for node, statement in statements(kernel).items():
@@ -127,7 +127,7 @@ def _refuse_tile(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if opt.arg == 0 and sum(not r.axis_kind.is_lane for r in node.src[1:]) > 1:
         return Refusal("the sum has several axes", f"{opt.op.name} at level 1 or 2")
     cores = [core for core in target.tensor_cores if fits(core, node, parts)]
-    candidates = [core for core in cores if _is_asked(core, opt)]
+    candidates = [core for core in cores if _matches(core, opt)]
     if not candidates:
         return Refusal(_no_core(node, parts, opt, target), _offered(cores, target))
     if _first_fit(kernel, opt, candidates) is not None:
@@ -153,12 +153,13 @@ def _refuse_sizes(kernel: UOp, opt: Opt, core: TensorCore) -> Refusal | None:
         extent = ranges(kernel)[name].extent
         if extent % size == 0:
             continue
-        if extent * padto.GROWTH <= size:
-            because = f"{name} of {extent} would grow {padto.GROWTH} times or more, to {size}"
+        if extent * padto.MAX_GROWTH <= size:
+            because = f"{name} of {extent} would grow {padto.MAX_GROWTH} times or more, to {size}"
             return Refusal(because, "larger axes")
         because = f"{size} does not divide the {extent} elements of {name}"
         return Refusal(
-            because, f'{Opt(opt.op, opt.axis, PADS)}, which pads, or PADTO("{name}", {size}) first'
+            because,
+            f'{Opt(opt.op, opt.axis, PADDING_LEVEL)}, which pads, or PADTO("{name}", {size}) first',
         )
     return None
 
@@ -192,7 +193,7 @@ def _without_masks(kernel: UOp, steps: str) -> UOp:
                 a, b = (zero_outside(load, parts.masks) for load in (parts.a, parts.b))
                 value = a.cast(node.dtype) * b.cast(node.dtype)
                 changes[node] = construct.reduce(value, node.src[1:], node.combines)
-    return settled(kernel.substitute(changes)) if changes else kernel
+    return simplified(kernel.substitute(changes)) if changes else kernel
 
 
 def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
@@ -208,12 +209,12 @@ def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
     node = _sums(kernel, names[2])[0]
     parts = factors(node)
     assert parts is not None
-    cores = [c for c in target.tensor_cores if fits(c, node, parts) and _is_asked(c, opt)]
+    cores = [c for c in target.tensor_cores if fits(c, node, parts) and _matches(c, opt)]
     core = _first_fit(kernel, named, cores)
     return named if core is None else Opt(opt.op, axis, core.shape)
 
 
-def _is_asked(core: TensorCore, opt: Opt) -> bool:
+def _matches(core: TensorCore, opt: Opt) -> bool:
     """Whether a core has the sizes in `opt`; with a level, whether it keeps its operands exact."""
     return core.shape == opt.arg if isinstance(opt.arg, str) else not core.rounds_to
 
@@ -225,11 +226,11 @@ def _first_fit(kernel: UOp, opt: Opt, cores: list[TensorCore]) -> TensorCore | N
         sizes = _sizes(opt, core)
         if all(ranges(kernel)[name].extent % size == 0 for name, size in sizes.items()):
             return core
-    if opt.arg != PADS and not isinstance(opt.arg, str):
+    if opt.arg != PADDING_LEVEL and not isinstance(opt.arg, str):
         return None
     for core in cores:
         sizes = _sizes(opt, core)
-        if all(ranges(kernel)[n].extent * padto.GROWTH > size for n, size in sizes.items()):
+        if all(ranges(kernel)[n].extent * padto.MAX_GROWTH > size for n, size in sizes.items()):
             return core
     return None
 
@@ -248,7 +249,7 @@ def _sums(kernel: UOp, steps: str) -> list[UOp]:
     return [n for n in kernel.toposort() if n.op is Ops.REDUCE and axis in n.src[1:]]
 
 
-def _oriented(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
+def _rows_first(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
     """Return the factors, first the one with the rows; None unless one has only the rows and the
     other only the columns."""
     a, b = parts.a, parts.b
@@ -289,7 +290,7 @@ def _listed(
 def _offers(kernel: UOp) -> Iterator[tuple[str, int]]:
     """Yield each choice of axes at the level that pads, without the transposed choices."""
     choices = axis_choices(kernel)
-    yield from ((" ".join(names), PADS) for names in choices[: len(choices) // 2])
+    yield from ((" ".join(names), PADDING_LEVEL) for names in choices[: len(choices) // 2])
 
 
 TC = OptKind(

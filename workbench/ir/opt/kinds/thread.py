@@ -19,10 +19,10 @@ from workbench.base.target import Target
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
+from workbench.ir.opt.divide import amount_of, refuse_amount, simplified, unused_axis_name
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
-MOST = 256
+MAX_THREADS = 256
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -35,8 +35,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         name, n = threads[0].axis_name, threads[0].extent
         return Refusal(f"{name} is spread over {n} threads already", "one THREAD only")
     amount = amount_of(kernel, opt)
-    if amount > MOST:
-        return Refusal(f"{amount} threads were asked for, and {MOST} is the limit")
+    if amount > MAX_THREADS:
+        return Refusal(f"{amount} threads were asked for, and {MAX_THREADS} is the limit")
     return None
 
 
@@ -49,13 +49,13 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     old, amount = ranges(kernel)[str(opt.axis)], amount_of(kernel, opt)
     part = old.extent // amount
-    thread = UOp.range(amount, unused(kernel, AxisType.THREAD), AxisType.THREAD)
+    thread = UOp.range(amount, unused_axis_name(kernel, AxisType.THREAD), AxisType.THREAD)
     inner = UOp.range(part, old.axis_name, old.axis_kind)
     order = [thread.axis_name, *kernel.arg.order]
     if part == 1:
         order.remove(old.axis_name)
     changed = kernel.substitute({old: thread if part == 1 else thread * part + inner})
-    return settled(construct.in_order(changed, order))
+    return simplified(construct.in_order(changed, order))
 
 
 THREAD = OptKind(
