@@ -146,7 +146,7 @@ QUESTIONS: Mapping[str, Question] = {
 def question_of(name: object) -> Question:
     """Return a question by its name: "bound", or "bound 2" of the second kernel.
 
-    Errors: WorkbenchError where there is none.
+    Errors: WorkbenchError for an unknown name.
     """
     base, place = _parts(name)
     if base in QUESTIONS and (place == 0 or FIRST_KERNEL in QUESTIONS[base].text):

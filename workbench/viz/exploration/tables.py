@@ -118,7 +118,7 @@ class Variants(AskedTable[Variant]):
     def named(self, name: str) -> Variant:
         """Return the first variant of a name.
 
-        Errors: WorkbenchError where there is none.
+        Errors: WorkbenchError for an unknown name.
         """
         require(name, str, "named: name", '"auto"')
         for variant in self:

@@ -134,7 +134,7 @@ class Ancestry:
                 key = cause[:2]
                 if key not in causes:
                     causes[key] = cause
-                elif causes[key].source is cause.product:  # the pass goes on
+                elif causes[key].source is cause.product:  # two edges of a pass in a row are one
                     causes[key] = cause._replace(product=causes[key].product)
             before = [cause.source for cause in self.causes(node)]
             if node.dtype.kind == "index":

@@ -86,7 +86,7 @@ class UserLines:
             node: {(line, *line.inner): line for line in lines}
             for node, lines in file.lines.items()
         }
-        """The lines of each node, by the line and the lines that it called."""
+        """The lines of each node; a key is the line with the lines that it called."""
         self._modules = {n: dict.fromkeys(calls) for n, calls in file.modules.items()}
         self._phases = dict(file.phases)
         ends: set[UOp] = set()

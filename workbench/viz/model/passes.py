@@ -131,7 +131,7 @@ def is_replayable(record: PassRecord) -> bool:
 def step(record: PassRecord, number: int) -> RewriteStep:
     """Return match `number` (from 1) of a pass as text.
 
-    Errors: WorkbenchError where there is no such match.
+    Errors: WorkbenchError for a number that no match has.
     """
     if not 1 <= number <= len(record.matches):
         raise WorkbenchError(

@@ -123,7 +123,7 @@ def _reduce(node: UOp, readers: list[UOp], output: frozenset[UOp]) -> str:
 
 
 def _product(product: UOp, output: frozenset[UOp]) -> str:
-    """Name a sum of products by what its two factors depend on."""
+    """Name a sum of products by the output axes that its two factors depend on."""
     if product.src[0] is product.src[1]:
         return SQUARES
     left, right = [s.ranges & output for s in product.src]

@@ -243,7 +243,7 @@ class LiveRecord:
                 listener.renew(whole)
 
     def save(self) -> None:
-        """Save the variants for the next session, where `_is_stored` says so."""
+        """Save the variants for the next session, if `_is_stored` allows it."""
         with self.lock:
             if not _is_stored(self.recorder.exploration):
                 return

@@ -40,7 +40,7 @@ _lock = free_lock()
 
 
 class LivePage:
-    """The Page that shows explorations, live where that is possible; see `Page`."""
+    """The display of explorations: live in a notebook, as a picture or as a file; see `Page`."""
 
     def bundle(self, ex: Exploration) -> Bundle:
         """Return the mimebundle for Jupyter: the widget in a live notebook, otherwise a static

@@ -221,7 +221,7 @@ MOST_OUTPUTS = 256
 MOST_VIEWS = 16
 """Most views of one cell that are kept: those of its first workbenches."""
 CARRIER_LOADS_S = 5.0
-"""Seconds that a new carrier may take to load: until then no page that lacks it replaces it."""
+"""Seconds that a new carrier may take to load: a page that does not find it yet is ignored."""
 
 
 class DisplayPlace(NamedTuple):
@@ -286,7 +286,7 @@ class CellOutputs:
         self._outputs.append(_WidgetOutput(self._place(), widget, saved))
         widget.observe(lambda _: self._take_over_parts(widget), "lacks_parts")
 
-    # what happens to outputs
+    # events of outputs
 
     def _listen(self) -> None:
         shell = get_ipython()

@@ -49,8 +49,8 @@ def by_name(session: LiveRecord) -> dict[str, Run]:
 def measure_all(session: LiveRecord) -> NoResult:
     """Time every baseline.
 
-    Errors: WorkbenchError where there is none, and on an emulator, whose times say nothing;
-    TaskStopped.
+    Errors: WorkbenchError without a baseline, and on an emulator, whose times are not compared;
+    DeviceError for a machine that is not here; TaskStopped.
     """
     baselines = by_name(session)
     if not baselines:

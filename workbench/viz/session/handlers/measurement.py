@@ -139,7 +139,7 @@ def time_group(
     Errors: WorkbenchError where the worker ended.
     """
     with session.lock:
-        # edited source runs in a process of its own, so others are not timed beside it
+        # devices that this worker does not serve, or that are not here, are left out
         devices = {v: device_of(session, v) for v in variants}
         variants = [
             v for v, device in devices.items()

@@ -1,6 +1,5 @@
-"""Rules switched off and on again. A rule that fires while kernels are compiled makes a variant
-without it; one that fires while scheduling changes every kernel, so the tensors are planned
-again."""
+"""Rules switched off and on again. Without a rule of compiling a kernel becomes another variant;
+without a rule of scheduling every kernel may change, so the tensors are planned again."""
 
 from __future__ import annotations
 

@@ -379,7 +379,8 @@ def _compile_auto(session: LiveRecord, variant: int) -> None:
 
 
 def _compile(make: Callable[[], Kernel]) -> None:
-    """Compile a kernel to machine code, for the caches; an error comes again where it is shown."""
+    """Compile a kernel to machine code, for the caches. An error is raised again where the code is
+    shown."""
     with suppress(Exception), unobserved():
         kernel = make()
         _ = kernel.compile(kernel.device).machine_code
