@@ -48,6 +48,7 @@ class Moved(NamedTuple):
 
     @property
     def bytes(self) -> int:
+        """The bytes in both directions."""
         return self.loaded + self.written
 
 

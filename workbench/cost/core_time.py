@@ -31,8 +31,8 @@ STACK_BYTES = 16
 """Alignment of the stack."""
 LOOP_INSTRUCTIONS = 2
 Steps = dict[UOp, int]
-"""By accumulator, the steps of all loops from its first value to its last; 0 if its first value is
-set outside of all loops."""
+"""By accumulator, the steps of the loops around a node, inside of the loop that sets its first
+value; 0 if its first value is set outside of all loops."""
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 

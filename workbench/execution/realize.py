@@ -75,8 +75,8 @@ def register_reader(reader: Reader) -> None:
 
 
 def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
-    """Return the nodes of these graphs, without DETACH, down to `computed` ones; the BUFFERs of
-    those in memory; and the BUFFERs that Readers read."""
+    """Return the nodes of these graphs, without DETACH, down to `computed` ones; the BUFFERs that
+    have their values; and the BUFFERs that Readers read."""
     root = UOp.sink(*without_detach([*nodes]))
     read = set(root.toposort(lambda node: node not in computed))
     read.update(map(base, noted_results(read)))
@@ -88,9 +88,9 @@ def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
 # Running schedules.
 
 running = free_rlock()
-"""Held by the one thread that computes tensors or copies their memory. It is held from the check of
-what is computed and read until new results are noted, so that no other thread overwrites what is
-read."""
+"""The lock of the one thread that computes tensors or copies their memory. The thread holds it from
+looking up which values are in memory until its results are noted, so that no other thread
+overwrites a value that it reads."""
 
 
 def realize(

@@ -198,7 +198,8 @@ class Replay:
                 count_run(*launch.kernel, seconds)
 
     def _written_until_now(self) -> tuple[set[int], set[int]]:
-        """Return the numbers of inputs that are overwritten, and of those that may be in part."""
+        """Return the numbers of inputs that are overwritten completely, and of inputs that may be
+        overwritten in part."""
         begun = self._written[: self._begun]
         if self._queues or self._graph is not None:
             return set(), set[int]().union(*self._written)
@@ -265,9 +266,9 @@ class Replay:
         return prelude if is_small else []
 
     def _shared(self, items: Sequence[ScheduleItem], inner: set[UOp]) -> dict[UOp, Buffer]:
-        """Return the memory of intermediate values, which those that are not live at once share. It
-        is not the memory of the capture, which a tensor that outlives the function may still use.
-        """
+        """Return the memory of intermediate values, shared between values that are not live at the
+        same time. It is not the memory of the capture, which a tensor that outlives the function
+        may still use."""
         if NO_MEMORY_PLANNER.value:
             return {node: Buffer(node.device, node.dtype, node.size) for node in inner}
         plan = plan_memory(items, inner, owner=lambda node: self._root(node)[0], is_kept=True)

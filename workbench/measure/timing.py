@@ -181,6 +181,7 @@ def _sample(run: Run, batch: int) -> float:
 
 @scope
 def no_garbage_collection() -> Generator[None, None, None]:
+    """Switch the garbage collector off in the block."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -98,9 +98,11 @@ class _Measuring:
         self.start_s = START_SHARE * (self.ends_at - self.clock())
 
     def row(self, kernel: UOp) -> Row:
+        """Return a kernel as plain data for another process."""
         return row_of(kernel, self.device, self.rules_off)
 
-    def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
+    def settings(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
+        """Return the limits of a measurement; digests of equal programs only for a first one."""
         budget_s, samples = THOROUGH if thorough else QUICK
         left_s = max(0.2, self.ends_at - self.clock())
         digests = () if thorough else tuple(self.digests)
@@ -147,7 +149,7 @@ class OnWorker(_Measuring):
         self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
         for kernel in kernels:
-            yield self._one(against, kernel, self.rules(patience, thorough))
+            yield self._one(against, kernel, self.settings(patience, thorough))
 
     def _one(self, against: UOp, kernel: UOp, rules: BenchmarkSettings) -> Measured:
         quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
@@ -221,7 +223,7 @@ class OnExecutor(_Measuring):
     def __call__(
         self, against: UOp, kernels: Sequence[UOp], patience: Patience | None, thorough: bool
     ) -> Iterator[Measured]:
-        rules = self.rules(patience, thorough)
+        rules = self.settings(patience, thorough)
         shared = {"kernel": to_text(self.kernel), "against": self.row(against)}
         tasks = [
             json.dumps(shared | {"candidate": self.row(kernel), "rules": asdict(rules)})

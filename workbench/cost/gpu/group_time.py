@@ -53,7 +53,7 @@ class LoopScope:
 
     @property
     def own(self) -> Iterator[UOp]:
-        """The nodes of it, without those of its loops."""
+        """The nodes of the loop itself, without those of inner loops."""
         return (part for part in self.body if isinstance(part, UOp))
 
     @property
@@ -80,6 +80,7 @@ class BarrierPhase:
 
     @property
     def cycles(self) -> float:
+        """The cycles of the slowest part."""
         return max([self.latency, *self.shared.values()])
 
 
@@ -204,6 +205,7 @@ NO_FLOAT64 = 1 / 64
 
 
 def accessing(linear: Sequence[UOp]) -> list[UOp]:
+    """Return the LOADs and STOREs of a linear program, in order."""
     return [n for n in linear if n.op in (Ops.LOAD, Ops.STORE)]
 
 

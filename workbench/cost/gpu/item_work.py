@@ -46,6 +46,7 @@ class Instructions(NamedTuple):
 
     @property
     def total(self) -> int:
+        """The instructions of all kinds."""
         return sum(self)
 
 
@@ -59,7 +60,7 @@ FUNCTIONS: Mapping[Ops, Instructions] = {
     Ops.COS: Instructions(11, 10, 1, 4),
     Ops.TRUNC: Instructions(0, 0, 1),
 }
-"""By operation, on float32; all others take an instruction for each of their slots."""
+"""By operation, on float32; others take one instruction, or one for each of their slots."""
 
 
 def instructions_of(node: UOp) -> Instructions:
@@ -267,7 +268,6 @@ def registers_of(node: UOp) -> int:
 
 
 def _items(linear: Sequence[UOp]) -> int:
-    """Return the work-items of a group."""
     numbers = (n for n in linear if n.op is Ops.SPECIAL and n.role == "item")
     return math.prod(n.axis.extent for n in numbers)
 

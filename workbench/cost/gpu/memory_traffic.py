@@ -41,7 +41,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
 # --------------------------------------------------------------------------------------------------
-# The memory accesses of warps: those of a program of work-items, with their costs for a warp.
+# The memory accesses of warps in a program of work-items, and their costs.
 #
 # The addresses follow from the index at every work-item of a group; axes that are not work-items
 # are at 0. Both kinds of memory share one pipe: a request takes a cycle of it at least, and more
@@ -51,6 +51,7 @@ Place = Literal["global", "shared", "private"]
 PASS_SECTORS = 4
 """Sectors that pass through the first cache in a cycle."""
 MOST_ITEMS = 1 << 12
+"""Most steps of axes at which an index is computed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def _named(axis: str | int | None, names: list[str]) -> str | int | None:
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
-    """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
+    """Return why `opt` is not legal on `kernel` for `target`, or None."""
     tried = _outcome(kernel, opt, target)
     return tried if isinstance(tried, Refusal) else None
 
@@ -167,7 +167,7 @@ def _incomplete(opt: Opt, refusal: Refusal) -> Refusal | None:
 
 
 def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
-    """Return `kernel` with `opt` applied, its axes by name; None where it is not legal."""
+    """Return `kernel` with `opt` applied, its axes by name; None if it is not legal."""
     outcome = _named_outcome(kernel, opt, target)
     return None if isinstance(outcome, Refusal) else outcome
 

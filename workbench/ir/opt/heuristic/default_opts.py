@@ -80,7 +80,8 @@ OVERLAP = 2
 """A tile is not copied if the copy would have at least this many times the elements of the tile in
 memory, as with overlapping windows."""
 THREAD_STEPS = 1 << 17
-"""With fewer steps, times lanes, waking other cores gains nothing: about ten microseconds."""
+"""Steps of all loops, times lanes, below which waking other cores gains nothing: about ten
+microseconds of work."""
 
 
 def heuristic(
@@ -172,12 +173,12 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
     """A copy of an operand's tile. The operand depends on the vector lanes but not on some outer
-    loop, so that every step of that loop reads it again, from lines far apart. The loops that it
-    depends on move outside, and its tile is packed once for all steps of the others.
+    loop, so that every step of that loop reads it again, from lines far apart. The loops that
+    the operand depends on move outside, and its tile is packed once for all steps of other loops.
 
-    Some products are ten times as fast by it. The first operand is chosen that is read again often
-    enough to pay for the copy, and whose copy, or memory in place, fits in a share of L2. If the
-    copy would hold each element several times (windows of a convolution), the loops move and
+    Some products are ten times as fast with it. The step takes the first operand that is read again
+    often enough to pay for the copy, and whose copy, or memory in place, fits in a share of L2. If
+    the copy would hold each element several times (windows of a convolution), the loops move and
     nothing is copied.
     """
     reductions = reduces(kernel)
@@ -244,7 +245,7 @@ def _tile_elements(load: UOp, tile: list[UOp]) -> int:
 def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
     """A reduction in blocks, if an operand that is not packed has a stride of a cache line or more
     along it. The lines of a block stay in the cache for the next rows. Between blocks the sums are
-    in memory, and the packed tile is that of a block."""
+    in memory, and the packed tile has the steps of one block."""
     reductions = reduces(kernel)
     if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None

@@ -89,7 +89,7 @@ def _deal_rows(plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int) ->
 
 
 def _row_axis(reduce: UOp) -> UOp | None:
-    """Return the loop along which a reduction reads neighbours; None if it is short."""
+    """Return the loop of a reduction with stride 1 in its loads; None if it is short."""
     axis, stride = dot_axis(reduce)
     if axis is None or stride > 1 or axis.extent < SHORT:
         return None
@@ -102,8 +102,8 @@ def _is_of_row(reduce: UOp) -> bool:
 
 
 def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
-    """Move the loop over a row's elements outside of the sum that each of them is. The loop is then
-    shared out to the work-items; otherwise each of them would compute all of the sums."""
+    """Move the loop over the elements of a row outside of the loop of the sum that computes each of
+    them. The work-items then share it; otherwise each work-item would compute all of the sums."""
     loops = {r.axis_name for r in reduce.src[1:]}
     for fill in reduce.ranges:
         order = plan.kernel.arg.order
@@ -114,8 +114,8 @@ def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
 
 def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
     """Return the most work-items for a row. A warp is best if there are rows for all units, since
-    fewer work-items wait for each other, and if rows that are read again fit in L1. Otherwise
-    there are more, with at least STEPS_OF_AN_ITEM steps each."""
+    fewer work-items wait for each other. But rows that are read again from L1 must fit in it
+    together. Otherwise the number is doubled, while each has STEPS_OF_AN_ITEM steps."""
     target, most = plan.target, plan.target.warp_lanes
     places = [n for n in loads(plan.kernel) if axis in n.ranges]
     nbytes = axis.extent * max((n.dtype.itemsize for n in places), default=0)
@@ -166,8 +166,8 @@ def _vector(plan: OptPlan, axis: UOp, op: OptKind, most: int) -> int:
 
 
 def _spread_rows(plan: OptPlan, most: int) -> None:
-    """Share the loops over a row's results out to the work-items of the row. These loops, and those
-    that fill rows, become vectors where they are long enough."""
+    """Share the loops over the results of a row out to its work-items. Where these loops, and loops
+    that fill rows, are long enough, their inner parts become vectors."""
     for axis in [*ranges(plan.kernel).values()]:
         if axis.axis_kind in (AxisType.LOOP, AxisType.FILL):
             width = _vector(plan, axis, OptOps.UPCAST, most)

@@ -56,7 +56,7 @@ REGISTERS = (8, 4, 2, 1)
 STEPS = range(32, 7, -1)
 """Steps of the reduction in a tile."""
 BEST_STEPS = 16
-"""The best number of them."""
+"""Steps in a tile that are best."""
 UNROLL = 4
 """Steps of the reduction in one iteration: the loads of one overlap the multiply-adds of others."""
 BUFFERS = (3, 2)
@@ -94,10 +94,12 @@ class GroupTile:
 
     @property
     def rows(self) -> int:
+        """The rows of a work-group."""
         return self.items[0] * self.outputs[0]
 
     @property
     def columns(self) -> int:
+        """The columns of a work-group."""
         return self.items[1] * self.outputs[1]
 
 
@@ -199,7 +201,7 @@ def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[Group
 
 def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> None:
     """Give each work-item neighbouring rows, and columns in vectors. Between two vectors of a
-    work-item stand those of the others; where vectors are not aligned, a vector is one column."""
+    work-item stand the vectors of the others. If vectors are not aligned, each is one column."""
     for name, amount in ((row, tile.rows), (column, tile.columns)):
         if plan.extent(name) % amount:
             plan.apply(OptOps.PADTO, name, amount)
@@ -228,7 +230,7 @@ def _split_parts(plan: OptPlan, parts: int) -> str:
 
 
 def _is_short(length: int, parts: int) -> bool:
-    """Whether a part of a reduction is not of whole tiles, or is too short to fill tiles ahead."""
+    """Whether a part of a reduction has a partial tile, or is too short to fill tiles ahead."""
     return length % (parts * BEST_STEPS) > 0 or length < 2 * parts * max(STEPS)
 
 

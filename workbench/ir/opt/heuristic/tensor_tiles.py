@@ -32,11 +32,11 @@ from workbench.ir.opt.kinds.tc import PADDING_LEVEL, axis_choices, on_target
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 # --------------------------------------------------------------------------------------------------
-# The axes of a tensor core's tile: those of a product for its rows, its columns and its steps.
+# The axes of a tensor core's tile: axes of a product for its rows, its columns and its steps.
 #
 # A matrix product has one choice and its transpose. A convolution has many: its rows may be images,
 # lines or pixels, and its steps channels or places of a window. Each choice has a cost for tiles of
-# its operands: elements that memory moves besides those that are used.
+# its operands: elements that memory moves without a use.
 
 MOST_WASTE = 2.0
 """Most elements computed per useful one: tensor cores are several times as fast as other units."""
@@ -341,7 +341,6 @@ def _parts(
 
 
 def _power(number: int) -> int:
-    """Return the least power of 2 that is at least `number`."""
     return 1 << (number - 1).bit_length()
 
 

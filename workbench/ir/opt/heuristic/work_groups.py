@@ -183,9 +183,9 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
 
 
 def _load_together(plan: OptPlan, fills: Sequence[str], itemsize: int) -> None:
-    """Let a work-item load several elements of a fill, and then store them: it waits once for all.
-    They are first a word of neighbours in memory, then neighbours in the tile, stored as a vector,
-    or else elements of another axis."""
+    """Make a work-item load several elements of a fill before it stores them: it waits only once.
+    The elements are a word of neighbours in memory, times several neighbours in the tile, which are
+    stored as a vector, or several elements along another axis."""
     *others, last = [n for n in plan.kernel.arg.order if n in fills]
     width = width_along(plan.kernel, ranges(plan.kernel)[last], plan.target)
     plan.split(OptOps.UPCAST, last, min(width, WORD_BYTES // itemsize))

@@ -107,7 +107,6 @@ def _after_all_own(kernel: UOp, axis: UOp) -> int:
 
 
 def _names(kernel: UOp) -> Iterator[str]:
-    """Yield unused names for stages."""
     stage_names = {n.name for n in kernel.toposort() if n.op is Ops.STAGE}
     names = (f"group{number}" for number in count())
     return (name for name in names if name not in stage_names)

@@ -35,6 +35,7 @@ from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptKind, Refus
 
 PADDED_KINDS = OUTPUT_KINDS | REDUCE_KINDS
 MAX_GROWTH = 4
+"""An axis must grow to less than this many times its extent."""
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:

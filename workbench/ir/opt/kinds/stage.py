@@ -111,7 +111,7 @@ def inputs(kernel: UOp) -> tuple[int, ...]:
 
 
 def _letter(slot: int) -> str:
-    """Return the letter of input `slot` in names: a to z, then in27 and on."""
+    """Return the letter of input `slot` in names: "a" for 1 to "z" for 26, then "in27" and on."""
     return chr(ord("a") + slot - 1) if slot <= LETTERS else f"in{slot}"
 
 
@@ -149,9 +149,9 @@ def _slot(stage: UOp) -> object:
 
 def _tile_axes(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     """Return the ranges inside of `axis` that the load depends on, in the order of the tile: loops
-    first, then lanes. The last one has unit stride in the result or in the load, for vectors. If
-    the load depends on the innermost work-items, their axis comes late: only a vector of the result
-    comes after it. A tile of a warp keeps the order of memory, so that whole rows are copied."""
+    first, then lanes. The last one has unit stride in the result or in the load, for vectors. But
+    the axis of the innermost work-items, if the load depends on it, comes after all others, except
+    for a vector of the result. A tile of a warp has the order of memory: whole rows are copied."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
     strides = _strides(load)
@@ -223,7 +223,6 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
 
 
 def _reduction_axes(kernel: UOp) -> set[UOp]:
-    """Return the ranges of all reductions."""
     reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
     return {r for n in reductions for r in n.src[1:]}
 
