@@ -24,7 +24,7 @@ from workbench.base.typed import to_json, typed_json
 
 
 def cache_folder() -> Path:
-    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent.
+    """Return the folder of all caches: $XDG_CACHE_HOME/workbench or the platform's equivalent.
 
     A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from the
     current folder.
@@ -41,7 +41,7 @@ def cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> str:
-    """Return the key of a file that `parts` determine."""
+    """Return a hash of `parts` as the name of a file: equal only for the same parts in order."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -51,8 +51,8 @@ def key_of(*parts: str) -> str:
 
 
 def private_folder(name: str) -> Path | None:
-    """Return the folder `name` of the cache, created if necessary; None where it cannot be, and,
-    with a warning, where another user may write to it."""
+    """Return the folder `name` of the cache, created if necessary. None if it cannot be created, or
+    if it is another user's or others may write to it, which is a warning."""
     folder = cache_folder() / name
     if not folder.is_absolute():  # a relative $HOME
         return None
@@ -80,16 +80,16 @@ def is_private(about: os.stat_result) -> bool:
 # JSON files in the user's cache folder: private, written atomically, validated when read.
 #
 # A caller that reads a file names its type. A file that is damaged, too large, or of another type
-# is a warning; reading deletes nothing. A folder that others may write to is not used.
+# causes a warning; reading deletes nothing. A folder that others may write to is not used.
 
 MOST_BYTES = 4 << 20
-"""Most bytes of a file; a larger one is not ours."""
+"""Most bytes of a file that is read."""
 T = TypeVar("T")
 
 
 def read_json(folder: str, name: str, kind: type[T]) -> T | None:
-    """Return the content of the file `name` in a cache folder as a value of type `kind`; None where
-    there is none, and, with a warning, where it cannot be read."""
+    """Return the content of the file `name` in a cache folder as a value of type `kind`. None if
+    there is no file, or if it cannot be read, which is a warning."""
     path = private_folder(folder)
     if path is None:
         return None
@@ -101,8 +101,8 @@ def read_json(folder: str, name: str, kind: type[T]) -> T | None:
 
 
 def update_json(folder: str, name: str, kind: type[T], change: Callable[[T | None], T]) -> None:
-    """Write the value that `change` returns for a file's content (None: there is no file, or it is
-    damaged). A file that cannot be read at present is left as it is, with a warning."""
+    """Replace the content of a file by `change(content)`; the content is None if there is no file,
+    or if it is damaged. A file that cannot be read at present is left as it is, with a warning."""
     path = private_folder(folder)
     if path is None:
         return
@@ -128,8 +128,8 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 
 def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
-    """Write `data`; of more than `most_files` files the oldest are deleted. Without a cache folder
-    it does nothing."""
+    """Write `data`, and delete the oldest files if the folder has more than `most_files`. Without a
+    cache folder it does nothing; a failed write is a warning."""
     path = private_folder(folder)
     if path is None:
         return
@@ -143,7 +143,7 @@ def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None
 def _keep_newest(folder: Path, most_files: int) -> None:
     aged: list[tuple[float, Path]] = []
     for path in folder.glob("*.json"):
-        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+        with contextlib.suppress(FileNotFoundError):  # another process deleted it
             aged.append((path.stat().st_mtime, path))
     for _, old in sorted(aged)[: max(0, len(aged) - most_files)]:
         old.unlink(missing_ok=True)

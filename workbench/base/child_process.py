@@ -4,9 +4,9 @@
 
 The parent's side is a ChildProcess, or a LastingProcess that replaces one that has ended; the
 child's side is a Parent. Every limit, kill, fork and Ctrl-C is handled in this file. A child ends
-with its parent, is of a process group of its own, and what it prints goes to stderr, whose end is
-stored as its last words. Python buffers no pipe: a fork would copy half a message, and a lock that
-is held.
+with its parent, and has a process group of its own. What it prints goes to stderr; the end of that
+text is stored as its last words. The pipes have no buffers in Python: a fork would copy half a
+message, and a lock that is held.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from workbench.base.interrupts import Uninterrupted, free_lock
 LAST_WORDS_BYTES = 2000
 """Most bytes of a child's last words."""
 ENDS_WITHIN_S = 1.0
-"""Seconds in which a child may end by itself when its parent does: it may have files to delete."""
+"""Seconds that a child has to end by itself when its parent does: it may have files to delete."""
 LOOK_FOR_END_S = 1.0
-"""Seconds of silence after which the parent looks whether a child still runs."""
+"""Seconds of silence after which the parent checks that a child still runs."""
 LOOK_FOR_PARENT_S = 1.0
-"""Seconds between two looks of a child whether its parent is there."""
+"""Seconds between two checks of a child that its parent still runs."""
 MOST_HEAD_BYTES = 1 << 30
 """Most bytes of a head; a longer one is not a message."""
 LONGEST_S = 1e6
-"""As good as no limit, in seconds: the system counts milliseconds in 32 bits."""
+"""A limit that is never reached, in seconds: the system counts milliseconds in 32 bits."""
 PIPE_BYTES = 1 << 16
-"""Bytes that a pipe takes at once."""
+"""Capacity of a pipe in bytes; a shorter message is written at once."""
 _LENGTH = struct.Struct("<Q")
 Head = dict[str, Any]
 Blob = bytes | bytearray | memoryview
@@ -60,7 +60,7 @@ def send(pipe: io.FileIO, head: Head, blobs: Sequence[Blob] = ()) -> None:
     text = json.dumps(head).encode()
     parts: list[Blob] = [_LENGTH.pack(len(text)) + text]
     parts += (view.cast("B") for view in views if view.nbytes)
-    if sum(map(len, parts)) < PIPE_BYTES:  # so that the other side wakes once
+    if sum(map(len, parts)) < PIPE_BYTES:  # one write, so that the other side wakes once
         parts = [b"".join(parts)]
     for part in parts:
         written = pipe.write(part)
@@ -69,7 +69,8 @@ def send(pipe: io.FileIO, head: Head, blobs: Sequence[Blob] = ()) -> None:
 
 
 def receive(read: Callable[[memoryview], int | None]) -> Message:
-    """Return the next message. `read` waits for bytes, fills memory, and returns how much of it.
+    """Return the next message. `read` waits for bytes, writes them into a memory, and returns their
+    number, 0 or None at the end.
 
     Errors: EOFError at the end, also in the middle of a message; ValueError for bytes that are not
     a message.
@@ -95,8 +96,8 @@ def receive(read: Callable[[memoryview], int | None]) -> Message:
 
 
 class Ending(NamedTuple):
-    """How a child ended: its exit status, minus the signal that ended it, or 0 where the parent
-    ended it; and its last words."""
+    """How a child ended: its exit status and its last words. The status is minus the number of the
+    signal that ended it, or 0 where the parent ended it."""
 
     status: int
     words: str
@@ -123,12 +124,12 @@ def signal_name(number: int) -> str:
 
 
 class ChildProcess:
-    """A Python process, from its start to its end; `arguments` are those of the interpreter, and
-    `variables` its environment (this process's, if left out)."""
+    """A Python process, from its start to its end. `arguments` are the interpreter's; `variables`
+    are its environment (this process's, if left out)."""
 
     def __init__(self, arguments: Sequence[str], variables: Mapping[str, str] | None = None):
         self.is_ended = False
-        """Whether `end` was called: then it did not crash."""
+        """Whether `end` was called: then the process did not crash."""
         self._was_killed = False
         self._words, self._protocol_error = b"", ""
         self._parent = os.getpid()
@@ -159,8 +160,9 @@ class ChildProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs, and this process started it, not one that forked this one. Its status is
-        left to be read, so that its number stays its own: that of the group of what it started."""
+        """Whether the child runs; False in a fork of the process that started it. The test leaves
+        its exit status with the system, which then gives its number to no other process: `_kill`
+        needs it as the number of the group."""
         if self._parent != os.getpid() or self._process.returncode is not None:
             return False
         if not hasattr(os, "waitid"):
@@ -171,8 +173,8 @@ class ChildProcess:
         return False
 
     def send(self, head: Head, blobs: Sequence[Blob] = ()) -> None:
-        """Send a message. One to a child that has ended, or in a fork, is lost: `receive` says
-        so."""
+        """Send a message. A message to a child that has ended, or in a fork, is lost; `receive`
+        then raises EOFError."""
         if self._parent != os.getpid():
             return
         try:
@@ -187,8 +189,8 @@ class ChildProcess:
     def receive(self, limit_s: float = LONGEST_S) -> Message:
         """Return the next message.
 
-        Errors: TimeoutError where it is not there within the limit; EOFError where the child has
-        ended, and where it sent what is not a message. All leave it to the caller to `end` it.
+        Errors: TimeoutError if it is not complete after `limit_s` seconds; EOFError if the child
+        has ended, or has sent bytes that are not a message. The caller must then `end` the child.
         """
         deadline, has_output = time.monotonic() + limit_s, False
 
@@ -212,18 +214,18 @@ class ChildProcess:
                 raise EOFError from None
 
     def interject(self, message: Head) -> None:
-        """Let who waits for a message, or does so next, receive this one."""
+        """Return `message` from the `receive` that waits now, or else from the next one."""
         self._interjected.put((message, []))
         self._wake()
 
     def end(self, within_s: float = 0.0) -> Ending:
-        """End the child and what it started, and return how it ended. It gets `within_s` seconds to
-        end by itself: one that is about to would else have the status of our signal. In a fork
-        of its parent, the child is left alone."""
+        """End the child and the processes that it started; return how it ended. For `within_s`
+        seconds it may end by itself, with a status of its own; then it is killed. In a fork of its
+        parent, the child is left alone."""
         self.is_ended = True
         self._close(self._writing, 0.0, self._input)
         if self._parent != os.getpid():
-            self._process.returncode = 0  # no child of this process: not to wait for
+            self._process.returncode = 0  # not a child of this process: `wait` would fail
         deadline = time.monotonic() + within_s
         while self.is_running and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -241,7 +243,8 @@ class ChildProcess:
         return Ending(status, words + self._protocol_error)
 
     def _close(self, lock: Lock, within_s: float, *pipes: io.FileIO) -> None:
-        """Close pipes once no other thread uses them: their numbers may be given out again."""
+        """Close pipes once no other thread uses them, since the system gives their numbers out
+        again. After `within_s` seconds of waiting they stay open."""
         if lock.acquire(timeout=within_s):
             for pipe in pipes:
                 pipe.close()
@@ -252,7 +255,7 @@ class ChildProcess:
         while True:
             if self.is_ended or self._parent != os.getpid():
                 raise EOFError
-            if self._poll is None:  # pipes cannot be waited for here: there is no limit
+            if self._poll is None:  # this system cannot wait for pipes: there is no limit
                 return True
             left_s = deadline - time.monotonic()
             most_s = max(0.0, min(left_s, LOOK_FOR_END_S))
@@ -263,7 +266,7 @@ class ChildProcess:
                 self._wake_pipe[0].read(PIPE_BYTES)
                 return False
             if not self.is_running and not self._poll.poll(0):
-                raise EOFError  # what it started has its pipes
+                raise EOFError  # processes that it started hold its pipes open
             if left_s <= most_s:
                 raise TimeoutError
 
@@ -272,7 +275,7 @@ class ChildProcess:
             self._wake_pipe[1].write(b"!")
 
     def _kill(self) -> None:
-        """Kill the child and what it started, also where the child has ended."""
+        """Kill the child and the processes that it started, even if the child has ended."""
         self._was_killed = self._was_killed or self.is_running
         with suppress(OSError):
             if self._process.returncode is None and hasattr(os, "killpg"):
@@ -288,12 +291,13 @@ class ChildProcess:
 
 
 _processes: WeakSet[ChildProcess] = WeakSet()
-"""Those that this process, or one that forked it, has started."""
+"""The children that this process, or one that forked it, has started."""
 
 
 @atexit.register
 def _end_all() -> None:
-    """End all children: first they get the time to end by themselves at the end of their input."""
+    """End all children; for ENDS_WITHIN_S after the end of their input they may end by
+    themselves."""
     processes = [process for process in _processes if process.is_running]
     deadline = time.monotonic() + ENDS_WITHIN_S
     for process in processes:
@@ -307,8 +311,8 @@ R = TypeVar("R")
 
 
 class LastingProcess(Generic[Child]):
-    """A child that is started with its first use, and again where it has ended, or where this
-    process is a fork of the one that started it. A function starts it."""
+    """A child that the function `start` makes at its first use. It is started again if it has
+    ended, or if this process is a fork of the one that started it."""
 
     def __init__(self, start: Callable[[], Child]):
         self._start = start
@@ -316,8 +320,8 @@ class LastingProcess(Generic[Child]):
         self._lock, self._turn = free_lock(), free_lock()
 
     def converse(self, talk: Callable[[], R]) -> R:
-        """Return what a talk with the child returns, of one thread at a time. An error, or Ctrl-C,
-        ends the child: the next talk would read this one's reply."""
+        """Return the result of `talk`, which sends and receives; one thread at a time. An error, or
+        Ctrl-C, ends the child: the next talk would read this one's reply."""
         with self._turn:
             try:
                 return talk()
@@ -326,12 +330,12 @@ class LastingProcess(Generic[Child]):
                 raise
 
     def running(self) -> Child:
-        """Return a child that runs."""
+        """Return the child; it is started if it does not run."""
         with self._lock:
             if self.current is None or not self.current.is_running:
                 if self.current is not None:
                     self.current.end()
-                with Uninterrupted():  # or a started one would be lost
+                with Uninterrupted():  # Ctrl-C would lose a child that was just started
                     self.current = self._start()
             return self.current
 
@@ -344,9 +348,9 @@ class LastingProcess(Generic[Child]):
 
 
 class Parent:
-    """The other end of a child's pipes, as the child sees it: an iterator over what it sends.
+    """The parent, as the child sees it: an iterator over the messages that it sends.
 
-    From here on Ctrl-C is for the parent alone, and what this process prints goes to stderr.
+    Once this is made, Ctrl-C is for the parent alone, and this process's prints go to stderr.
     """
 
     def __init__(self) -> None:
@@ -366,8 +370,8 @@ class Parent:
 
 
 def _leave_with(parent: int) -> None:
-    """End this process where it is at work after its parent has ended; idle, it has seen the end of
-    its input."""
+    """End this process after its parent has ended, even if it is at work; if it is idle, it ends
+    at the end of its input."""
     while os.getppid() == parent:
         time.sleep(LOOK_FOR_PARENT_S)
     time.sleep(ENDS_WITHIN_S)
@@ -375,8 +379,8 @@ def _leave_with(parent: int) -> None:
 
 
 def python_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return an environment (this process's, if left out) in which Python imports this package from
-    where this process has it, but no modules of the current folder."""
+    """Return `variables` (if left out, this process's environment), changed so that Python imports
+    this package from the folder of this process, but no modules of the current folder."""
     environment = dict(os.environ if variables is None else variables)
     home = str(Path(__file__).resolve().parents[2])
     if home not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:

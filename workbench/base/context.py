@@ -13,9 +13,9 @@ from workbench.base.interrupts import DynamicScope
 
 
 class Setting:
-    """A named setting with a default, read with `.value`; the environment gives the default.
+    """A named setting, read with `.value`. Its environment variable replaces the default.
 
-    `doc` says what it does. `values` are all it can be, where these are few.
+    `doc` says what it does. `values` are all values that it can have; () is any of its type.
     """
 
     __slots__ = ("_var", "default", "doc", "name", "values")
@@ -28,7 +28,7 @@ class Setting:
 
     @property
     def value(self) -> Any:
-        """The setting in this context: what the innermost `with Context` says."""
+        """The value in this context: that of the innermost `with Context`."""
         return self._var.get()
 
     def set(self, value: Any) -> Token[Any]:
@@ -40,7 +40,10 @@ class Setting:
         self._var.reset(token)
 
     def checked(self, value: Any) -> Any:
-        """Return a value as the setting has it. Errors: WorkbenchError if it cannot be that."""
+        """Return the value to store: a bool becomes an int, one of `values` lower case.
+
+        Errors: WorkbenchError for a value that the setting cannot have.
+        """
         kind = type(self.default)
         if kind is int and isinstance(value, bool):
             value = int(value)
@@ -60,7 +63,7 @@ class Setting:
         return plain
 
     def _parsed(self, raw: str) -> Any:
-        """Return the environment's value, in the type of the default."""
+        """Return the text of the environment in the type of the default."""
         where = f"the environment says {self.name}={raw!r}"
         try:
             return self.checked(type(self.default)(raw))
@@ -133,7 +136,8 @@ def settings_table() -> str:
 
 
 class Context(DynamicScope["Context"]):
-    """Scope settings to a block: `with Context(DEV="PYTHON"):`. The environment gives defaults.
+    """Scope settings to a block: `with Context(DEV="PYTHON"):`. Defaults may come from environment
+    variables.
 
     Errors: WorkbenchError for a setting that does not exist, or a value that it cannot have.
     """

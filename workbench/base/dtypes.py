@@ -4,9 +4,10 @@ A dtype knows its kind, its width and how many lanes a value of it has: `float32
 eight lanes of float32. `index` is the type of loop counters and addresses until lowering
 picks a machine width; `void` is the type of statements.
 
-Low-precision floats (float16, bfloat16, fp8e4m3, fp8e5m2) are what memory holds: an elementwise op
-on them is computed in float32 and rounded, and sums are made in float32. Those of 8 bits are the
-Open Compute Project's; fp8e4m3 has no infinity. Source: Micikevicius et al. 2022, "FP8 formats for
+Low-precision floats (float16, bfloat16, fp8e4m3, fp8e5m2) are formats of memory: an elementwise op
+on them is computed in float32 and rounded, and sums are accumulated in float32. The formats of 8
+bits are the Open Compute Project's; fp8e4m3 has no infinity. Source: Micikevicius et al. 2022, "FP8
+formats for deep learning".
 deep learning".
 """
 
@@ -87,7 +88,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy type that stores this one; index is int64, what numpy lacks of ml_dtypes."""
+        """The numpy type that stores this one: int64 for index, ml_dtypes' where numpy has none."""
         name = self.scalar.name
         if name in _ML_DTYPES:
             return _from_ml_dtypes(_ML_DTYPES[name])
@@ -95,17 +96,17 @@ class DType:
 
     @property
     def saturates(self) -> bool:
-        """Whether it is a float without infinity, in which what is too large is the greatest."""
+        """Whether it is a float without infinity: larger values become its greatest one."""
         return self.scalar.name == "fp8e4m3"
 
     @property
     def in_numpy(self) -> bool:
-        """Whether numpy itself has this type, so that others who read arrays know it."""
+        """Whether numpy itself has this type: other readers of arrays do not know the others."""
         return self.scalar.name not in _ML_DTYPES
 
     @property
     def min(self) -> Const:
-        """The least value; minus infinity for floats, fp8e4m3 too, which holds -448 at least."""
+        """The least value; minus infinity for floats, even for fp8e4m3, whose least is -448."""
         if self.is_float:
             return -math.inf
         if self.is_bool:
@@ -114,7 +115,7 @@ class DType:
 
     @property
     def max(self) -> Const:
-        """The greatest value; infinity for floats, fp8e4m3 too, which holds 448 at most."""
+        """The greatest value; infinity for floats, even for fp8e4m3, whose greatest is 448."""
         if self.is_float:
             return math.inf
         if self.is_bool:
@@ -138,7 +139,7 @@ class DType:
 
 
 def saturate(value: float, dtype: DType) -> int:
-    """Convert float -> int the way every device here does: truncate, clamp, NaN is 0."""
+    """Convert float -> int as every device here does: truncate and clamp; NaN gives 0."""
     if math.isnan(value):
         return 0
     if math.isinf(value):
@@ -147,7 +148,7 @@ def saturate(value: float, dtype: DType) -> int:
 
 
 def _packed(value: float, code: str) -> float:
-    """Return `value` rounded to the struct format `code`, to even; too large: infinite."""
+    """Return `value` rounded to the struct format `code`, ties to even; infinity if too large."""
     try:
         rounded: float = struct.unpack(code, struct.pack(code, value))[0]
     except OverflowError:
@@ -157,7 +158,8 @@ def _packed(value: float, code: str) -> float:
 
 def _round_float32(value: Const) -> float:
     if isinstance(value, int) and value.bit_length() > _DOUBLE_BITS:
-        # Through float64 it would be rounded twice: what float64 lacks leaves a sticky bit.
+        # Through float64 it would be rounded twice, so the bits that float64 lacks become one
+        # sticky bit.
         shift = abs(value).bit_length() - _DOUBLE_BITS
         mantissa = abs(value) >> shift
         mantissa |= mantissa << shift != abs(value)
@@ -171,7 +173,7 @@ def _round_float16(value: Const) -> float:
 
 
 class _Format(NamedTuple):
-    """The layout of a float that Python cannot pack; `large` is what is above the greatest."""
+    """The layout of a float that Python cannot pack; values above `greatest` become `large`."""
 
     fraction_bits: int
     least_exponent: int
@@ -179,7 +181,7 @@ class _Format(NamedTuple):
     large: float = math.inf
 
     def round(self, value: Const) -> float:
-        """Round to float32, and that to the nearest value, the even one of two, as PyTorch does."""
+        """Round to float32, and then to the nearest value, ties to even, as PyTorch does."""
         single = _round_float32(value)
         if math.isfinite(single):
             exponent = max(math.frexp(single)[1] - 1, self.least_exponent)
@@ -198,8 +200,8 @@ _FRACTION_BITS: Final = {
     "float32": 23,
     "float64": 52,
 }
-# PyTorch's answers above the greatest number. In tinygrad 0.14 the infinite is NaN in fp8e4m3, and
-# what is too large but finite 57344 in fp8e5m2.
+# Values above the greatest number are rounded as in PyTorch. In tinygrad 0.14 infinity becomes NaN
+# in fp8e4m3, and a finite value that is too large becomes 57344 in fp8e5m2.
 _ROUND: Final[dict[str, Callable[[Const], float]]] = {
     "fp8e4m3": _Format(3, -6, 448.0, large=448.0).round,
     "fp8e5m2": _Format(2, -14, 57344.0).round,
@@ -209,12 +211,12 @@ _ROUND: Final[dict[str, Callable[[Const], float]]] = {
     "float64": float,
 }
 _ML_DTYPES: Final = {"bfloat16": "bfloat16", "fp8e4m3": "float8_e4m3fn", "fp8e5m2": "float8_e5m2"}
-"""The types that numpy lacks, by what ml_dtypes calls them."""
+"""The types that numpy lacks, with their names in ml_dtypes."""
 
 
 @cache
 def _from_ml_dtypes(name: str) -> np.dtype[np.generic]:
-    # Loaded when such a type is met: importing the package must stay light.
+    # Imported when such a type is first used: importing this package must stay fast.
     import ml_dtypes
 
     numpy_dtype: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, name))
@@ -231,16 +233,16 @@ def _rebuild(name: str, count: int) -> DType:
 
 
 class _Defaults(type):
-    """The dtypes of numbers that name none, as the settings DEFAULT_FLOAT and DEFAULT_INT say."""
+    """The dtypes of Python's numbers, which the settings DEFAULT_FLOAT and DEFAULT_INT name."""
 
     @property
     def default_float(cls) -> DType:
-        """The dtype of floats; float32 unless the setting DEFAULT_FLOAT is another."""
+        """The dtype of Python's floats; float32 unless DEFAULT_FLOAT names another."""
         return _named(DEFAULT_FLOAT.value)
 
     @property
     def default_int(cls) -> DType:
-        """The dtype of integers; int32 unless the setting DEFAULT_INT is another."""
+        """The dtype of Python's integers; int32 unless DEFAULT_INT names another."""
         return _named(DEFAULT_INT.value)
 
 
@@ -251,9 +253,9 @@ def _named(name: str) -> DType:
 
 
 class dtypes(metaclass=_Defaults):
-    """The element types by name, with the short names people know as aliases.
+    """The element types by name; the usual short names are aliases.
 
-    `floats`, `fp8s` (of 8 bits), `ints`, `sints` (signed), `uints` and `all` are those of a kind.
+    `floats`, `fp8s` (of 8 bits), `ints`, `sints` (signed), `uints` and `all` are tuples by kind.
     """
 
     bool: Final = DType("bool", "bool", 1)
@@ -291,7 +293,7 @@ class dtypes(metaclass=_Defaults):
         return _BY_NAME[name]
 
     @staticmethod
-    @cache  # numpy works the name out each time
+    @cache  # numpy computes the name each time
     def from_numpy(dtype: np.dtype[np.generic]) -> DType:
         """Return the dtype of a numpy type; KeyError (with its name) if we have none."""
         return _BY_NUMPY_NAME[dtype.name]
@@ -318,7 +320,7 @@ class dtypes(metaclass=_Defaults):
 
     @staticmethod
     def finfo(dtype: DType) -> tuple[builtins.int, builtins.int]:
-        """Return how many bits the exponent and the fraction of a float have.
+        """Return the number of bits of a float's exponent, and that of its fraction.
 
         Errors: DTypeError for other types. `DType.min`, `.max` are the ends of its range.
         """
@@ -358,19 +360,19 @@ class dtypes(metaclass=_Defaults):
 _BY_NAME: Final = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}
 _BY_NUMPY_NAME: Final = {_ML_DTYPES.get(name, name): d for name, d in _BY_NAME.items()}
 
-# Promotion is a walk up one ladder: bool, then integers by width (a signed type one rung wider
-# holds an unsigned one), then floats. Source: JAX's type promotion lattice, without weak types
-# for arrays; Python scalars are weak (see tensor.broadcast).
+# Promotion climbs one ladder: bool, then integers by width (a signed type one rung wider holds an
+# unsigned one), then floats. Source: JAX's type promotion lattice, without weak types for arrays;
+# Python scalars are weak (see tensor.broadcast).
 _SIGNED: Final = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
 def promote(a: DType, b: DType) -> DType:
-    """Return the least dtype that holds values of both; int64 with uint64 gives float32, an integer
-    with a float that float."""
+    """Return the dtype in which values of `a` and `b` are combined: the least one that holds both.
+    But an integer with a float gives that float, int64 with uint64 the default float."""
     if a is b:
         return a
     if a.is_float and b.is_float and a.bits == b.bits:
-        # the one has the range, the other the precision
+        # one format has the range, the other the precision
         return dtypes.float16 if a.bits == 8 else dtypes.float32
     if a.is_float or b.is_float:
         return max((d for d in (a, b) if d.is_float), key=lambda d: d.bits)

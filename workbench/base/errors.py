@@ -1,4 +1,5 @@
-"""Every error a user can meet, as one small tree, and the words that they share.
+"""All errors that a user can meet, as one small tree; short texts that messages share; checks of
+arguments.
 
 Sections: Every error a user can meet, as one small tree; Plurals, lists and other short texts
 that every layer writes alike; Checks of the arguments of functions.
@@ -41,8 +42,8 @@ from typing import Any, Self
 
 
 class WorkbenchError(Exception):
-    """Base of all. `what` failed, `because` of what, and what to `hint` (printed as "try"); `line`
-    is the line, from 1, of the text that it is about, None where it names none."""
+    """Base of all errors: `what` failed, `because` of which cause, and a `hint` (printed as "try").
+    `line` is the line, from 1, of the text that the error is about; None if it names none."""
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
         super().__init__(what, because, hint, where)
@@ -59,16 +60,16 @@ class ShapeError(WorkbenchError, ValueError, RuntimeError):
 
 
 class AxisError(ShapeError, IndexError):
-    """A tensor has no such axis, or an axis no such index. numpy's is both, too."""
+    """A tensor has no such axis, or an axis no such index; numpy's has these bases, too."""
 
 
 class CopyError(WorkbenchError, ValueError):
-    """The values cannot be had without a copy: numpy's protocol wants a ValueError."""
+    """The values cannot be returned without a copy: numpy's protocol requires a ValueError."""
 
 
 class DTypeError(WorkbenchError, TypeError, RuntimeError):
-    """An operation is not defined for this element type. Python and numpy raise a TypeError there,
-    PyTorch a RuntimeError."""
+    """An operation is not defined for an element type: a TypeError in Python and numpy, a
+    RuntimeError in PyTorch."""
 
 
 class DeviceError(WorkbenchError, RuntimeError):
@@ -87,7 +88,7 @@ class MissingFileError(FileError, FileNotFoundError):
     """A path without a file."""
 
     def __new__(cls, *args: object) -> Self:
-        """Make one as an OSError is made: ValueError's way is another, and comes first."""
+        """Construct it as an OSError: `ValueError.__new__`, which comes first, is another one."""
         return OSError.__new__(cls, *args)
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
@@ -136,7 +137,7 @@ class VerifyError(WorkbenchError, ValueError):
 
 
 class RegisterError(WorkbenchError, ValueError):
-    """What was registered is not what it should be, or its name is not free."""
+    """A registered value is not of the required kind, or its name is taken."""
 
 
 class ParseError(WorkbenchError, ValueError):
@@ -176,7 +177,7 @@ class LanguageError(CompileError):
 
 class DefectError(WorkbenchError):
     """A run of a kernel did what no kernel may: a race, an access outside of memory. `lines` are
-    those of its source, from 1, `positions` those of their nodes in its linear program."""
+    lines of its source, from 1; `positions` are those of the same nodes in its linear program."""
 
     def __init__(
         self,
@@ -206,18 +207,18 @@ def plural(count: int, word: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return `text` with at most that many characters; where some are missing, it says so."""
+    """Return `text` with at most `most` characters; if it is cut, its last one is an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """Return "64x48"; "scalar" for no axes."""
+    """Return a shape as "64x48"; "scalar" for no axes."""
     return "x".join(map(str, shape)) or "scalar"
 
 
 def kind_of(value: object) -> str:
-    """Return "a function", "the class Net", "a torch.Tensor": the name of its type, with the module
-    that it is of, but for Python's own types, the workbench's, and those of the user's cells."""
+    """Return "a function", "the class Net", "a torch.Tensor": the name of the value's type. The
+    module precedes the name, except for Python's own types, this package's, and the notebook's."""
     if isinstance(value, type):
         return f"the class {type_name(value)}"
     name = type_name(type(value))
@@ -231,8 +232,8 @@ def type_name(kind: type) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Checks of the arguments of functions: an argument of the wrong type is refused before it fails
-# inside.
+# Checks of the arguments of functions: an argument of the wrong type is refused before the function
+# fails somewhere inside.
 
 
 def require(value: object, kinds: type | tuple[type, ...], name: str, hint: str) -> Any:

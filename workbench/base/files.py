@@ -21,8 +21,8 @@ from workbench.base.errors import DeviceError, WorkbenchError, cut
 
 
 def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
-    """Write what `make` returns as UTF-8, and return the path. Until all of it is on the disk,
-    and where anything goes wrong, what was at `path` stays.
+    """Write the text that `make` returns as UTF-8, and return the path. If anything fails, the file
+    that was at `path` stays as it was. A pipe or a terminal is written to directly.
 
     Errors: WorkbenchError where nothing can be written at `path`.
     """
@@ -42,8 +42,8 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
 
 @contextlib.contextmanager
 def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the block a path to write to; what it wrote is at `path` when the block has ended, and
-    where it raises, what was there stays.
+    """Give the block a path to write to. When the block has ended, that file replaces `path`; if
+    the block raises, the file that was there stays.
 
     Errors: WorkbenchError where nothing can be written at `path`.
     """
@@ -71,11 +71,11 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def replace_file(path: Path, data: bytes, keeps_mode: bool = False, mode: int = 0o600) -> None:
     """Write a file whole or not at all: readers see it under its name when it is complete.
 
-    It is the user's alone unless `mode` says more; with `keeps_mode` it gets that of the file
+    Its mode is `mode`, by default for the user alone, or, with `keeps_mode`, the mode of the file
     that it replaces. Errors: OSError.
     """
     part = path.with_name(f".new-{token_hex(8)}")
-    try:  # Ctrl-C may come as soon as it is there, and leaves none behind
+    try:  # from here on Ctrl-C must not leave a part file behind
         part.touch(mode, exist_ok=False)
         part.write_bytes(data)
         if keeps_mode:
@@ -88,7 +88,7 @@ def replace_file(path: Path, data: bytes, keeps_mode: bool = False, mode: int = 
 
 
 def _look(path: Path) -> None:
-    """Raise for a path that cannot be written, before the content is computed."""
+    """Raise for a path that cannot be written; called before the content is computed."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
@@ -112,7 +112,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
-    """Return the WorkbenchError for an OSError."""
+    """Return the WorkbenchError for a path that cannot be written."""
     because = getattr(error, "strerror", None) or str(error)
     hint = "another folder"
     if isinstance(error, IsADirectoryError):

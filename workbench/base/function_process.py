@@ -1,7 +1,7 @@
-"""Functions called in a process of their own, which is started once, and again after it has ended.
+"""Function calls in a process of their own, which is started once, and again after it has ended.
 
-A request is a function of a module and its arguments, pickled: both sides are our own. One that
-crashes or hangs costs an error, never this process.
+A request is a function of a module and its arguments, pickled: both sides are this package. A
+request that crashes or hangs is an error for its caller, and never ends the caller's process.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from workbench.base.errors import CompileError, WorkbenchError
 
 COMMAND = ("-c", "from workbench.base.function_process import main; main()")
 RECEIPT: Head = {"kind": "receipt"}
-"""The first message to each request: from here on its end is the request's doing."""
+"""The first of two replies to a request: an end of the process after it is the request's fault."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class FunctionProcessEnded(Exception):
-    """The process ended; `has_started` is whether it had taken the request."""
+    """The process ended; `has_started` says whether it had received the request."""
 
     def __init__(self, ending: Ending, has_started: bool):
         super().__init__(ending, has_started)
@@ -37,7 +37,7 @@ class FunctionProcessEnded(Exception):
 
 
 class FunctionFailed(Exception):
-    """A function raised an error that is not ours: its class, and its text."""
+    """A function raised an error that is no WorkbenchError; `kind` is the name of its class."""
 
     def __init__(self, kind: str, text: str):
         super().__init__(f"{kind}: {text}")
@@ -45,7 +45,8 @@ class FunctionFailed(Exception):
 
 
 class FunctionProcess:
-    """The process; `variables` are its environment, this process's if left out."""
+    """The process that calls functions; `variables` are its environment (if left out, this
+    process's)."""
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._lasting = LastingProcess(lambda: ChildProcess(COMMAND, variables))
@@ -53,10 +54,10 @@ class FunctionProcess:
     def call(
         self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Return what a function returns there.
+        """Return the result of `function`, which the process calls.
 
-        Errors: its own WorkbenchError, FunctionFailed for another one; TimeoutError where it does
-        not return within the limit; FunctionProcessEnded.
+        Errors: the function's WorkbenchError; FunctionFailed for its other errors; TimeoutError if
+        it does not return within `limit_s` seconds; FunctionProcessEnded.
         """
         request = pickle.dumps((function, args, kwargs))
         head, blobs = self._lasting.converse(lambda: self._ask(request, limit_s))
@@ -69,11 +70,11 @@ class FunctionProcess:
         return result
 
     def end(self) -> None:
-        """End the process, after the request at hand; the next request starts another."""
+        """End the process after the current request; the next request starts another."""
         self._lasting.converse(self._lasting.end)
 
     def _ask(self, request: bytes, limit_s: float) -> Message:
-        """Return the reply; a process that was killed before, and so takes no request, is replaced
+        """Return the reply. A process that ended before it received the request is replaced
         once."""
         for is_last in (False, True):
             process, has_started = self._lasting.running(), False
@@ -90,7 +91,7 @@ class FunctionProcess:
 
 
 def main() -> None:
-    """Call one function after another, until the input ends."""
+    """Call the function of each request, until the input ends."""
     parent = Parent()
     for _, blobs in parent:
         parent.send(RECEIPT)
@@ -101,7 +102,7 @@ def _reply(request: bytes | bytearray) -> tuple[Head, list[bytes]]:
     try:
         function, args, kwargs = pickle.loads(request)
         return {"kind": "value"}, [pickle.dumps(function(*args, **kwargs))]
-    except CompileError as error:  # its subclasses, and its last state, stay here
+    except CompileError as error:  # sent without its class, whose __init__ may take other arguments
         stage, because, hint, line = error.stage, error.because, error.hint, error.line
         plain: Exception = CompileError(stage, because, hint=hint, line=line)
         return {"kind": "error"}, [pickle.dumps(plain)]

@@ -38,10 +38,10 @@ def version() -> str:
 def install_command(extra: str) -> str:
     """Return the command that installs the packages of `extra`, e.g. `pip install 'wasmtime>=25'`.
 
-    Packages for other systems are left out, unless all of them are for others.
+    Packages for other systems are left out, unless the extra has no others.
     Errors: KeyError where the distribution has no such extra.
     """
-    from packaging.requirements import Requirement  # slow to import, and seldom asked for
+    from packaging.requirements import Requirement  # slow to import, and seldom needed
 
     rows = [Requirement(row) for row in _requirements(extra)]
     if not rows:
@@ -60,7 +60,7 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _project() -> dict[str, dict[str, list[str]]]:
-    """Return the project's table in the checkout's pyproject.toml, empty where there is none."""
+    """Return the [project] table of the checkout's pyproject.toml, {} if there is no such file."""
     file = Path(__file__).parents[2] / "pyproject.toml"
     if not file.is_file():
         return {}

@@ -1,8 +1,8 @@
-"""Ctrl-C, deferred until a write or a launch in progress is complete.
+"""Ctrl-C, deferred until a write or a launch in progress is complete; locks and forks.
 
-with Uninterrupted(): ...     a block that is whole
-@scope                        a function whose `with` blocks begin and end whole
-_ = [*raised_after()]         the last line of a finalizer, for Ctrl-C that came in it
+with Uninterrupted(): ...     a block that Ctrl-C does not interrupt
+@scope                        a generator function as a `with` block that always sets and resets
+_ = [*raised_after()]         the last line of a finalizer, for Ctrl-C that came during it
 
 Sections: Ctrl-C, deferred until a write or a launch in progress is complete; Forked processes.
 """
@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 
 class Uninterrupted:
-    """A block that Ctrl-C does not interrupt: it is raised at the end of the block.
+    """A block that Ctrl-C does not interrupt: KeyboardInterrupt is raised at the end of the block.
 
-    Only the main thread receives Ctrl-C; a handler outside of Python cannot be restored, so it is
-    left as it is. It takes some 3 us.
+    Only the main thread receives Ctrl-C. A handler that was not installed from Python cannot be
+    restored, so it is left in place. Cost: some 3 us.
     """
 
     __slots__ = ("_before", "_is_pressed")
@@ -64,7 +64,7 @@ class Uninterrupted:
     ) -> None:
         if self._before is None:
             return
-        if _handler_of(_SIGINT) == self._note:  # or the block has set another one
+        if _handler_of(_SIGINT) == self._note:  # unless the block has set another handler
             _handle(_SIGINT, self._before)
         if self._is_pressed:
             signal.raise_signal(_SIGINT)
@@ -77,10 +77,10 @@ class DynamicScope(ContextDecorator, Generic[T]):
     """A `with` block, or a function that it decorates, which sets something and resets it.
 
     `begin` returns a generator that sets it, yields the block's value once, and resets it in a
-    `finally`; neither part of it opens a scope, or takes long. Ctrl-C that comes while it sets is
-    raised when that is undone, and one that comes while it resets, when that is done. Python raises
-    KeyboardInterrupt even before the first statement of `__exit__`, so the handler is ours as
-    long as a block is open; elsewhere in the block it passes Ctrl-C on. It takes some 5 us.
+    `finally`; neither part opens a scope, or takes long. Ctrl-C during the first part is raised
+    after that is undone, Ctrl-C during the second part after its end. Python raises
+    KeyboardInterrupt even before the first statement of `__exit__`, so our handler is installed as
+    long as a block is open; between the two parts it passes Ctrl-C on. Cost: some 5 us.
     """
 
     def __init__(self, begin: Callable[[], Generator[T, None, None]]):
@@ -88,7 +88,7 @@ class DynamicScope(ContextDecorator, Generic[T]):
         self._open: list[tuple[Generator[T, None, None], _Handler, bool]] = []
 
     def _recreate_cm(self) -> Self:
-        """Return the scope of one call of a decorated function: threads may call it at once."""
+        """Return a scope for one call of a decorated function: threads may call it at once."""
         other = copy.copy(self)
         other._open = []
         return other
@@ -103,7 +103,7 @@ class DynamicScope(ContextDecorator, Generic[T]):
             _uninstall(handler, is_own)
             raise
         try:
-            # No signal is handled between the last look at `is_pressed` and the return.
+            # No signal is handled between the last test of `is_pressed` and the return.
             while handler.is_pressed:
                 handler.pass_on()
         except BaseException:
@@ -124,7 +124,7 @@ class DynamicScope(ContextDecorator, Generic[T]):
 
 
 def scope(function: Callable[P, Generator[T, None, None]]) -> Callable[P, DynamicScope[T]]:
-    """Return the function whose results are the scopes of a generator function."""
+    """Return a function that returns the DynamicScope of a generator function's call."""
 
     @wraps(function)
     def scope_of(*args: P.args, **kwargs: P.kwargs) -> DynamicScope[T]:
@@ -134,11 +134,11 @@ def scope(function: Callable[P, Generator[T, None, None]]) -> Callable[P, Dynami
 
 
 def raised_after() -> Iterator[None]:
-    """Return an iterator that, when used up, has Ctrl-C raised in the code that runs next.
+    """Return an iterator that, when it is used up, raises Ctrl-C in the code that runs next.
 
-    Python drops an exception that leaves `__del__`, and looks for signals after each call. The
-    list of an iterator is made without a call: so the next look is that of the code in which the
-    object died. (One look remains, before the first statement of `__del__`: there Ctrl-C is lost.)
+    Python drops an exception that leaves `__del__`, and tests for signals after each call. A list
+    of the iterator is made without a call, so the next test is in the code in which the object
+    died. (One test remains, before the first statement of `__del__`: there Ctrl-C is lost.)
     """
     return map(_thread.interrupt_main, (signal.SIGINT,))
 
@@ -148,7 +148,7 @@ _CHANGES = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}
 
 
 class _Handler:
-    """The handler of Ctrl-C while a scope is open, in the place of the one `before`."""
+    """The handler of Ctrl-C while a scope is open; `before` is the handler that it replaces."""
 
     __slots__ = ("before", "is_pressed")
 
@@ -157,7 +157,7 @@ class _Handler:
 
     @staticmethod
     def installed() -> tuple[_Handler, bool]:
-        """Return the handler of scopes that is in force, and whether it is installed here."""
+        """Return the installed handler of scopes, and whether this call installed it."""
         if threading.get_ident() != threading.main_thread().ident:
             return _UNUSED, False
         before = _handler_of(_SIGINT)
@@ -184,12 +184,13 @@ class _Handler:
 
 
 _UNUSED = _Handler(None)
-"""The handler where Ctrl-C does not arrive."""
+"""The handler that is never installed: in other threads, and where Ctrl-C calls no function."""
 
 
 def _uninstall(handler: _Handler, is_own: bool) -> None:
-    """Let the handler before have Ctrl-C again, unless another one was set. A generator may end its
-    block in another thread, which cannot set one: then this one stays, and passes Ctrl-C on."""
+    """Restore the handler before the scope, unless another one was set. A generator may end its
+    block in another thread, which cannot set a handler: then this one stays, and passes Ctrl-C
+    on."""
     is_main = threading.get_ident() == threading.main_thread().ident
     if is_own and is_main and _handler_of(_SIGINT) is handler:
         _handle(_SIGINT, handler.before)
@@ -201,12 +202,12 @@ def _uninstall(handler: _Handler, is_own: bool) -> None:
 # A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
 # child for ever, and its data may be inconsistent. So
 #
-#     LOCK = free_lock()           is free in the child: for data that is whole between two steps
+#     LOCK = free_lock()           is free in the child: for data that is consistent at any moment
 #     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
 #     computed = once(function)    a cached property without a lock
 
 no_fork = RLock()
-"""While a thread holds it, other threads that fork wait. Within, take no other lock."""
+"""While a thread holds it, other threads that fork wait. Take no other lock while you hold it."""
 _locks: WeakSet[Any] = WeakSet()
 
 
@@ -239,8 +240,8 @@ if hasattr(os, "register_at_fork"):
 class once(Generic[T]):
     """A property that is computed on first use, like functools.cached_property.
 
-    That one has, up to Python 3.11, one lock for all objects: a fork copies it, and two threads
-    never compute at once. Here two threads may compute the same value; the first one stays.
+    cached_property has, up to Python 3.11, one lock for all objects: a fork copies it, and two
+    threads never compute at once. Here two threads may compute the same value; the first one stays.
     """
 
     def __init__(self, function: Callable[[Any], T]):

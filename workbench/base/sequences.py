@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 def common_prefix(*rows: tuple[T, ...]) -> tuple[T, ...]:
-    """Return what all rows begin with, of at least one."""
+    """Return the longest beginning that all rows share; () without rows."""
     columns = zip(*rows, strict=False)
     alike = takewhile(lambda column: len(set(column)) == 1, columns)
     return tuple([column[0] for column in alike])
 
 
 class Repeat(NamedTuple):
-    """`size` items from place `first` on, which stand there `times` times one after the other."""
+    """The `size` items from position `first` on, which occur `times` times in succession."""
 
     first: int
     size: int
@@ -28,21 +28,21 @@ class Repeat(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The place after its last item."""
+        """The position after its last item."""
         return self.first + self.size * self.times
 
 
 Runs = npt.NDArray[np.int64]
-"""Rows (first, end, period): each item of first..end but the first `period` equals the item a
-period before it. None can be made longer."""
+"""Rows (first, end, period): each item of first..end, after the first `period` of them, equals the
+item one period before it. No row can be extended."""
 
 
 def repeats(items: Sequence[Hashable]) -> list[Repeat]:
-    """Return the repeats of a sequence, outer ones before those in them, each repetition with its
-    own. Two repeats are apart, or one is in a repetition of the other.
+    """Return the repeats of a sequence in order, outer ones before inner ones. Two repeats are
+    disjoint, or one lies in a repetition of the other; each repetition has its own inner repeats.
 
-    Of all repeats in a stretch that which saves most items is taken, of two that save the same the
-    shorter period, then the first; what is before, in and after it is searched likewise.
+    In a stretch, the repeat that saves most items is chosen; among equal ones the shortest period,
+    then the first. The stretches before and after it and its repetitions are searched likewise.
     """
     numbers: dict[Hashable, int] = {}
     symbols = np.array([numbers.setdefault(i, len(numbers)) for i in items], np.int64)
@@ -62,7 +62,7 @@ def repeats(items: Sequence[Hashable]) -> list[Repeat]:
 
 
 def _runs(symbols: npt.NDArray[np.int64]) -> Runs:
-    """Return the stretches that have a period, and at least two of it."""
+    """Return the stretches that consist of at least two periods."""
     rows = [np.empty((0, 3), np.int64)]
     for period in range(1, len(symbols) // 2 + 1):
         equal = symbols[period:] == symbols[:-period]
@@ -76,7 +76,7 @@ def _runs(symbols: npt.NDArray[np.int64]) -> Runs:
 
 
 def _best(runs: Runs, begin: int, end: int) -> Repeat | None:
-    """Return the repeat between two places that saves most items; None where there is none."""
+    """Return the repeat in begin..end that saves most items; None if none saves any."""
     firsts, ends = np.maximum(runs[:, 0], begin), np.minimum(runs[:, 1], end)
     saved = ((ends - firsts) // runs[:, 2] - 1) * runs[:, 2]
     most = saved.max(initial=0)

@@ -2,8 +2,8 @@
 
 Equal nodes are one object, so a node cannot know which line made it: cells share it. The front end
 returns tensors, and a tensor has its Derivation: the calls in the user's code that led to its node,
-and the derivations of its operands. It is freed with the tensor. Of a node this file needs only
-that it can be referred to weakly, and has sources.
+and the derivations of its operands. It is freed with the tensor. This file requires of a node only
+sources, and that a weak reference can point to it.
 
 A frame is stored as its code and the position in it; lines and text are looked up when they are
 shown.
@@ -25,9 +25,8 @@ from weakref import ref
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the user's code: `name` is a file's path or a cell ("In[3]"). `inner` are the
-    lines that ran because of it, in functions that it called, down to the one that made what
-    this is the line of; they do not tell one line from another."""
+    """A line of the user's code: `name` is a file's path or a cell ("In[3]"). `inner` are the lines
+    of functions that it called, down to the line that made the value; equality ignores them."""
 
     name: str
     line: int
@@ -44,8 +43,8 @@ class SourceLine:
 
 
 Call = tuple[CodeType, int, str | None]
-"""A frame of the user's code: its code, the instruction it has come to, and the cell that it is
-code of ("In[3]"; None for a file)."""
+"""A frame of the user's code: its code object, its current instruction (`f_lasti`), and its cell
+("In[3]"; None for a file)."""
 Calls = tuple[Call, ...]
 """The user's frames on the call stack, from the one that called this package outwards."""
 
@@ -62,9 +61,9 @@ class ModuleCall(NamedTuple):
 
 
 class Derivation:
-    """The derivation of a tensor's node: the user's `calls`, and the derivations of its operands;
-    the object whose method called (`owner`, weakly), and the method of this package that was
-    called. It refers to the node weakly: the tensor refers to it strongly."""
+    """The derivation of a tensor's node: the user's `calls`, and the derivations of its operands
+    (`sources`); a weak reference to the object whose method called this package (`owner`), and the
+    called `method`. The reference to the node is weak, too: the tensor holds both."""
 
     __slots__ = ("__weakref__", "_node", "calls", "method", "owner", "sources")
 
@@ -86,7 +85,7 @@ class Derivation:
         return self._node()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _nothing, ()  # a copy in another process has no line of code there
+        return _nothing, ()  # a copy in another process is None: the code is not there
 
 
 def _nothing() -> None:
@@ -94,15 +93,15 @@ def _nothing() -> None:
 
 
 def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
-    """Return the Derivation of `node`, which the user's code now derives from tensors that have
-    `sources`. An operation that changes nothing returns the derivation of its operand."""
+    """Return the Derivation of `node`, which the user's code derives now from tensors with the
+    derivations `sources`. An operation that changes nothing returns its operand's derivation."""
     parents = tuple([source for source in sources if source is not None])
     for source in parents:
         if source._node() is node:
             return source
     call_stack, owner, method = calls_with_owner()
     for source in parents:
-        if source.calls == call_stack:  # the steps of one call share it
+        if source.calls == call_stack:  # nodes of one user's call share the tuple
             call_stack = source.calls
             break
     return Derivation(node, call_stack, parents, owner, method)
@@ -123,8 +122,8 @@ def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
 
 
 def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
-    """Return `node` and what is below it, down to the `ends`. Leaves are shared by all
-    (constants, host memory): no line of the user made them."""
+    """Return `node` and the nodes below it, as far as the `ends`, which are left out. Leaves
+    (constants, host memory) are left out, too: many tensors share them."""
     nodes, visited = [node], {node}
     for one in nodes:  # it grows
         below = [s for s in one.src if s.src and s not in visited and s not in ends]
@@ -145,10 +144,9 @@ def user_line() -> SourceLine | None:
 
 
 MOST_FRAMES = 200
-"""Most frames that are searched for those of the user's."""
+"""Most frames in which the user's frames are searched."""
 MOST_CALLS = 16
-"""Most frames of the user's that are stored: the outermost ones, and the one that called this
-package."""
+"""Most frames of the user that are stored: of more, the innermost half and the outermost half."""
 _PACKAGE = os.path.dirname(os.path.dirname(user_line.__code__.co_filename)) + os.sep
 LAYERS = os.path.join(_PACKAGE, "nn") + os.sep
 """The folder of this package's own layers: objects of the user's model, in code of a library."""
@@ -162,14 +160,14 @@ _CELLS: dict[str, tuple[int | None, str | None]] = {}
 
 
 def calls() -> Calls:
-    """Return the user's frames on the call stack, up to the cell, script or module that they run
-    for; the frames of libraries, this one among them, are left out."""
+    """Return the user's frames on the call stack, innermost first, up to that of a cell, script or
+    module; frames of libraries, also of this package, are left out."""
     return calls_with_owner()[0]
 
 
 def calls_with_owner() -> tuple[Calls, ref[Any] | None, str]:
-    """Return `calls`; the object whose method is the nearest that runs, among those of the user's
-    and of layers; and the method of this package that it, or the user's code, called."""
+    """Return `calls()`; the owner: the `self` of the innermost frame of the user or of a layer that
+    has one; and the name of the library function that the innermost of these frames called."""
     frames: list[Call] = []
     owner: ref[Any] | None = None
     inside: CodeType | None = None
@@ -200,12 +198,12 @@ def calls_with_owner() -> tuple[Calls, ref[Any] | None, str]:
 
 
 def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] | None:
-    """Return a reference to the `self` of a frame; None where it has none, or cannot be referred to
-    weakly. Nothing of the user's runs.
+    """Return a weak reference to the `self` of a frame; None if it has none, or `self` allows no
+    weak reference. No code of the user runs.
 
     Until Python 3.13 a frame copies its variables into one dict, the same each time, which
-    `locals()` returns. So the copy is emptied again: nothing lives longer because it was read.
-    Of code that may have that dict itself, nothing is read.
+    `locals()` returns. So the copy is cleared again: otherwise it would keep objects alive. If the
+    frame's code may use that dict itself, nothing is read.
     """
     entry = _OPEN.get(id(code))
     if entry is None or entry[0]() is not code:
@@ -215,7 +213,7 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
     variables: Any = frame.f_locals
     value = variables.get("self")
     if is_users_frame and type(variables) is dict and sys.gettrace() is None:
-        variables.clear()  # a debugger writes it back, so there it stays
+        variables.clear()  # a debugger would write an empty dict back to the frame
     try:
         return None if value is None else ref(value)
     except TypeError:
@@ -223,13 +221,13 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
 
 
 _OPEN: dict[int, tuple[ref[CodeType], bool]] = {}
-"""Whether the variables of a frame may be read, by the identity of its code, while that lives."""
+"""Whether the variables of a frame may be read, by the id of its code object while that lives."""
 _READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"})
-"""Names in code whose frame's dict of variables belongs to other code, too."""
+"""Names in code that may use the dict of a frame's variables itself."""
 
 
 def _may_read(code: CodeType) -> bool:
-    """Whether a frame may have a `self`, and its dict of variables is its own."""
+    """Whether frames of a code may have a `self`, and do not use their dict of variables."""
     is_function = code.co_argcount > 0 and code.co_name[0] != "<"
     names = (*code.co_varnames, *code.co_freevars)
     return is_function and "self" in names and _READERS.isdisjoint(code.co_names)
@@ -245,7 +243,7 @@ def is_users(filename: str) -> bool:
 
 
 def line_of(call: Call) -> SourceLine:
-    """Return the line that a frame has come to."""
+    """Return the current line of a frame."""
     code, at, cell = call
     number = code.co_firstlineno
     for start, end, line in code.co_lines():
@@ -255,9 +253,9 @@ def line_of(call: Call) -> SourceLine:
 
 
 def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
-    """Return the line of `origin` that `viewer` should see: the one in the cell, script or function
-    that both have; else the outermost one. Its `inner` are the lines in functions that it
-    called."""
+    """Return the line of `origin` that `viewer` should see: the line in the innermost cell, script
+    or function that is in both; else the outermost line. Its `inner` are the lines of functions
+    that it called. None if `origin` is empty."""
     begin = 0
     for place, (one, other) in enumerate(zip(origin[::-1], viewer[::-1], strict=False)):
         if one[0] is not other[0]:
@@ -273,11 +271,11 @@ def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
 
 
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-"""The names of code that Python has for what stands in brackets; no function was called there."""
+"""The names of the code of comprehensions, which may be frames without a function call."""
 
 
 def _without_comprehended(stack: Calls) -> Calls:
-    """Return calls, outermost first, without those whose place is the bracket around the next."""
+    """Return calls, outermost first, without a frame that only runs the comprehension after it."""
     follows = [*stack[1:], None]
     return tuple(
         call
@@ -287,8 +285,8 @@ def _without_comprehended(stack: Calls) -> Calls:
 
 
 def _kind(filename: str) -> int:
-    """Return the kind of a file: a cell, a file of the user's, or one of a library (installed, or
-    generated by Python)."""
+    """Return the kind of a file: a cell, a file of the user, a layer of this package, or a library
+    (other files of this package, installed files, and code that Python generates)."""
     kind = _KINDS.get(filename)
     if kind is None:
         if filename.startswith(LAYERS):
@@ -304,7 +302,7 @@ def _kind(filename: str) -> int:
 @cache
 def _installed() -> tuple[str, ...]:
     """Return the folders of installed packages and of Python's own modules."""
-    # sysconfig knows them too, but takes as long as a small kernel to compile
+    # sysconfig lists them too, but takes as long as the compilation of a small kernel
     own = os.path.dirname(os.__file__)
     paths = dict.fromkeys([own, *site.getsitepackages(), site.getusersitepackages()])
     return tuple(path + os.sep for path in paths if path)
@@ -319,7 +317,7 @@ def _line(filename: str, number: int, cell: str | None) -> SourceLine:
 def _cell(filename: str) -> str | None:
     """Return "In[3]" for the file name that IPython gives a cell's code; None for a file.
 
-    Running a cell again keeps the file name, so it is asked for again in each cell that runs.
+    A cell that runs again keeps its file name, so the label is looked up again after each cell.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

@@ -15,9 +15,8 @@ from workbench.base.dtypes import DType
 #
 # The lanes of a warp multiply an M x K tile by a K x N tile, and add an M x N tile: C += A @ B.
 # Each lane holds a few elements of each tile, its fragment. In all of these layouts a bit of an
-# element's row or column is a bit of the lane's number or of the element's number in the lane, so a
-# layout is the list of these bits, and all else (index arithmetic, the emulator, pictures) follows
-# from it:
+# element's row or column is a bit of the lane's number or of the element's number in the lane. So a
+# layout is the list of these bits, and index arithmetic, the emulator and pictures follow from it:
 #
 #     Fragment("k1 k2 m0 m1 m2", "k0 m3 k3")
 #     lane 6 = 0b00110: bit 1 is k2, bit 2 is m0;  element 3 = 0b011: bit 0 is k0, bit 1 is m3
@@ -30,9 +29,9 @@ NO_AXIS = "-"
 
 
 class BitRun(NamedTuple):
-    """Neighbouring bits of a number that are neighbouring bits of a position: `bits` of them, from
-    bit `begin` of the number of the lane (`is_lane`) or element, are those from `place` of
-    `axis`."""
+    """Consecutive bits of a number that are consecutive bits of a position: `bits` bits, from bit
+    `begin` on, of a lane's number (`is_lane`) or an element's number are the bits, from bit `place`
+    on, of the position along `axis`."""
 
     axis: str
     place: int
@@ -42,16 +41,16 @@ class BitRun(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """Where the elements of a tile are. `lane` says, from its lowest bit, what each bit of the
-    lane's number is ("k1": bit 1 of the position along K; "-": nothing, the lanes that differ in it
-    hold the same elements), and `element` what each bit of the element's number is."""
+    """The layout of a tile. `lane` names each bit of a lane's number, from the lowest on: "k1" is
+    bit 1 of the position along K, "-" is nothing: lanes that differ in it hold the same elements.
+    `element` likewise names each bit of the number of an element in its lane."""
 
     lane: str
     element: str = ""
 
     @property
     def per_lane(self) -> int:
-        """The elements that a lane holds."""
+        """The number of elements in a lane."""
         return 1 << len(self.element.split())
 
     def size(self, axis: str) -> int:
@@ -70,7 +69,7 @@ class Fragment(NamedTuple):
         return position
 
     def runs(self, axis: str) -> Iterator[BitRun]:
-        """Yield what a position along an axis is made of."""
+        """Yield the runs of bits that make up a position along an axis."""
         for is_lane, bits in ((True, self.lane.split()), (False, self.element.split())):
             begin = 0
             while begin < len(bits):
@@ -86,9 +85,9 @@ class Fragment(NamedTuple):
 
 
 class RowLayout(NamedTuple):
-    """How lanes read the rows of matrices that a fragment is put together from: `rows` is the
-    layout in which each lane has one row, of neighbours along `axis`. `transposed`: the fragment
-    has the matrices' columns where it would have their rows."""
+    """How a warp reads a fragment as rows of matrices: in the layout `rows` each lane has one row,
+    whose elements are neighbours along `axis`. `transposed`: the fragment has the matrices' columns
+    in place of their rows."""
 
     rows: Fragment
     axis: str
@@ -96,7 +95,7 @@ class RowLayout(NamedTuple):
 
     @property
     def matrices(self) -> int:
-        """The matrices of 8 rows of 16 bytes."""
+        """The number of matrices, each of 8 rows of 16 bytes."""
         return 1 << sum(bit != NO_AXIS for bit in self.rows.lane.split()[_ROW_BITS:])
 
 
@@ -107,11 +106,11 @@ _LANE_BITS = 5
 
 
 def row_layout(fragment: Fragment, axis: str, itemsize: int) -> RowLayout | None:
-    """Return the rows along `axis` that a warp of 32 lanes reads a fragment from, each of 16 bytes;
-    None where a fragment is not of such matrices.
+    """Return how a warp of 32 lanes reads a fragment as rows of 16 bytes along `axis`; None if the
+    fragment does not consist of such rows.
 
-    Of each matrix lane n has after that the word n % 4 of row n // 4. Transposed, of elements of 2
-    bytes, it has column n // 4 of the rows 2 * (n % 4) and 2 * (n % 4) + 1.
+    Afterwards lane n has, of each matrix, the word n % 4 of row n // 4. If transposed, with
+    elements of 2 bytes, it has column n // 4 of the rows 2 * (n % 4) and 2 * (n % 4) + 1.
     """
     lane, element = fragment.lane.split(), fragment.element.split()
     if itemsize > _WORD_BYTES:
@@ -137,8 +136,8 @@ def row_layout(fragment: Fragment, axis: str, itemsize: int) -> RowLayout | None
 
 
 def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
-    """Whether a fragment has the columns of the matrices whose `rows` lanes read: these are along
-    the axis that its last lanes go along."""
+    """Whether a fragment has the columns of the matrices whose `rows` lanes read: the rows then
+    run along the axis of the highest bit of the fragment's lanes."""
     return rows.element[0] == fragment.lane.split()[-1][0]
 
 
@@ -147,11 +146,12 @@ def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
 
 
 class TensorCore(NamedTuple):
-    """One kind of instruction. `operand` is the dtype of A and B, `accumulator` that of C.
+    """A kind of instruction that multiplies tiles. `operand` is the dtype of A and B, `accumulator`
+    that of C.
 
-    It adds all `k` products of an element to it; products are exact, and what is rounded on the way
-    to the sum, and in which order it adds, is the device's. `rounds_to` names the format that it
-    rounds its operands to first, "" where it takes them as they are.
+    It adds `k` products to each element of C. The products are exact; the order of the sum, and its
+    rounding, depend on the device. `rounds_to` names the format to which it first rounds its
+    operands, "" if it does not.
     """
 
     m: int
@@ -168,7 +168,7 @@ class TensorCore(NamedTuple):
 
     @property
     def shape(self) -> str:
-        """Its sizes, as in the opt TC: "16x8x16" are M, N and K."""
+        """Its sizes M, N and K, as in the opt TC: "16x8x16"."""
         return f"{self.m}x{self.n}x{self.k}"
 
     @property
@@ -191,8 +191,8 @@ TILE_AXES = {"a": (ROWS, STEPS), "b": (STEPS, COLUMNS), "c": (ROWS, COLUMNS)}
 
 
 def misfit(core: TensorCore) -> str:
-    """Return why the layouts of a tensor core are wrong, "" where each element of a tile is in some
-    lane, and in one lane and element unless lanes hold copies."""
+    """Return why the layouts of a tensor core are wrong; "" if each element of a tile is in one
+    place, or in several lanes that hold copies."""
     sizes = {ROWS: core.m, COLUMNS: core.n, STEPS: core.k}
     for name, fragment in core.fragments.items():
         if 1 << len(fragment.lane.split()) != core.lanes:

@@ -1,7 +1,7 @@
 """Text for a terminal: lines folded at its width, coloured if `rich` is installed.
 
-Values print the same text everywhere; only an IPython prompt fits it to its window. A line that
-is too long goes on below, further in, so nothing is cut off. Where the output is not a terminal,
+Values print the same text everywhere; only an IPython prompt fits it to its window. A line that is
+too long is continued below, indented, so nothing is cut off. Where the output is not a terminal,
 the text is as it is: no colour, and no folding unless COLUMNS asks for it.
 
 Sections: Text for a terminal; Pictures of values of lower layers.
@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 LEAST_WIDTH = 20
 OUT = 10
-"""What stands to the left of a single line: "Out[123]: "."""
+"""Characters of the prompt to the left of a single line: "Out[123]: "."""
 HANGING = 4
-"""Spaces by which the rest of a folded line stands further in."""
+"""Spaces by which the rest of a folded line is indented further."""
 
 # fmt: off
 STYLES = (
@@ -59,8 +59,8 @@ def fitted(text: str) -> str:
 
 
 def fold(text: str, width: int) -> str:
-    """Return `text` with every line at most `width` long: what is left of a line goes on below
-    it, further in, from a space where there is one."""
+    """Return `text` with lines of at most `width` characters (20 at least): a longer line is
+    continued below, indented, if possible from a space on."""
     width = max(width, LEAST_WIDTH)
     return "\n".join(part for line in text.split("\n") for part in _folded(line, width))
 
@@ -124,8 +124,8 @@ _LOOKS: dict[type, _Look] = {}
 def register(
     kind: type, picture: Callable[[Any], Bundle], text: Callable[[Any], str] = str
 ) -> None:
-    """Show values of `kind` with `picture(value)`, a dict from MIME type to text, and where
-    there are no pictures with `text(value)`."""
+    """Show values of `kind` as `picture(value)`, a dict from MIME type to text, or, where no
+    pictures are shown, as `text(value)`."""
     _LOOKS[kind] = _Look(picture, text)
 
 
@@ -145,7 +145,7 @@ def _text(value: object) -> str:
 
 
 class Displayed:
-    """Mix-in: Jupyter gets the mimebundle of the table; IPython's prompt and rich get text."""
+    """Mix-in: Jupyter gets the picture in the table; IPython's prompt and rich get text."""
 
     __slots__ = ()
 
@@ -160,8 +160,8 @@ class Displayed:
 
 
 class Printed(Displayed):
-    """Mix-in: a value that is shown as its text, in a cell and at a prompt. (For a
-    dataclass with `repr=False`.)"""
+    """Mix-in: a value that is shown as its text, in a cell and at a prompt. A dataclass needs
+    `repr=False` for it."""
 
     __slots__ = ()
 
@@ -169,6 +169,6 @@ class Printed(Displayed):
         return str(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print it inside of a list, or where it is itself a tuple, of which IPython knows."""
+        """Print its text in a list, too, and if it is a tuple, which IPython prints on its own."""
         text = str(self)
         printer.text(fitted(text) if is_prompt() else text)

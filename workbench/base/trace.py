@@ -4,8 +4,8 @@ This file does not depend on graphs. A pass looks up the current observer once; 
 records nothing. With one it appends a PassRecord that refers to the states before and after and to
 each match; nothing is copied or printed. A pass that builds nodes without rules (a lowering) does
 so in a scope, `with derived_from(node):`, which records provenance edges from new nodes to their
-sources. It may also say how its steps can be listed, as matches whose rules are PassSteps: a
-reader who asks has them listed then. Source of the idea: MLIR's action tracing.
+sources. It may also register a function that lists its steps, as matches whose rules are PassSteps;
+the function is called when they are first read. Source of the idea: MLIR's action tracing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from workbench.base.terminal import Displayed
 
 
 class Match(NamedTuple):
-    """One thing that happened inside a pass: `rule` (it prints as its name) turned `before` into
-    `after`. Scheduling decisions use the same record: `rule` is the decision, with its reason."""
+    """One rewrite inside a pass: `rule` (it prints as its name) turned `before` into `after`.
+    Scheduling decisions use the same record: `rule` is the decision, with its reason."""
 
     rule: Any
     before: Any
@@ -33,18 +33,18 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassStep:
-    """What a pass that is a function does at one place, and why: the rule of such a match. `about`
-    says to what; steps that differ in nothing else are one rule.
+    """A step of a pass that is a function, and its reason `why`: it is the `rule` of a Match.
+    `about` names the part of the program; steps that differ only in it are one rule.
 
-    Replayed, these matches lead from the state before the pass towards the one after it, for a
-    reader; what is in between has no value that could be computed."""
+    These matches lead a reader from the state before the pass towards the state after it; the
+    states between them cannot be computed."""
 
     name: str
     why: str
     about: str = field(default="", compare=False)
 
     def at(self, about: str) -> PassStep:
-        """Return this step where it is about one thing: a statement, an axis, an op."""
+        """Return this step for one part of the program: a statement, an axis, an op."""
         return replace(self, about=about)
 
     def __repr__(self) -> str:
@@ -55,8 +55,8 @@ class PassStep:
 
 
 class LazyMatches(Sequence[Match]):
-    """The steps of a pass that is a function, listed when one is first read, as far as
-    the bound of the observer allows."""
+    """The steps of a pass that is a function, listed when one is first read, as far as the bound
+    of the observer allows."""
 
     __slots__ = ("_listed", "_steps", "_watching")
 
@@ -81,7 +81,7 @@ class LazyMatches(Sequence[Match]):
             with unobserved():
                 self._listed = tuple(islice(steps(), self._watching.room))
             self._watching.count += len(self._listed)
-            self._steps = None  # what it refers to is needed no longer
+            self._steps = None  # so that the nodes that it refers to can be freed
         return self._listed
 
 
@@ -116,9 +116,9 @@ class PassRecord(Displayed):
 
 @dataclass(slots=True, eq=False)
 class Observer:
-    """Collects PassRecords; keeps at most `limit` matches and edges in all, and counts the
-    matches it dropped. `edges` are those that no record has yet: the pass that runs takes them
-    when it ends, where none runs the next one."""
+    """Collects PassRecords; keeps at most `limit` matches and edges in all, and counts the matches
+    that it dropped. `edges` are not in a record yet: the pass that runs takes them at its end, or,
+    if none runs, the next one does."""
 
     limit: int = 1_000_000
     records: list[PassRecord] = field(default_factory=list)
@@ -132,18 +132,18 @@ class Observer:
 
     @property
     def room(self) -> int:
-        """How many matches and edges it may still keep."""
+        """How many more matches and edges it may keep."""
         return max(0, self.limit - self.count)
 
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
 SCOPES: list[Observer] = []
-"""The scopes that are open in this process, by their observers (see `derived_from`): while there
-is none, no node has to be noted."""
+"""The observer of each scope (see `derived_from`) that is open in this process. If there is none,
+node creation records nothing."""
 
 
 def observer() -> Observer | None:
-    """Return the observer of this context, or None. Ask once per pass."""
+    """Return the observer of this context, or None. A pass calls it once."""
     return _OBSERVER.get()
 
 
@@ -175,8 +175,8 @@ def unobserved() -> Generator[None, None, None]:
 
 
 def note_steps(steps: Callable[[], Iterable[Match]]) -> None:
-    """Say how the steps of the pass that runs can be listed: from what it made, whatever rules are
-    in force by then. Without an observer it does nothing."""
+    """Register a function that lists the steps of the running pass. It is called later, so it reads
+    only the pass's results, not the rules that are on. Without an observer it does nothing."""
     watching = _OBSERVER.get()
     if watching is not None:
         watching.steps = steps
@@ -206,8 +206,8 @@ _UNWATCHED = nullcontext()
 
 
 def derived_from(*sources: Any) -> AbstractContextManager[None]:
-    """Return a block in which every node that is made, or found again, is derived from `sources`,
-    and not from those of the block around it; without an observer it does nothing."""
+    """Return a block in which every node that is built, or found in the intern table, is derived
+    from `sources`, not from those of the block around it. Without an observer it does nothing."""
     watching = _OBSERVER.get()
     return _UNWATCHED if watching is None else _Derived(watching, sources)
 
@@ -232,7 +232,7 @@ def created(node: Any) -> None:
 
 
 class Part:
-    """A part of a pass: `after` is its result, None where it had none."""
+    """A part of a pass: `after` is its result, None if it has none."""
 
     __slots__ = ("after",)
 
@@ -243,7 +243,7 @@ class Part:
 @contextmanager
 def tentative(before: Any) -> Iterator[Part]:
     """Run a part of a pass whose result may be dropped. If its `after` is set, an observer records
-    it as an edge of the pass, and its own passes as those of the pass; else it records nothing.
+    the part as an edge of the pass, and the passes in it as passes in the pass; else nothing.
     """
     part, watching = Part(), _OBSERVER.get()
     if watching is None:
@@ -265,11 +265,11 @@ MOST_MERGED = 300
 
 @contextmanager
 def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
-    """Make one record of all passes called `name` that end in the `with` block, rewrites of small
-    things in the midst of a larger pass: `join` returns one state from those that they began with.
+    """Join the records of all passes called `name` in the `with` block, which rewrite small parts
+    of a larger pass: `join` makes one state of the states before them, and one of those after.
 
-    States that none of them changed are left out, and so are those beyond the limit: `dropped`
-    counts their matches. A pass that failed has a record of its own. Without an observer this costs
+    States that no pass changed are left out, and so are those beyond the limit: `dropped` counts
+    their matches. A pass that failed has a record of its own. Without an observer this costs
     nothing.
     """
     watching = _OBSERVER.get()
@@ -289,8 +289,8 @@ def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
 
 
 def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[PassRecord]:
-    """Return one record of several that begin with different things, or with equal ones; none
-    where nothing changed."""
+    """Return one record of several, [] if none changed its state. Of those that begin with the same
+    state only the last is joined."""
     changed = {p.before: p for p in pieces if p.after is not p.before}
     if not changed:
         return []
@@ -314,7 +314,7 @@ def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[Pass
 
 
 def _take_edges(watching: Observer) -> tuple[ProvenanceEdge | PassRecord, ...]:
-    """Take the edges that no record has yet, as far as the bound allows."""
+    """Return the observer's edges, as far as the bound allows, and remove them all."""
     edges = tuple(watching.edges[: watching.room])
     watching.count += len(edges)
     watching.edges.clear()
@@ -344,7 +344,7 @@ class Recording:
         self._outer_steps: Callable[[], Iterable[Match]] | None = None
         """How the steps of the pass around this one are listed."""
         self._sources: tuple[Any, ...] = ()
-        """What the pass around this one derives nodes from here."""
+        """The sources of new nodes in the pass around this one."""
 
     def __enter__(self) -> Recording:
         if self._watching is not None:
@@ -360,7 +360,7 @@ class Recording:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Finish the record; an error on its way out learns in which pass it arose."""
+        """Finish the record; an error that leaves the pass gets its name and its first state."""
         if error is not None and not hasattr(error, "stage"):
             error.stage, error.state = self.name, self.before  # type: ignore[attr-defined]
         watching = self._watching
@@ -373,7 +373,7 @@ class Recording:
         matches = self.matches or []
         first_matches = matches[: watching.room]
         watching.count += len(first_matches)
-        # its place was reserved at its start: records are in execution order, outer before inner
+        # The place was reserved at the start: records are in execution order, outer before inner.
         watching.records[self._place] = PassRecord(
             self.name, self.doc, self.before, self.after,
             tuple(first_matches) if steps is None else LazyMatches(steps, watching),

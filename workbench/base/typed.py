@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def typed(data: Any, kind: type[T]) -> T:
-    """Return plain data as a value of a type, which msgspec can read.
+    """Return plain data as a value of `kind`, a type that msgspec supports.
 
     Errors: ValueError, with the reason, for other data.
     """
@@ -43,7 +43,7 @@ def json_value(text: str) -> Any:
     """Return JSON text as plain data.
 
     Errors: ValueError, with the reason, for other text, and for a key that an object has twice:
-    readers differ in which they take.
+    readers differ in which value they take.
     """
     try:
         return json.loads(text, object_pairs_hook=_object)
@@ -61,10 +61,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> str:
-    """Return a value of such types as JSON; half of a character is escaped there."""
+    """Return a value of such types as JSON in ASCII."""
     return json.dumps(plain(value))
 
 
 def plain(value: Any) -> Any:
-    """Return a value of such types as plain data."""
+    """Return a value of such types as plain data: numbers, text, lists and dicts."""
     return msgspec.to_builtins(value)

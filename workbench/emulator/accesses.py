@@ -1,7 +1,7 @@
-"""Counts of the accesses of a program, and what makes one of them cost more than it has to.
+"""Counts of the accesses of a program, with the worst warp of each; asynchronous copies.
 
-Sections: Counts of the accesses of a program, and what makes one of them cost more than it has
-to; Asynchronous copies in progress.
+Sections: Counts of the accesses of a program, with the worst warp of each; Asynchronous copies in
+progress.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from workbench.ir.nest.transactions import (
 )
 
 # --------------------------------------------------------------------------------------------------
-# Counts of the accesses of a program, and what makes one of them cost more than it has to.
+# Counts of the accesses of a program, with the worst warp of each.
 
 
 @dataclass(frozen=True)
 class WorstWarp:
-    """The warp that an access costs the most: its transactions, those that would do, and two of its
-    work-items (by their numbers among all) that make the difference, with their elements."""
+    """The warp in which an access has the most needless transactions: its transactions, the least
+    that would do, and two of its work-items (by their numbers among all) that cause the difference,
+    with their elements."""
 
     transactions: int
     least: int
@@ -40,12 +41,12 @@ class WorstWarp:
 
 @dataclass
 class AccessCount:
-    """All accesses at one place of a program, over all warps.
+    """All accesses at one position of a program, over all warps.
 
-    requests: warps that came there with a work-item that takes part; transactions: sectors of
-    global memory, or passes over the banks of shared memory; least: those that would do for what
-    is wanted, in another order; conflicts: passes beyond these.
-    Units: bytes_wanted are those that work-items asked for, bytes_moved those of whole sectors.
+    requests: warps with a work-item that takes part; transactions: sectors of global memory, or
+    passes over the banks of shared memory; least: those that would do for the same bytes in another
+    order; conflicts: passes beyond `least`.
+    Units: bytes_wanted is what work-items access; bytes_moved counts whole sectors.
     """
 
     space: str
@@ -61,22 +62,22 @@ class AccessCount:
 
 @dataclass(frozen=True)
 class RowCosts:
-    """What an access costs, for rows of work-items that do it at once: transactions, those that
-    would do, and for a row two of its work-items that make the difference."""
+    """The costs of an access for rows of work-items that execute it together: transactions, and the
+    least that would do. `pair` returns two lanes of a row that cause the difference."""
 
     transactions: Array
     least: Array
     pair: Callable[[int], tuple[int, int]]
 
     def worse(self, worst: WorstWarp | None) -> int | None:
-        """Return a row that costs more beyond what would do than `worst`."""
+        """Return the row with the most needless transactions; None unless `worst` has fewer."""
         excess = self.transactions - self.least
         row = int(np.argmax(excess))
         least = 0 if worst is None else worst.transactions - worst.least
         return row if excess[row] > least else None
 
     def example(self, row: int, items: Array, elements: Array) -> WorstWarp:
-        """Return a row: `items` and `elements` are those of all work-items, row after row."""
+        """Return a row as a WorstWarp. `items` and `elements` are those of all rows, in order."""
         width = items.size // len(self.transactions)
         lanes = [row * width + lane for lane in self.pair(row)]
         one, other = (int(n) for n in items.ravel()[lanes])
@@ -86,8 +87,8 @@ class RowCosts:
 
 
 def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
-    """Add an access to global memory: for each work-item (warps, lanes) the address of its first
-    byte, and whether it takes part; `nbytes` are what one accesses."""
+    """Add an access to global memory; return its costs by warp. `first` (warps, lanes) is the
+    address of each work-item's first byte, `active` whether it takes part; it accesses `nbytes`."""
     moved, least = sectors(first, active, nbytes)
     count.requests += int(active.any(1).sum())
     count.transactions += int(moved.sum())
@@ -98,7 +99,7 @@ def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
 
 
 def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
-    """Add an access to shared memory."""
+    """Add an access to shared memory; see `count_global`."""
     word, takes_part = words_at_once(first, active, nbytes)
     passes = bank_passes(word, takes_part)
     least = (passes > 0).astype(np.int64)
@@ -112,7 +113,7 @@ def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
 
 
 def _far_apart(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
-    """Return two lanes, neighbours whose elements are not if there are any."""
+    """Return two successive active lanes whose elements are not adjacent, or else the first two."""
     lanes = np.flatnonzero(active)
     if len(lanes) == 1:
         return int(lanes[0]), int(lanes[0])
@@ -122,7 +123,7 @@ def _far_apart(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
 
 
 def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
-    """Return two lanes that access different words of a bank; (lanes, words of each)."""
+    """Return two lanes that access different words of a bank. `word` is (lanes, words of each)."""
     banks = [np.unique(word[active & (word % BANKS == b)]) for b in range(BANKS)]
     words = max(banks, key=len)
     one, other = (np.argwhere((word == w) & active)[0][0] for w in words[:2])
@@ -132,16 +133,15 @@ def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
 # --------------------------------------------------------------------------------------------------
 # Asynchronous copies in progress: the cells of shared memory that they may still fill.
 #
-# A work-item's copies since it last waited are a batch. A BARRIER with a count ends the batch, and
-# waits until all batches of each work-item are complete but that number of the last ones; a BARRIER
-# without a count waits for no copy. Source: NVIDIA, PTX ISA 8.5, cp.async.commit_group and
-# cp.async.wait_group.
+# The copies of a work-item since its last wait are a batch. A BARRIER with a count ends the batch,
+# and waits until no work-item has more incomplete batches than that; a BARRIER without a count
+# waits for no copy. Source: NVIDIA, PTX ISA 8.5, cp.async.commit_group and cp.async.wait_group.
 
 
 @dataclass(frozen=True)
 class UnfinishedCopy:
     """An access of a cell that a copy may still fill: the work-items and positions of the copy and
-    of the access; `batches` of the copier may be on their way, -1 where none was ended since."""
+    of the access. `batches` of the copier may be incomplete, -1 if it ended none since the copy."""
 
     cell: int
     items: tuple[int, int]
@@ -158,7 +158,7 @@ class CopyBatches:
         self.ended, self.complete = (np.zeros(numbers.shape, int) for _ in range(2))
 
     def wait(self, mask: NDArray[np.bool_], count: int) -> None:
-        """End the batch of the work-items that come to a barrier, and wait for all but `count`."""
+        """End the batch of the work-items at a barrier; all of theirs but `count` are complete."""
         self.ended += mask
         waits = np.maximum(self.complete, self.ended - count)
         self.complete = np.where(mask, waits, self.complete)
@@ -177,17 +177,17 @@ class CellCopies:
         self._batches = batches
 
     def begin(self, access: CellAccess) -> None:
-        """Note copies to cells."""
+        """Record copies to cells."""
         self._log.note(access)
         ended = self._batches.of_items(self._batches.ended, access.items)
         self._numbers[access.cells] = ended
 
     def replace(self, access: CellAccess) -> None:
-        """Note that something else is stored in cells."""
+        """Record other stores to cells."""
         self._log.items[access.cells] = NO_ITEM
 
     def unfinished(self, access: CellAccess) -> UnfinishedCopy | None:
-        """Return the first cell of an access that a copy may still fill."""
+        """Return the first cell of an access that a copy may still fill, None if there is none."""
         copiers, numbers = self._log.items[access.cells], self._numbers[access.cells]
         is_copy = copiers != NO_ITEM
         if not is_copy.any():

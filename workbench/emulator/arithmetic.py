@@ -56,7 +56,7 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
 
 def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> Array:
     """Return which values of a node depend on unwritten memory; `shadows` says it of the
-    sources. A choice depends on its condition, and on what it chooses."""
+    sources. A choice depends on its condition, and on the chosen value."""
     op, count = node.op, node.dtype.count
     if op is Ops.HREDUCE:
         return whole_vector(shadows[0], node.src[0].dtype.count).any(-1)
@@ -85,8 +85,8 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
 
 
 class Exchange:
-    """Which work-item's value each one of a group gets in a shuffle over a distance: that of the
-    lane `lanes` of its warp, the item `items`; where there is none, `is_there` is false."""
+    """The partners of a group's work-items in a shuffle over a distance: for each work-item the
+    partner's lane in the warp, its number in the group, and whether it exists (`is_there`)."""
 
     def __init__(self, count: int, warp_lanes: int, distance: int):
         numbers = np.arange(count)
@@ -96,12 +96,12 @@ class Exchange:
         self.is_there = (self.lanes < warp_lanes) & (self.items < count)
 
     def of_partners(self, values: Array) -> Array:
-        """Return values (groups, items, ..) as each work-item gets them."""
+        """Return the values (groups, items, ..) of the partners."""
         return values[:, np.where(self.is_there, self.items, 0)]
 
 
 def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
-    """Return the value of a node that puts lanes in other places; None for any other one."""
+    """Return the value of a node that only moves lanes; None for any other node."""
     op = node.op
     if op is Ops.BROADCAST:
         return np.asarray(sources[0])[..., None]
@@ -133,7 +133,7 @@ def whole_vector(value: Array, count: int) -> Array:
 
 
 def with_lanes(value: Array, node: UOp, count: int) -> Array:
-    """Return a value with a dimension for lanes, where others of the operation have one."""
+    """Return a value with a dimension for lanes, if the operation has lanes (`count` > 1)."""
     return np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
 
 
@@ -147,18 +147,17 @@ def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
 # --------------------------------------------------------------------------------------------------
 # Low-precision floats of a program: the values and memories that hold them.
 #
-# Of a float that a device does not convert itself, lowering leaves the bits, unsigned integers in
-# registers and memory. What the arguments of the program hold, and what tensor cores take, says
-# which of them are bits of which dtype; they stay so as far as values are loaded, stored, and put
-# together.
+# Of a float that a device does not convert itself, lowering leaves the bits: unsigned integers in
+# registers and memory. The dtypes of the arguments, and of tensor cores' operands, say which
+# integers are the bits of which dtype; loads, stores and moves of lanes pass this on.
 
 _ELEMENT_MOVES = frozenset({Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.BROADCAST, Ops.AFTER, Ops.SET})
-"""Ops that give elements of their sources as they are."""
+"""Ops whose value consists of unchanged elements of their sources."""
 
 
 def stored_floats(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> dict[UOp, DType]:
     """Return the dtype of each value and memory that has low-precision floats, or their bits;
-    `arguments` are the dtypes of what the program is called with, by slot."""
+    `arguments` are the dtypes of the arguments that the program is called with, by slot."""
     dtype_of: dict[UOp, DType] = {}
     neighbours: defaultdict[UOp, list[UOp]] = defaultdict(list)
     for node in linear:
@@ -177,8 +176,7 @@ def stored_floats(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> dict
 
 
 def numbers(bits: Array, dtype: DType | None) -> Array:
-    """Return the numbers of a dtype whose `bits` they are, or that have it; what they are, for
-    None."""
+    """Return `bits` as numbers of a dtype; unchanged if they have it already, or it is None."""
     if dtype is None:
         return bits
     whole = np.ascontiguousarray(bits)
@@ -202,7 +200,7 @@ def _of_tensor_cores(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
 
 
 def _of_themselves(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
-    """Return what has the dtype of a low-precision float."""
+    """Return the values and memories whose own dtype is a low-precision float."""
     memories = [n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)]
     values = [value for n in linear for value in (n, *n.src)]
     nodes = dict.fromkeys((*memories, *values))
@@ -214,8 +212,8 @@ def _of_themselves(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
 
 
 def _same_bits(node: UOp) -> list[tuple[UOp, UOp]]:
-    """Return the pairs of values and memories that have the same bits by a node. A constant is none
-    of these: other values share it."""
+    """Return the pairs of values and memories to which a node gives the same bits. Constants are
+    left out: other values share them."""
     pairs: list[tuple[UOp, UOp]] = []
     if node.op is Ops.LOAD:
         pairs = [(node, node.place.param)]

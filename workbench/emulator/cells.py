@@ -4,9 +4,9 @@ Two accesses of one cell by different work-items race where one is a write and n
 between them. Between work-groups there is no barrier.
 
 A write races with an earlier read if the reader is another work-item that is of another group, or
-has passed as many barriers. So two reads tell of all: two work-items' since the last barrier where
-all readers are of one group, else two groups'. Of writes the last one tells: an earlier
-one races with it, or a barrier is between.
+has passed as many barriers. So two reads of a cell are enough: reads of two work-items since the
+last barrier, if all readers are of one group, else reads of two groups. Of the writes the last one
+is enough: an earlier one races with it, or a barrier is between them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AccessLog:
         self.epochs, self.positions = np.zeros(size, int), np.zeros(size, int)
 
     def note(self, access: CellAccess) -> None:
-        """Put down an access; of several of one cell, one."""
+        """Record an access; of several accesses of one cell, one."""
         cells = access.cells
         self.items[cells], self.epochs[cells] = access.items, access.epochs
         self.positions[cells] = access.position
@@ -75,15 +75,15 @@ class Cells:
         self.writes, self._reads, self._others = (AccessLog(size) for _ in range(3))
 
     def read(self, access: CellAccess) -> tuple[Conflict | None, Mask | None]:
-        """Note a read; return a race, and which lanes read an unwritten cell (None if
-        none does)."""
+        """Record a read; return a race, and a mask of the lanes that read an unwritten cell, each
+        None if there is none."""
         unwritten = ~self.is_written[access.cells]
         conflict = self._conflict(access, self.writes, ("writes", "reads"))
         self._note_read(access)
         return conflict, unwritten if unwritten.any() else None
 
     def write(self, access: CellAccess) -> Conflict | None:
-        """Note a write; return a race."""
+        """Record a write; return a race, None if there is none."""
         conflict = (
             self._conflict(access, self.writes, ("writes", "writes"))
             or self._conflict(access, self._reads, ("reads", "writes"))
@@ -102,7 +102,8 @@ class Cells:
         return races is None and bool(self.is_written[access.cells].all())
 
     def are_written_freely(self, access: CellAccess) -> bool:
-        """Whether each write is of another cell, and none races or reads unwritten memory."""
+        """Whether all writes are of different cells, none races, and no cell depends on unwritten
+        memory."""
         ordered = np.sort(access.cells)
         logs = (self.writes, self._reads, self._others)
         return (
@@ -112,7 +113,7 @@ class Cells:
         )
 
     def spoil(self, cells: Array, origin: Origin) -> None:
-        """Note that what was written to some cells depends on unwritten memory."""
+        """Record that the values in some cells depend on unwritten memory."""
         self.is_written[cells] = False
         self.origins |= dict.fromkeys(cells.tolist(), origin)
 
@@ -130,7 +131,7 @@ class Cells:
         return Conflict(cell, items, (int(earlier.positions[cell]), access.position), verbs)
 
     def _at_once(self, access: CellAccess) -> Conflict | None:
-        """Two lanes of one step that write one cell: one of them is noted."""
+        """Return the race of two lanes that write one cell in one step; the log has one of them."""
         winners = self.writes.items[access.cells]
         lost = winners != access.items
         if not lost.any():
@@ -141,7 +142,7 @@ class Cells:
         return Conflict(int(access.cells[lane]), items, at, ("writes", "writes"))
 
     def _note_read(self, access: CellAccess) -> None:
-        """Of several lanes that read one cell one is noted first, then another."""
+        """Record a reader of each cell in `_reads`, and another reader in `_others`."""
         first, second, cells = self._reads, self._others, access.cells
         groups = self._groups(access.items)
         readers, others = first.items[cells], second.items[cells]

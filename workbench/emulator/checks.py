@@ -41,12 +41,12 @@ from workbench.ir.verify.linear import verify_linear
 
 Params = tuple[tuple[DType, int], ...]
 NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
-"""Rules whose breaches a run shows, with the work-items."""
+"""Rules whose violations a run reports, with the work-items."""
 
 
 def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
-    """Return the steps of a linear program. What a run shows is not refused: a barrier that not all
-    work-items come to, a register that is never set.
+    """Return the steps of a linear program. Errors that a run reports are not refused: a barrier
+    that not all work-items come to, a register that is never set.
 
     Errors: ParseError for a text that is not one; VerifyError for steps that no program has.
     """
@@ -136,12 +136,12 @@ def _type_of(param: UOp) -> str:
 STEP_S = 2e-5
 """Seconds of a step of the program for all work-items that run together, however few."""
 LANE_S = 2e-8
-"""Seconds of a step for one lane of one work-item more."""
+"""Seconds that each lane of each work-item adds to a step."""
 
 
 def repeats(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int]]:
-    """Yield each step of a linear program with how often a work-item executes it at most: that of a
-    loop as often as its body."""
+    """Yield each step of a linear program, and how often a work-item executes it at most; a LOOP
+    counts as often as its body."""
     times = [1]
     for node in linear:
         if node.op is Ops.LOOP:
@@ -152,8 +152,8 @@ def repeats(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int]]:
 
 
 def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
-    """Return about how many seconds the emulator takes for a program, or for a number of its
-    work-groups."""
+    """Return about how many seconds the emulator takes for all work-groups of a program, or for a
+    number of them (`groups`)."""
     launch = launch_shape(linear)
     count = math.prod(launch.grid) if groups is None else groups
     items = count * math.prod(launch.group)
@@ -167,8 +167,8 @@ def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
 
 
 def rounds_at_once(linear: Sequence[UOp], items: int) -> Mapping[int, int]:
-    """Return how many rounds of its loop are done at once, by the position of each step that is not
-    done round by round."""
+    """Return how many rounds of its loop are computed at once, by the position of each step that is
+    not executed round by round."""
     at_once: dict[int, int] = {}
     ends = ends_of(linear)
     for position, node in enumerate(linear):
@@ -191,8 +191,8 @@ _MOST_CHARACTERS = 200
 
 @contextmanager
 def hints_of_edit(code: str | Sequence[UOp], own: Sequence[UOp] = ()) -> Iterator[None]:
-    """Have errors of a program say what to try where they do not themselves. `own` is the program
-    before it was edited, empty where there is none."""
+    """Add a hint to errors about an edited program that have none. `own` is the program before the
+    edit, () if there is none."""
     try:
         yield
     except (ParseError, VerifyError) as error:
@@ -213,8 +213,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _undone(before: Sequence[str], lines: Sequence[str], line: int | None) -> str:
-    """Return what the edit of a line, or the last one before it, replaced; without a line, what the
-    first edit did; "" for a text of which nothing is as before."""
+    """Return a hint that undoes an edit: the last one at or before `line`; if that is None, the
+    first one. It is "" if nothing in the text is as before."""
     codes = SequenceMatcher(None, before, lines, autojunk=False).get_opcodes()
     edits = [code for code in codes if code[0] != "equal"]
     if not edits or len(edits) == len(codes):
@@ -241,7 +241,7 @@ def _undone(before: Sequence[str], lines: Sequence[str], line: int | None) -> st
 
 
 def inefficiencies(machine: Machine) -> tuple[Inefficiency, ...]:
-    """Return them, the one of most transactions first."""
+    """Return the inefficiencies, the one with the most needless transactions first."""
     listed = [*_of_accesses(machine), *_of_branches(machine)]
     return tuple(sorted(listed, key=lambda n: n.least - n.transactions))
 
@@ -286,16 +286,16 @@ def _of_branches(machine: Machine) -> Iterator[Inefficiency]:
 # The limits of a device, checked before an edited program runs.
 
 MOST_S = 120.0
-"""Seconds of a run on request."""
+"""Most seconds of a run that a user requests."""
 SMALLER = "smaller tensors, of which the kernel has the same loops"
-"""What to try where a kernel is too large to be emulated."""
+"""Hint for a kernel that is too large to be emulated."""
 MOST_ELEMENTS = 1 << 26
-"""Elements of global memory: who wrote and who read each takes some 80 bytes."""
+"""Most elements of global memory: the logs of their writers and readers take some 80 bytes each."""
 
 
 def require_elements(linear: Sequence[UOp], target: Target) -> None:
-    """Errors: DeviceError for a program whose arguments have more elements than can be watched,
-    asked before memory is made for them."""
+    """Errors: DeviceError for a program whose arguments have more elements than MOST_ELEMENTS;
+    called before memory is allocated for them."""
     elements = sum(length for _, length in params_of(linear, target))
     if elements > MOST_ELEMENTS:
         what = f"the kernel {linear[0].arg.name} is too large to be emulated"
@@ -305,8 +305,8 @@ def require_elements(linear: Sequence[UOp], target: Target) -> None:
 
 
 def require_fit(linear: Sequence[UOp], target: Target) -> None:
-    """Errors: DeviceError, with the numbers, for a program that the target has no room for. One of
-    a processor is a single work-item, and always fits."""
+    """Errors: DeviceError, with the numbers, for a program that exceeds a limit of the target. On a
+    processor a program is a single work-item, and always fits."""
     if not target.has_groups:
         return
     problem = next(_problems(linear, launch_shape(linear), target), None)
@@ -319,8 +319,8 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
 def require_time(
     linear: Sequence[UOp], target: Target, most_s: float = MOST_S, groups: int | None = None
 ) -> None:
-    """Errors: DeviceError for a program that the emulator would run for more than `most_s`
-    seconds, all of its work-groups or a number of them."""
+    """Errors: DeviceError for a program that the emulator would run for more than `most_s` seconds:
+    all of its work-groups, or a number of them (`groups`)."""
     seconds = emulation_s(linear, groups)
     if seconds > most_s:
         name = linear[0].arg.name
@@ -333,7 +333,7 @@ def require_time(
 def _problems(
     linear: Sequence[UOp], launch: LaunchShape, target: Target
 ) -> Iterator[tuple[str, str]]:
-    """Yield reasons, and what to try."""
+    """Yield (reason, hint) for each limit that a program exceeds."""
     because = group_excess([*reversed(launch.group)], target)
     if because:
         yield because, "smaller LOCAL and GROUP axes"
@@ -366,7 +366,7 @@ Array = np.ndarray[Any, Any]
 
 
 def find_wrong_values(machine: Machine, expected: Mapping[int, Array]) -> None:
-    """Add a finding for each slot whose array is not `expected`, but for rounding."""
+    """Add a finding for each slot whose array differs from `expected` by more than rounding."""
     for slot, right in expected.items():
         actual = machine.memory.params[slot].view(right.dtype)
         errors = closeness.errors(actual, right)

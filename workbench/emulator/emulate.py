@@ -34,7 +34,7 @@ from workbench.pipeline import build, stages
 
 Array = np.ndarray[Any, Any]
 MOST_PAGE_S = 10.0
-"""Most seconds of all work-groups of a launch for a page; beyond it runs one of them."""
+"""Most seconds of a launch for a page; of a longer launch only one work-group runs."""
 
 
 def emulate(
@@ -54,10 +54,10 @@ def emulate(
     With `history`, the numbers of a work-group along x, y and z, the Trace has each step of that
     group; True is the group of the first finding, else the first one.
 
-    Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
-    not here, for a value that is not a kernel, and for a group that there is not; CompileError as
-    `compile`; ParseError and VerifyError for code that is not a program; DeviceError for one too
-    large for the device.
+    Errors: DeviceError for a device without work-groups; WorkbenchError if the kernel's data are
+    not here, for a value that is not a kernel, and for a group that does not exist; CompileError as
+    `compile`; ParseError and VerifyError for code that is not a program; DeviceError for a program
+    that is too large for the device.
     """
     history = _group_numbers(history)
     if isinstance(kernel, str):
@@ -80,7 +80,7 @@ def emulate(
 
 
 def _group_numbers(history: Any) -> bool | tuple[int, ...]:
-    """Return whether there is a history, or the numbers of its group. Errors: WorkbenchError."""
+    """Return whether to record a history, or the numbers of its group. Errors: WorkbenchError."""
     if isinstance(history, bool):
         return history
     try:
@@ -106,7 +106,7 @@ def _emulate_in_child(code: str, gpu: Target, history: bool | Sequence[int]) -> 
 
 
 def _results(kernel: RunnableKernel, fresh: Set[int]) -> dict[int, Array]:
-    """Return what a kernel without opts leaves in its outputs, by slot."""
+    """Return the outputs of the kernel without opts, by slot."""
     graph, device = kernel.original, Device.emulator.name
     with unobserved():
         buffers = kernel.data.buffers(graph, device)
@@ -116,7 +116,7 @@ def _results(kernel: RunnableKernel, fresh: Set[int]) -> dict[int, Array]:
 
 
 def _only_written(nodes: Iterable[UOp], slots: Iterable[int]) -> frozenset[int]:
-    """Return those of the slots that no LOAD reads."""
+    """Return the `slots` that no LOAD reads."""
     memories = (n.place.param for n in nodes if n.op is Ops.LOAD)
     return frozenset(slots) - {m.slot for m in memories if m.op is Ops.PARAM}
 
@@ -127,11 +127,11 @@ def emulate_for_steps(
     without: int | None = None,
     most_s: float = MOST_PAGE_S,
 ) -> Trace:
-    """Return the Trace of a run with the steps of a group, as many as a page can have; `without`
-    one of its barriers, by number. A launch that takes more than `most_s` seconds is not run: only
-    that group is, and the counts are of it alone.
+    """Return the Trace of a run with the steps of a group, as many as a page can have. `without` is
+    the number of a barrier that is left out. If the launch takes more than `most_s` seconds, only
+    that group runs, and the counts are of it alone.
 
-    Errors: DeviceError where that takes too long, too.
+    Errors: DeviceError if that group takes too long, too.
     """
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
@@ -142,12 +142,12 @@ def emulate_for_steps(
 
 
 def seconds_for_steps(kernel: RunnableKernel) -> float:
-    """Return about how many seconds the steps of a group take, without a run of all groups."""
+    """Return about how many seconds the steps of one group take."""
     return emulation_s(_program(kernel, target_of(kernel))[0], groups=1)
 
 
 def emulate_if_small(kernel: RunnableKernel, most_s: float) -> Trace | None:
-    """Return the Trace of a run; None where it takes more than `most_s` seconds."""
+    """Return the Trace of a run; None if it would take more than `most_s` seconds."""
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
     return emulated(linear, arrays, gpu) if emulation_s(linear) <= most_s else None

@@ -45,11 +45,11 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class Inefficiency:
-    """What is right and slow, at a position of the linear program.
+    """A correct but slow access or branch, at a position of the linear program.
 
-    Warps take `transactions` there where `least` would do (at a divergent branch: as many warps go
-    on as would hold the work-items that do); `items` are two work-items of the worst warp, and
-    `elements` what they access.
+    Its warps take `transactions` where `least` would do; at a divergent branch these are the warps
+    that go on, and the fewest that would hold the same work-items. `items` are two work-items of
+    the worst warp, and `elements` the elements that they access.
     """
 
     kind: InefficiencyKind
@@ -67,8 +67,8 @@ class Inefficiency:
 
 @dataclass(frozen=True)
 class Finding:
-    """One defect, at its first occurrence. `items` are the work-items that it happened to, and
-    `positions` what they were at in the linear program, in the order of the words."""
+    """One defect, at its first occurrence. `items` are its work-items, and `positions` the steps in
+    the linear program at which they were, in the order in which `words` names them."""
 
     kind: Kind
     memory: str
@@ -96,7 +96,7 @@ def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
 
 
 def among_all(x_y_z: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return numbers along x, y and z as one: what `along` is given."""
+    """Return numbers along x, y and z as one number: the inverse of `along`."""
     number = 0
     for size, place in zip(sizes, reversed([*x_y_z][: len(sizes)]), strict=True):
         number = number * size + place
@@ -123,7 +123,7 @@ class FindingList:
         return WorkItem(along(group, self.launch.grid), along(item, self.launch.group))
 
     def race(self, name: str, conflict: Conflict, size: int) -> None:
-        """Add two accesses of one cell that no barrier is between."""
+        """Add a race: two accesses of one cell without a barrier between them."""
         element = conflict.cell % size
         one, other = (self.item(n) for n in conflict.items)
         first, second = conflict.verbs
@@ -147,7 +147,7 @@ class FindingList:
         self.add("unfinished copy", name, element, items, copy.positions, words)
 
     def unwritten(self, name: str, element: int, number: int, position: int) -> None:
-        """Add a value that a result depends on, and that is unwritten."""
+        """Add a read of an unwritten value on which a result depends."""
         item = self.item(number)
         words = f"{item} reads {name}[{element}], which no work-item has written"
         self.add("unwritten", name, element, (item,), (position,), words)
@@ -161,26 +161,25 @@ class FindingList:
         self.add("out of bounds", name, element, (item,), (position,), words)
 
     def divergent(self, absent: int, present: int, position: int) -> None:
-        """Add a barrier that a work-item does not come to, where another one of its group waits."""
+        """Add a barrier that a work-item misses while another one of its group waits."""
         items = self.item(absent), self.item(present)
         words = f"{items[0]} does not come to a barrier that {items[1]} waits at"
         self.add("divergent barrier", "", 0, items, (position,), words)
 
     def partial_warp(self, absent: int, present: int, position: int) -> None:
-        """Add a product of tiles that a lane takes no part in, where another one of its warp
-        does."""
+        """Add a product of tiles in which only a part of a warp takes part."""
         items = self.item(absent), self.item(present)
         words = f"{items[0]} takes no part in a product of its warp's tiles: {items[1]} does"
         self.add("partial warp", "", 0, items, (position,), words)
 
     def partial_shuffle(self, absent: int, present: int, position: int) -> None:
-        """Add a shuffle that a lane takes no part in, where another one of its warp does."""
+        """Add a shuffle in which only a part of a warp takes part."""
         items = self.item(absent), self.item(present)
         words = f"{items[0]} takes no part in a shuffle of its warp: {items[1]} does"
         self.add("partial warp", "", 0, items, (position,), words)
 
     def inactive_lane(self, number: int, lane: int, position: int, why: str) -> None:
-        """Add a shuffle in which a work-item takes the value of a lane that has none."""
+        """Add a shuffle in which a work-item reads a lane without a value; `why` it has none."""
         item = self.item(number)
         words = f"{item} takes the value of lane {lane}, {why}"
         self.add("inactive lane", "", 0, (item,), (position,), words)
@@ -188,8 +187,8 @@ class FindingList:
     def wrong(
         self, name: str, element: int, number: int, position: int, values: tuple[object, object]
     ) -> None:
-        """Add an element of an output that is another value than it should be; `number` is the
-        work-item that wrote it, negative if none did."""
+        """Add a wrong element of an output; `number` is the work-item that wrote it, negative if
+        none did, and `values` are the actual and the right one."""
         actual, right = values
         if number < 0:
             words = f"no work-item writes {name}[{element}], and {right} is right"
@@ -208,7 +207,7 @@ class FindingList:
         positions: tuple[int, ...],
         words: str,
     ) -> None:
-        """Add a finding, unless there is one of its kind at the same places."""
+        """Add a finding, unless there are MOST_FINDINGS, or one of its kind at its positions."""
         key = kind, memory, positions
         if key not in self._keys and len(self.all) < MOST_FINDINGS:
             self._keys.add(key)

@@ -42,10 +42,10 @@ Space = Literal["global", "shared", "private"]
 @dataclass(frozen=True)
 class StepAccess:
     """An access to memory in one step. `first` has the first element that each work-item accesses,
-    `takes_part` (work-items, lanes of a vector) which do, `values` what is read or written.
+    `takes_part` is a mask (work-items, lanes of a vector), `values` are those loaded or stored.
 
-    Units: transactions are sectors of global memory, or passes over the banks of shared memory,
-    `conflicts` of these those beyond what the width needs. Both are 0 for memory of a work-item.
+    Units: transactions are sectors of global memory, or passes over the banks of shared memory;
+    conflicts are the needless passes. Both are 0 for memory of a work-item.
     """
 
     memory: UOp
@@ -70,15 +70,15 @@ class StepAccess:
 
     @property
     def elements(self) -> NDArray[np.int64]:
-        """The elements that are accessed (work-items, lanes), -1 where none is."""
+        """The accessed elements (work-items, lanes), -1 for a lane without an access."""
         lanes = np.arange(self.takes_part.shape[1])
         return np.where(self.takes_part, self.first[:, None] + lanes, NO_ITEM)
 
 
 @dataclass(frozen=True)
 class MemoryCells:
-    """Memory as it is after a step. Of each cell its value, the work-item that wrote it last, and
-    the step of that (-1: none)."""
+    """The cells of a memory after a step: their values, the work-items that wrote them last, and
+    the steps of these writes (-1: none)."""
 
     values: Array
     writers: NDArray[np.int64]
@@ -87,7 +87,7 @@ class MemoryCells:
 
 @dataclass(frozen=True)
 class CellUse:
-    """A time at which a cell was read or written: the step, the work-item, the value."""
+    """A read or write of a cell: the step, the work-item, the value."""
 
     step: int
     item: int
@@ -97,8 +97,8 @@ class CellUse:
 
 @dataclass(frozen=True)
 class ValueHistory:
-    """The values of a node: each with the step that it is of, and which work-items' depend on what
-    no work-item has written (None: of no one)."""
+    """The values of a node, each with its step, and with a mask of the work-items whose value
+    depends on unwritten memory (None: no work-item's)."""
 
     steps: list[int]
     values: list[Array]
@@ -107,14 +107,15 @@ class ValueHistory:
 
 @dataclass(frozen=True)
 class GroupHistory:
-    """The steps of one work-group. A step is a line of the program that was executed (of a loop:
-    its next round), or a load in it.
+    """The steps of one work-group. A step is one execution of a line of the program (of a loop: its
+    next round), or of a load in the line.
 
-    `group` is its number among all; `lines` are those of the program, `line_of` the line of a
-    position in it, `positions` the position of each step. `rounds` has the round of each loop at
-    each step (-1: not in the loop), `masks` the work-items that are on, each set once, and
-    `mask_of` which one each step has. `accesses` are by step. `cut` says why the history ends
-    before the program does ("": it does not).
+    `group` is its number among all; `lines` are those of the program, `line_of` has the line of a
+    position, `positions` the position of each step. `rounds` has the round of each loop at each
+    step (-1: not in the loop); `masks` are the different masks of active work-items, `mask_of` has
+    the number of each step's mask. `accesses` are by step, `values` by node; `floats` has the dtype
+    of the nodes with low-precision floats, or their bits. `cut` says why the history ends before
+    the program ("": it does not).
     """
 
     linear: tuple[UOp, ...]
@@ -141,13 +142,13 @@ class GroupHistory:
 
     @property
     def items(self) -> int:
-        """The work-items of the group."""
+        """The number of work-items in the group."""
         return int(self.masks.shape[1])
 
     @property
     def names(self) -> dict[UOp, str]:
-        """The names of what work-items hold, by the node that it is a value of. Tiles of a tensor
-        core without a line are called by its result."""
+        """The names of the values that work-items hold, by node. A tile of a tensor core without a
+        line of its own is named after the core's result."""
         names, tiles = {}, {}
         for line in self.lines:
             node = self.linear[line.positions[-1]]
@@ -167,14 +168,14 @@ class GroupHistory:
 
     @property
     def shuffles(self) -> dict[int, int]:
-        """The position of the shuffle in each line that has one."""
+        """The position of the shuffle, by the number of each line that has one."""
         ends = [line.positions[-1] for line in self.lines]
         places = (p for p, n in enumerate(self.linear) if n.op is Ops.WARP_SHUFFLE)
         return {bisect_left(ends, place): place for place in places}
 
     def steps_of(self, finding: Finding) -> tuple[int, ...]:
-        """Return the steps at which a finding happened, in its order; () where it is of other
-        groups, or not in this history."""
+        """Return the steps at which a finding occurred, in its order; () if it is of other groups,
+        or not in this history."""
         x_y_z = along(self.group, self.launch.grid)
         items = [i for i in finding.items if i.group == x_y_z]
         if not items or len(items) < len(finding.items):
@@ -214,7 +215,7 @@ class GroupHistory:
 
 
 def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> MemoryCells:
-    """Return the cells of a memory after a step."""
+    """Return the cells of a memory after a step; of memory of a work-item those of `item`."""
     named = {name_of(node): node for node in history.memories}
     node = named[memory]
     size = size_of(node)
@@ -234,13 +235,13 @@ def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> Memory
 
 
 def tiles_of(product: UOp) -> tuple[UOp, ...]:
-    """Return the values that hold A, B and C of a WMMA: of a register, the register."""
+    """Return the nodes that hold A, B and C of a WMMA: a REG for an AFTER of it."""
     return tuple(s.src[0] if s.op is Ops.AFTER else s for s in product.src)
 
 
 def of_item(value: Array, item: int) -> Any:
-    """Return a work-item's part of a value that may be the same for all: (), (items,), or (items,
-    lanes)."""
+    """Return a work-item's part of a value of shape (), (items,), or (items, lanes); a dimension of
+    size 1 is for all work-items."""
     if not value.ndim:
         return value
     return value[item if value.shape[0] > 1 else 0]
@@ -270,8 +271,8 @@ def history_of(
     most_bytes: int = MOST_BYTES,
     arguments: Mapping[int, DType] = NOTHING,
 ) -> GroupHistory:
-    """Return what one work-group does, alone, over `arrays`, which it writes to; `arguments` are
-    the dtypes of those that have floats as bits, by slot."""
+    """Return the history of one work-group, which runs alone and writes to `arrays`; `arguments`
+    are the dtypes of their numbers, by slot, since the arrays may have them as bits."""
     recorder = HistoryRecorder(linear, most_bytes, arguments)
     machine = Machine(linear, arrays, warp_lanes, watcher=recorder)
     is_whole = True
@@ -283,11 +284,11 @@ def history_of(
 
 
 class HistoryFull(Exception):
-    """The history has as much as it may have."""
+    """The history has reached its limit of bytes or of steps."""
 
 
 class HistoryRecorder:
-    """Watches a machine."""
+    """Records the history of the work-group that a machine runs, as its watcher."""
 
     def __init__(
         self,
@@ -301,7 +302,7 @@ class HistoryRecorder:
         self.line_of = {p: n for n, ln in enumerate(self.lines) for p in ln.positions}
         self._named = {self.linear[line.positions[-1]] for line in self.lines if line.name}
         self._own = {n.src[0] if n.op is Ops.SET else n for n in self._named}
-        """What has its value noted at a line of its own."""
+        """The nodes whose values are recorded at a line of their own."""
         self._loops = [n.axis for n in self.linear if n.op is Ops.LOOP]
         self._open: dict[UOp, int] = {}
         self._positions: list[int] = []
@@ -316,19 +317,19 @@ class HistoryRecorder:
         self._nbytes = 0
 
     def access(self, lanes: Lanes, values: Array) -> None:
-        """Note an access of the step that is being executed."""
+        """Record an access of the current step."""
         self._access = lanes, values
 
     def open(self, axis: UOp, step: int) -> None:
-        """Note the round of a loop."""
+        """Record the begin of a round of a loop."""
         self._open[axis] = step
 
     def close(self, axis: UOp) -> None:
-        """Note the end of a loop."""
+        """Record the end of a loop."""
         del self._open[axis]
 
     def step(self, position: int, machine: Machine) -> None:
-        """Note a step, after it. Errors: HistoryFull."""
+        """Record a step after its execution, if it has a line. Errors: HistoryFull."""
         access, self._access = self._access, None
         if position not in self.line_of:
             return
@@ -348,7 +349,7 @@ class HistoryRecorder:
                     self._note_value(number, tile, machine)
 
     def history(self, launch: LaunchShape, group: int, is_whole: bool) -> GroupHistory:
-        """Return what was noted."""
+        """Return the history of the recorded steps."""
         rounds = np.array(self._rounds, np.int32).T
         count = len(self._positions)
         cut = f"it ends after {count:,} steps: the program goes on"
@@ -414,6 +415,6 @@ class HistoryRecorder:
 
 
 def _of_group(value: Array) -> Array:
-    """Return a value of the only group that runs, without the dimension for groups."""
+    """Return a value of the only group, without the dimension for groups."""
     array = np.asarray(value)
     return np.array(array[0] if array.ndim > 1 else array)

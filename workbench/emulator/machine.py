@@ -1,8 +1,8 @@
 """The emulator: a linear program, run by all work-items of many groups in lock step.
 
 A value is an array (groups, items), or (groups, items, lanes) for a vector, or smaller where it is
-the same for all. An IF switches work-items off. Beside a value there may be a shadow: which of it
-depends on unwritten memory (as valgrind's memcheck has it).
+the same for all. An IF makes work-items inactive. A value may have a shadow: a mask of the elements
+that depend on unwritten memory (as in valgrind's memcheck).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
 LANES_AT_ONCE = 1 << 14
-"""Work-items that run together."""
+"""Most work-items that run together, unless one group has more."""
 
 
 @dataclass
 class BranchCount:
-    """The warps that go on at an IF, and how many would hold the work-items that do; of a warp that
-    parts, one that goes on and one that does not."""
+    """The warps that enter an IF, and the fewest that would hold the same work-items (`least`);
+    `items` are two work-items of a divergent warp: one that enters and one that does not."""
 
     warps: int = 0
     least: int = 0
@@ -42,9 +42,9 @@ class BranchCount:
 
 @dataclass
 class Totals:
-    """Counts by position in the program. executed: how often a work-item came to a step; divergent:
-    warps at an IF of which some work-items go on and some do not; barriers: groups that waited;
-    shuffles: warps whose lanes exchanged values."""
+    """Counts by position in the program. executed: how often work-items executed a step; divergent:
+    warps of which only a part enters an IF; barriers: groups that waited; shuffles: warps whose
+    lanes exchanged values."""
 
     executed: dict[int, int] = field(default_factory=dict)
     divergent: dict[int, int] = field(default_factory=dict)
@@ -54,8 +54,8 @@ class Totals:
 
 
 class Watcher(Protocol):
-    """What is told of a run: rounds of loops as they begin, and where they end; each access, before
-    the step that makes it is over; each step, after it."""
+    """Receives the events of a run: `open` each round of a loop at its begin, `close` the end of a
+    loop, `access` each access during its step, `step` each step after it."""
 
     def open(self, axis: UOp, step: int) -> None: ...
 
@@ -67,12 +67,13 @@ class Watcher(Protocol):
 
 
 class Machine:
-    """Runs a program over `params`, one array for each slot, which it changes; what is in those of
-    the slots `fresh` before, a program must not use.
+    """Runs a program over `params`, one array for each slot, which it changes. The contents of the
+    slots `fresh` before the run count as unwritten.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` gets what
-    happens. Without a history, and if it `batches`, rounds of a loop are done at once. Copies to
-    tiles of several buffers go on while the program does, where the device's are `copies_async`.
+    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` receives the
+    events of the run. Without a watcher, and with `batches`, independent rounds of a loop are
+    computed at once. With `copies_async`, copies to tiles of several buffers go on while the
+    program does.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Machine:
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}
         self._counted: Array | None = None
-        """The mask whose work-items are counted, which are `_active`."""
+        """The mask whose active work-items were counted last; `_active` is their number."""
         self._active = 0
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
@@ -157,8 +158,8 @@ class Machine:
             self.watcher.close(axis)
 
     def _rounds_together(self, position: int, axis: UOp) -> int:
-        """Run rounds of a loop at once, where no history is recorded and it makes no difference;
-        return how many are done.
+        """Run independent rounds of a loop at once, unless there is a watcher; return how many
+        rounds are done.
         """
         if self.watcher is not None or not self.batches:
             return 0
@@ -172,7 +173,7 @@ class Machine:
         for first in range(0, axis.extent, at_once) if at_once > 1 else ():
             last = min(first + at_once, axis.extent)
             if not Rounds(self, plan, first, last).run():
-                self._plans[position] = None  # nor are they the next time, mostly
+                self._plans[position] = None  # the next time they are mostly irregular, too
                 return first
             self._count_executed(plan, last - first)
         return axis.extent if at_once > 1 else 0
@@ -210,7 +211,7 @@ class Machine:
     def _step(self, position: int, node: UOp) -> None:
         self.position = position
         op, executed = node.op, self.totals.executed
-        if self._counted is not self.mask:  # a mask is for many steps
+        if self._counted is not self.mask:  # many steps have the same mask
             self._counted, self._active = self.mask, int(self.mask.sum())
         executed[position] = executed.get(position, 0) + self._active
         if op is Ops.LOAD:
@@ -248,7 +249,7 @@ class Machine:
         return self.values[node]
 
     def _register(self, node: UOp) -> Array:
-        """Return what is in a register; if it was never set, that is noted."""
+        """Return the value of a register; one that was never set has zeros and a shadow."""
         if node not in self.registers:
             self.registers[node] = np.zeros(node.dtype.count, node.dtype.scalar.numpy)
             if node.dtype.count == 1:
@@ -258,7 +259,7 @@ class Machine:
         return self.registers[node]
 
     def _number(self, node: UOp) -> Array:
-        """Return the number along a dimension; dimension 0 is the innermost."""
+        """Return each work-item's number along a dimension; dimension 0 is the innermost."""
         is_group = node.role == "grid"
         sizes = self.launch.grid if is_group else self.launch.group
         inner = math.prod(sizes[len(sizes) - node.dimension :])
@@ -280,7 +281,8 @@ class Machine:
             self._shade(node, undefined(node, sources, masks), shadowed[0].read)
 
     def _require_whole_warps(self, position: int, lanes: int) -> None:
-        """All lanes of a warp hold parts of a tile: a product needs all of them."""
+        """Add a finding if only a part of a warp comes to a product: each lane holds a part of its
+        tiles."""
         warps = by_warps(self.mask, lanes, False)
         partial = warps.any(1) & ~warps.all(1)
         if partial.any():
@@ -294,7 +296,7 @@ class Machine:
             self.shadows[node] = Shadow(mask, read)
 
     def set_register(self, node: UOp) -> None:
-        """Set a register, by those that are on."""
+        """Set a register in the active work-items."""
         register, value = node.src
         lanes = () if register.dtype.count == 1 else (register.dtype.count,)
         shape = (*self.mask.shape, *lanes)
@@ -310,7 +312,7 @@ class Machine:
             self._shade(register, spread(now.mask, value, shape) & mask, now.read)
 
     def _barrier(self, position: int) -> None:
-        """A group whose work-items all pass by does not wait."""
+        """Execute a barrier; a group without active work-items does not wait at it."""
         waits = self.mask.any(1, keepdims=True)
         self.memory.epochs += waits
         batches: int | None = self.linear[position].arg
@@ -326,8 +328,8 @@ class Machine:
             self.findings.divergent(int(numbers[0]), int(numbers[1]), position)
 
     def _shuffle(self, position: int, node: UOp) -> None:
-        """Hand on values: each work-item gets that of another lane of its warp, which must be there
-        and on; what another one has is undefined. All lanes of a warp must come to it."""
+        """Exchange values: each work-item gets the value of another lane of its warp. If that does
+        not exist, or is inactive, the value is undefined. All lanes of a warp must come to it."""
         (source,) = node.src
         lanes = () if node.dtype.count == 1 else (node.dtype.count,)
         shape = (*self.mask.shape, *lanes)
@@ -347,8 +349,8 @@ class Machine:
             self._shade(node, mask & defined, shadow.read)
 
     def _require_partners(self, position: int, exchange: Exchange, alone: Array) -> None:
-        """Note work-items whose partner is not there or not on, else warps of which only a part
-        comes to a shuffle."""
+        """Add a finding for a work-item whose partner does not exist or is inactive; if there is
+        none, for a warp of which only a part comes to a shuffle."""
         if alone.any():
             group, item = (int(n) for n in np.argwhere(alone)[0])
             lane = int(exchange.lanes[item])
@@ -402,7 +404,7 @@ class Machine:
     def _lanes(
         self, position: int, place: UOp, gates: Sequence[UOp], count: int, is_store: bool
     ) -> Lanes:
-        """Return which elements the work-items that take part access."""
+        """Return the access of the work-items that take part."""
         shape = self.mask.shape
         index = np.broadcast_to(self.value(place.src[1]), shape).astype(np.int64)
         takes_part = np.broadcast_to(self.mask[..., None], (*shape, count))
@@ -415,7 +417,7 @@ class Machine:
         return self.memory.lanes(position, place, index, takes_part, is_store)
 
     def _depends(self, condition: UOp, mask: Array) -> None:
-        """Note that what is done, or where, depends on a value."""
+        """Add a finding if a condition or an index depends on unwritten memory."""
         shadow = self.shadows.get(condition)
         if shadow is not None:
             unknown = np.asarray(with_lanes(shadow.mask, condition, 2))

@@ -33,8 +33,9 @@ NOBODY_IDLE: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Lanes:
-    """An access of the work-items that run together: `index` (groups, items) is the first element
-    in the memory, `first` that in the array of all groups; `takes_part` (groups, items, lanes)."""
+    """An access of the work-items that run together. `index` (groups, items) is the first element
+    in the memory, `first` the same in the array of all groups; `takes_part` is a mask (groups,
+    items, lanes)."""
 
     index: Array
     first: Array
@@ -60,16 +61,16 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Shadow:
-    """Where a value depends on unwritten memory, and one such read."""
+    """A mask of the elements of a value that depend on unwritten memory, and one such read."""
 
     mask: Array
     read: Origin
 
 
 class Memories:
-    """The arrays that work-items read and write. `numbers` has the number of each work-item among
-    all (groups, items), of those that run together, `epochs` how many barriers each group has
-    passed. The params of the slots `fresh` are unwritten."""
+    """The arrays that work-items read and write. `numbers` (groups, items) has the number among all
+    of each work-item that runs, `epochs` the number of barriers that each group has passed. The
+    params of the slots `fresh` are unwritten."""
 
     def __init__(
         self,
@@ -81,9 +82,9 @@ class Memories:
         idle: Mapping[int, int] = NOBODY_IDLE,
         copies: Set[int] = frozenset(),
     ):
-        """`idle` has, by their positions, the loads in which only some lanes take part, and the
-        bits that the number of those is 0 in; `copies` the stores that are the end of copies which
-        go on while the program does."""
+        """`idle` has, by position, the loads in which only some lanes take part: those whose number
+        is 0 in these bits. `copies` are the positions of stores that end copies which go on while
+        the program does."""
         self.idle, self._copies = idle, copies
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
@@ -93,7 +94,7 @@ class Memories:
         }
 
     def start(self, numbers: Array) -> None:
-        """Begin with other work-groups."""
+        """Begin the run of the work-groups with these work-items."""
         self.numbers, self.rounds = numbers, 1
         self.epochs = np.zeros((len(numbers), 1), int)
         self.arrays: dict[UOp, Array] = {}
@@ -103,7 +104,8 @@ class Memories:
 
     @contextmanager
     def repeated(self, rounds: int) -> Iterator[None]:
-        """Let accesses be those of several rounds of a loop: each is as many groups more."""
+        """In the block, accesses are of several rounds of a loop: each round has groups of its
+        own."""
         before = self.numbers, self.epochs
         self.numbers, self.epochs = (np.tile(each, (rounds, 1)) for each in before)
         self.rounds = rounds
@@ -114,7 +116,7 @@ class Memories:
             self.rounds = 1
 
     def define(self, node: UOp) -> None:
-        """Make an array full of conspicuous values for each group, or work-item."""
+        """Make an array for each group, or each work-item, filled with conspicuous values."""
         count, items = self.numbers.shape
         total = size_of(node) * count * (1 if node.space == "shared" else items)
         self.arrays[node] = np.full(total, poison(node.dtype), node.dtype.numpy)
@@ -131,7 +133,8 @@ class Memories:
     def lanes(
         self, position: int, place: UOp, index: Array, takes_part: Array, is_store: bool
     ) -> Lanes:
-        """Return an access, without what is outside of its memory; it is counted."""
+        """Count an access; return it without the elements outside of its memory, which are a
+        finding."""
         memory = place.param
         size = size_of(memory)
         elements = index[..., None] + np.arange(takes_part.shape[-1])
@@ -147,13 +150,13 @@ class Memories:
         return self.at(place, index, takes_part)
 
     def at(self, place: UOp, index: Array, takes_part: Array) -> Lanes:
-        """Return an access that is in its memory."""
+        """Return an access, all of which is inside of its memory."""
         first = index + self._owner(place.param, size_of(place.param))
         return Lanes(index, first, takes_part)
 
     def reads_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
-        """Whether reads find nothing, and it makes no difference which of them is first: of a cell
-        of a group's the first reader is noted, and one more."""
+        """Whether reads have no finding, and their order makes no difference. It makes one for a
+        param that the program also writes: its log has two readers of each cell."""
         cells = self._cells(place.param)
         if cells is None or not lanes.takes_part.any():
             return True
@@ -162,7 +165,7 @@ class Memories:
         return not is_of_all and cells.are_read_freely(access) and self._is_complete(place, access)
 
     def writes_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
-        """Whether writes find nothing, and each is of another cell."""
+        """Whether writes have no finding, and each is of another cell."""
         cells = self._cells(place.param)
         assert cells is not None
         access = self._accessed(position, lanes)
@@ -173,7 +176,7 @@ class Memories:
         return copies is None or copies.unfinished(access) is None
 
     def read(self, position: int, place: UOp, lanes: Lanes) -> Shadow | None:
-        """Note a read; return which lanes read unwritten memory, None if none does."""
+        """Record a read; return a Shadow of the unwritten elements, None if all are written."""
         memory, size = place.param, size_of(place.param)
         cells = self._cells(memory)
         if cells is None or not lanes.takes_part.any():
@@ -195,7 +198,7 @@ class Memories:
         return Shadow(mask, cells.origins.get(cell, here))
 
     def write(self, position: int, place: UOp, lanes: Lanes, shadow: Shadow | None) -> None:
-        """Note a write; `shadow` says which lanes write what depends on no written value."""
+        """Record a write; `shadow` has the lanes whose value depends on unwritten memory."""
         memory, size = place.param, size_of(place.param)
         access = self._accessed(position, lanes)
         if not access.cells.size:
@@ -221,8 +224,7 @@ class Memories:
             self.findings.unfinished(name_of(memory), copy, size_of(memory), verb)
 
     def writes(self, slot: int) -> AccessLog | None:
-        """Return who wrote the elements of a param last; None for one that the program only
-        reads."""
+        """Return the log of the last writes to a param; None if the program only reads it."""
         cells = self._globals.get(slot)
         return None if cells is None else cells.writes
 
@@ -233,7 +235,7 @@ class Memories:
         return self.cells[memory]
 
     def _owner(self, memory: UOp, size: int) -> Array:
-        """Return where the memory of each work-item's group, or of itself, begins."""
+        """Return the first element of each work-item's memory in the array of all groups."""
         if memory.op is Ops.PARAM:
             return np.int64(0)
         count, items = self.numbers.shape
@@ -245,7 +247,7 @@ class Memories:
     def count(
         self, position: int, memory: UOp, index: Array, takes_part: Array, is_store: bool
     ) -> None:
-        """Count an access, where it is to memory that others see."""
+        """Count an access to global or shared memory."""
         is_global = memory.op is Ops.PARAM
         if not is_global and memory.space != "shared":
             return
@@ -255,7 +257,7 @@ class Memories:
             count = self.counts[position] = AccessCount(space, is_store)
         itemsize = memory.dtype.itemsize
         lanes = self.warp_lanes
-        if is_global:  # nothing depends on lanes that a group does not have
+        if is_global:  # lanes that a group does not have cost nothing
             lanes = min(lanes, self.numbers.shape[1])
         address = by_warps(index * itemsize, lanes, 0)
         of_warp = np.arange(self.numbers.shape[1]) % self.warp_lanes

@@ -32,9 +32,9 @@ from workbench.ir.node.uop import UOp
 Array = np.ndarray[Any, Any]
 NOTHING: Mapping[int, Array] = MappingProxyType({})
 MOST_S = 20.0
-"""A kernel that would take longer is refused."""
+"""Most seconds of a launch; a longer one is refused."""
 MOST_STEPS_BYTES = 4 << 20
-"""Most bytes of the steps of a group in a page."""
+"""Most bytes of a group's steps in a page."""
 
 
 def emulated(
@@ -48,8 +48,8 @@ def emulated(
     """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
     `history` as in `emulate`.
 
-    `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
-    `fresh` hold before counts as unwritten.
+    `expected` are the right outputs, by slot: a difference is a finding. The contents of the slots
+    `fresh` before the run count as unwritten.
     """
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
@@ -75,10 +75,10 @@ def steps_emulated(
     most_s: float,
     fresh: Set[int],
 ) -> Trace:
-    """Return the Trace of a run with the steps of a group, as many as a page can have. Of a launch
-    that takes more than `most_s` seconds only that group is run.
+    """Return the Trace of a run with the steps of a group, as many as a page can have. If the
+    launch takes more than `most_s` seconds, only that group runs.
 
-    Errors: DeviceError where that takes too long, too.
+    Errors: DeviceError if that group takes too long, too.
     """
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
@@ -112,7 +112,7 @@ def _trace(
     steps: GroupHistory | None,
     is_whole: bool = True,
 ) -> Trace:
-    """Return the Trace of a run over `arrays`, which the machine may have had as bits."""
+    """Return the Trace of a run over `arrays`, whose bits the machine may have used."""
     totals = machine.totals
     return Trace(
         machine.linear,
@@ -161,7 +161,7 @@ class WorkItemProgram:
         return WorkItemLaunch(self, [*buffers])
 
     def require_room(self) -> None:
-        """Errors: DeviceError where it is too large to be emulated."""
+        """Errors: DeviceError for a program that is too large to be emulated."""
         require_time(self.linear, self.target, MOST_S)
 
 

@@ -1,17 +1,17 @@
-"""All iterations of a loop at once, where they are independent.
+"""All rounds of a loop at once, where they are independent.
 
-The work-items that run together may be few, and a loop long: then its steps are many, each of a few
-elements. In most loops the rounds depend on each other by sums alone. So what is the same in each
-order (indexes, loads, arithmetic, stores) is done for all rounds, with one dimension more, the
-rounds, before those of groups and work-items; and what goes on from round to round (registers that
-the loop sets) is done round by round with those values, or by numpy's accumulate. Accesses are
-counted as if each round were groups of its own, which costs the same.
+If few work-items run together, and a loop is long, it has many steps of a few elements each. In
+most loops the rounds depend on each other only by sums. So operations that are the same in any
+order of the rounds (indexes, loads, arithmetic, stores) are done for all rounds at once: their
+arrays have a dimension for the rounds, before those of groups and work-items. Registers that the
+loop sets are then computed round by round from these values, or by numpy's accumulate. Accesses are
+counted as if each round had groups of its own, which gives the same counts.
 
-What would be found (unwritten memory, a race, an index outside) depends on the order of
-rounds: where anything is, the loop runs step by step, as it does for those who watch.
+Findings (unwritten memory, a race, an index outside) depend on the order of rounds. So if there is
+one, the loop runs round by round, as it always does with a watcher.
 
-Sections: All iterations of a loop at once, where they are independent; The ends of the blocks of
-a linear program.
+Sections: All rounds of a loop at once, where they are independent; The ends of the blocks of a
+linear program.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from workbench.ir.node.uop import UOp
 Array = Any  # numpy arrays of any dtype
 
 # --------------------------------------------------------------------------------------------------
-# All iterations of a loop at once, where they are independent.
+# All rounds of a loop at once, where they are independent.
 
 MOST_ELEMENTS = 1 << 14
-"""Elements of a value that has several rounds: more are slower, since no cache holds them."""
+"""Most elements of a value of several rounds: more are slower, since no cache holds them."""
 LEAST_ROUNDS = 4
-"""Rounds that are worth it."""
+"""Fewest rounds that are computed at once: fewer gain nothing."""
 _NO_ROUNDS = frozenset(
     {Ops.LOOP, Ops.IF, Ops.BARRIER, Ops.WARP_SHUFFLE, Ops.SPECIAL, Ops.DEFINE}
     | {Ops.WMMA, Ops.EXCHANGE}
 )
-"""What wants groups and work-items alone, or ends what is the same in each order."""
+"""Ops that do not allow a dimension for rounds, or whose order matters."""
 _ACCUMULATED = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
 _NOTHING = frozenset(
     {Ops.BLOCK, Ops.INDEX, Ops.CONST, Ops.LANES, Ops.REG, Ops.RANGE, Ops.PARAM}
@@ -50,7 +50,7 @@ _NOTHING = frozenset(
 
 
 class LockStep(Protocol):
-    """What rounds need of a machine: its program, what its work-items have, and single steps."""
+    """The part of a machine that rounds use: its program, its work-items' values, single steps."""
 
     linear: tuple[UOp, ...]
     mask: Array
@@ -68,10 +68,10 @@ class LockStep(Protocol):
 
 @dataclass(frozen=True)
 class RoundsPlan:
-    """What a loop does: `together` are the positions of what is done for all rounds at once,
-    `accumulated` the SETs that add a value of each round to a register, and `by_round` what is done
-    round by round. `lanes` is the widest vector; `outside` is what it uses and does not compute,
-    registers among it."""
+    """The plan of a loop: `together` are the positions of nodes that are computed for all rounds at
+    once, `accumulated` the SETs that add a value of each round to a register, `by_round` the nodes
+    that are computed round by round. `lanes` is the width of the widest vector; `outside` are the
+    nodes that the loop uses and does not compute, and its registers."""
 
     axis: UOp
     begin: int
@@ -83,13 +83,13 @@ class RoundsPlan:
     outside: tuple[UOp, ...]
 
     def at_once(self, items: int) -> int:
-        """Return how many rounds are done at once, where `items` work-items run together; 1 where
-        more are not worth it."""
+        """Return how many rounds are computed at once if `items` work-items run together; 1 if more
+        would gain nothing."""
         most = MOST_ELEMENTS // (items * self.lanes)
         return most if min(most, self.axis.extent) >= LEAST_ROUNDS else 1
 
     def is_known(self, machine: LockStep) -> bool:
-        """Whether no value that it uses depends on unwritten memory."""
+        """Whether no value that the loop uses depends on unwritten memory."""
         return not any(
             node in machine.shadows or node.op is Ops.REG and node not in machine.registers
             for node in self.outside
@@ -97,18 +97,17 @@ class RoundsPlan:
 
 
 class IrregularError(Exception):
-    """A round does what depends on the order of rounds."""
+    """The effect of a round depends on the order of rounds."""
 
 
 def rounds_plan(linear: Sequence[UOp], begin: int, end: int, axis: UOp) -> RoundsPlan | None:
-    """Return the plan of the loop with the body `begin` to `end`; None where its rounds depend on
-    each other by more than registers.
+    """Return the plan of the loop with the body `begin` to `end`; None if its rounds depend on each
+    other by more than registers.
 
     A node that depends on a register is computed in the order of the rounds, all others for all
-    rounds at once. So rounds must not meet in memory: a parameter that the body stores to is
-    stored to once, and not loaded from; and no access may depend on a register. Of the nodes in
-    order, a register to which each round adds a value is summed at once as well (`accumulated`),
-    in the order of the rounds, since floats round.
+    rounds at once. So rounds must not share memory: a memory that the body stores to has one STORE
+    and no LOAD; and no access may depend on a register. A register to which each round only adds a
+    value is summed at once as well (`accumulated`), in the order of the rounds, since floats round.
     """
     body = [(p, linear[p]) for p in range(begin, end) if linear[p].op not in _NOTHING]
     if not body or any(node.op in _NO_ROUNDS for _, node in body):
@@ -117,7 +116,7 @@ def rounds_plan(linear: Sequence[UOp], begin: int, end: int, axis: UOp) -> Round
     stored = [n.place.param for _, n in body if n.op is Ops.STORE]
     loaded = [n.place.param for _, n in body if n.op is Ops.LOAD]
     if len(stored) > len({*stored} - {*loaded}):
-        return None  # what a round reads, or overwrites, an earlier one has written
+        return None  # a round may read or overwrite the store of an earlier one
     in_order: set[UOp] = set(registers)
     together, in_turn = list[int](), list[UOp]()
     for position, node in body:
@@ -156,7 +155,7 @@ def _is_sum(node: UOp, in_turn: Sequence[UOp], at_once: Set[UOp]) -> bool:
 
 
 def _sources(node: UOp) -> list[UOp]:
-    """Return the values that a step uses: of a place its index, of a SET not its register."""
+    """Return the values that a step uses: the index of a place; of a SET not its register."""
     sources = list[UOp]()
     for number, source in enumerate(node.src):
         if source.op is Ops.INDEX:
@@ -184,7 +183,7 @@ class Rounds:
         self.shape = (self.count, *machine.mask.shape)
 
     def run(self) -> bool:
-        """Do all of it; return False, and do nothing, where a round is irregular."""
+        """Compute the rounds; return False, and change nothing, if a round is irregular."""
         linear, machine = self.machine.linear, self.machine
         try:
             for position in self.plan.together:
@@ -210,13 +209,13 @@ class Rounds:
         return self.machine.value(node) if value is None else value
 
     def _of_round(self, node: UOp, number: int) -> Array:
-        """Return the value of a node in a round; one that has no rounds is that of each."""
+        """Return the value of a node in a round; a value without rounds is that of each round."""
         value = self.values[node]
         has_rounds = np.ndim(value) == (3 if node.dtype.count == 1 else 4)
         of_round = value[number] if has_rounds else value
         return np.int64(of_round[0, 0]) if node is self.plan.axis else of_round
 
-    # what goes on from round to round
+    # registers, from round to round
 
     def _by_round(self) -> None:
         machine, left = self.machine, self.plan.by_round
@@ -249,7 +248,8 @@ class Rounds:
     # memory
 
     def _lanes(self, node: UOp, gates: Sequence[UOp], count: int) -> tuple[Array, Array]:
-        """Return the index of each access, and which lanes take part: (rounds, groups, items)."""
+        """Return the index of each access (rounds * groups, items), and a mask of the lanes that
+        take part (rounds * groups, items, lanes)."""
         place = node.place
         index = np.broadcast_to(self.value(place.src[1]), self.shape).astype(np.int64)
         takes_part = np.broadcast_to(self.machine.mask[..., None], (*self.shape, count))

@@ -34,7 +34,7 @@ from workbench.ir.text.program import ProgramLine, program_lines
 # A step of a work-group.
 
 LANES = 32
-"""Work-items in a row of the picture."""
+"""Work-items in a row of the text."""
 MOST_ROWS = 8
 MOST_COLUMNS = 8
 
@@ -73,7 +73,7 @@ class HistoryStep:
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """The mask of the active work-items."""
+        """The mask of the group's active work-items."""
         mask: NDArray[np.bool_] = self.history.masks[self.history.mask_of[self.number]]
         return mask
 
@@ -90,9 +90,9 @@ class HistoryStep:
         return item ^ distance if distance else None
 
     def registers(self, item: int) -> dict[str, Any]:
-        """Return what a work-item holds, by name: numbers of groups and work-items, rounds of
-        loops, registers, and values with a line of their own; None for a value that depends on
-        unwritten memory."""
+        """Return the values that a work-item holds, by name: numbers of groups and work-items,
+        rounds of loops, registers, and values with a line of their own. None is a value that
+        depends on unwritten memory."""
         names = self.history.names
         values_by_name: dict[str, Any] = {}
         for node, of_node in self.history.values.items():
@@ -105,7 +105,7 @@ class HistoryStep:
         return values_by_name | self.rounds
 
     def cells(self, memory: str, item: int = 0) -> MemoryCells:
-        """Return the cells of a memory after the step: the group's, or the `item`'s own.
+        """Return the cells of a memory after the step; of memory of a work-item, those of `item`.
 
         Errors: KeyError for an unknown name.
         """
@@ -129,7 +129,7 @@ class HistoryStep:
     __repr__ = __str__
 
     def text(self, item: int = 0) -> str:
-        """Return the step as text, with what a work-item holds."""
+        """Return the step as text, with the values of a work-item."""
         return _text(self, item)
 
 
@@ -219,10 +219,11 @@ class Trace:
     """A run of a kernel on the emulator.
 
     `linear` is the program, `launch` its shape, `target` the machine. Counts are by position in the
-    program: `accesses` to global and shared memory, `executed` work-items, `divergent` warps at an
-    IF, `barriers`: groups that waited, `shuffles`: warps. `findings` are the defects,
-    `inefficiencies` what is right and slow; `outputs` the written arrays, by slot; `history` the
-    steps of one work-group, if requested. Unless the run `is_whole`, only that group ran.
+    program: `accesses` to global and shared memory, `executed`: work-items, `divergent`: warps at
+    an IF, `barriers`: groups that waited, `shuffles`: warps. `findings` are the defects,
+    `inefficiencies` the correct but slow accesses and branches; `outputs` are the written arrays,
+    by slot; `history` has the steps of one work-group, if requested. Unless the run `is_whole`,
+    only that group ran.
     """
 
     linear: tuple[UOp, ...]
@@ -310,7 +311,7 @@ class Trace:
 
     def text(self) -> str:
         """Return the run as text, with the costs of each line of the program: sectors of global
-        memory, the share of their bytes that was wanted, passes for bank conflicts."""
+        memory, the used share of their bytes, passes for bank conflicts."""
         head = f"{'sectors':>10} {'used':>5} {'conflicts':>10}"
         lines = [str(self), head]
         for line in program_lines(self.linear):

@@ -24,20 +24,20 @@ from workbench.worker.time_limit import OverTime, within
 FAIR_ROUNDS = 3
 """Rounds that every candidate gets before it may be given up."""
 LEAST_ROUNDS = 7
-"""Fewest rounds before timing may end early."""
+"""Rounds before timing may end early."""
 SETTLED = 0.005
-"""Timing ends early where the error of each median is at most this share of it."""
+"""Timing ends early if the error of each median is at most this share of the median."""
 SLOW = 0.25
-"""Share of the budget: a candidate whose run takes more is run a few times alone, not in turns."""
+"""A share of the budget: if a run of one candidate takes longer, both are run a few times alone."""
 VERY_SLOW = 5.0
-"""Budgets: a candidate whose run takes more is run once."""
+"""A multiple of the budget: a candidate whose run takes longer is run once."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
     """Settings of a benchmark. Units: seconds. `limit_s` limits the first run; a candidate that
-    takes `hopeless` times as long as the other is given up; `digests` name programs that were
-    measured before; a run of a slow candidate begins only if it would end within `left_s`."""
+    takes `hopeless` times as long as the other is given up; `digests` are those of programs that
+    were measured before; a slow candidate runs again only if that would end within `left_s`."""
 
     budget_s: float
     samples: int
@@ -55,8 +55,9 @@ def run_benchmark(
     go_on: Callable[[], None] = lambda: None,
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
-    """Return the result for `candidate`: "samples" and those of "against", in seconds; or "same",
-    the digest of an equal program; or "over", the limit that it exceeded; or "error".
+    """Return the result for `candidate`: "samples", and "against" with those of the other, in
+    seconds; or "same", the digest of an equal program; or "over", the limit that it exceeded; or
+    "error".
 
     `silent` is called before the first run, with the seconds that it may take.
     Errors: those of `go_on`, which is called between runs.
@@ -131,8 +132,7 @@ def _are_settled(times: dict[str, Samples]) -> bool:
 
 
 def is_settled(samples: Samples, share: float = SETTLED) -> bool:
-    """Whether the error of the median, as a share of it, is so small that more samples are
-    needless."""
+    """Whether the error of the median is at most a share of it, so that timing may end."""
     count = len(samples.samples_s)
     error = samples.spread_s / count**0.5
     return count >= LEAST_ROUNDS and error <= share * samples.median_s

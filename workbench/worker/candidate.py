@@ -5,7 +5,7 @@
 
 The last two may be left out. An edited source replaces the rendered one; everything else that a
 launch needs is the kernel's. Another process lacks the rules that were registered in this one: then
-"program" has the program, compiled here.
+"program" has the Source that was rendered here, as data.
 
 Sections: A candidate kernel as data; The data of candidates, in the memory of the device that
 runs them.
@@ -56,7 +56,7 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
         if candidate["source"] is not None:
             edited = replace(source, linear=rendered.linear).edited(candidate["source"])
             device = Device[candidate["device"]]
-            if isinstance(device, Elsewhere):  # not emulated: that is for programs
+            if isinstance(device, Elsewhere):  # an edited text is compiled, but not emulated
                 return source, device.load(edited)
             source = edited
         program = stages(replace(rendered, source=source), candidate["device"]).program
@@ -78,7 +78,7 @@ def bind(candidate: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
 
 class KernelData:
     """A kernel's buffers by slot in this process's memory, and copies of them in other memories.
-    Devices that share a memory run on the same buffers."""
+    Devices with the same memory run on the same buffers."""
 
     def __init__(self, buffers: Sequence[Buffer]):
         self.buffers = buffers

@@ -1,7 +1,7 @@
 """The parent's side of the worker process: it sends tasks and receives results.
 
-A worker that crashes, hangs or does not stop is ended, the task raises an error that says so, and
-the next task starts a new process.
+A worker that crashes, hangs or does not stop is ended, and its task raises an error that says so.
+The next `hold` or `start` starts a new process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from workbench.base.interrupts import free_lock
 NICE = 5
 """Niceness of a worker: it must not slow down the user's own programs."""
 STOPS_WITHIN_S = 0.5
-"""Seconds in which a worker must stop before it is ended."""
+"""Seconds that a worker has to stop before it is ended."""
 QUIET_S = 60.0
 """Seconds of silence after which a worker counts as hanging."""
 LATE = 1.5
-"""A worker is late after this many times the limit that it announced, and `LATE_S` more."""
+"""A worker is late after this multiple of the limit that it announced, and `LATE_S` more."""
 LATE_S = 1.0
 """Seconds that a worker gets beyond a limit that it announced."""
 LAST_WORDS_S = 20.0
@@ -38,7 +38,7 @@ DEATH_HINTS = {
     "SIGBUS": "look for an index outside its buffer",
     "SIGKILL": "close what holds much memory, and run it again",
 }
-"""What to try after a signal ended a worker."""
+"""Hints for signals that end a worker."""
 Row = Head
 Progress = Callable[[Row], None]
 MODULE = "workbench.worker.process"
@@ -81,16 +81,16 @@ class Worker:
         return None if process is None else process.pid
 
     def serves(self, device: str) -> bool:
-        """Whether it has a device, which is false of devices registered in this process."""
+        """Whether the worker has a device; it lacks devices that are registered in this process."""
         return Device.is_own(device)
 
     def start(self) -> None:
-        """Start the process unless it runs: a task without data needs it."""
+        """Start the process unless it runs; needed before a task without data."""
         self._lasting.running()
 
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
-        """Send the data `key` unless the worker has them; `make` returns the buffers by slot, and
-        whether each is only written."""
+        """Send the data `key` unless the worker has them, and start its process if it does not run.
+        `make` returns the buffers by slot, and whether each is only written."""
         process = self._lasting.running()
         if key in process.data_bytes:
             process.data_bytes.move_to_end(key)
@@ -104,17 +104,17 @@ class Worker:
             process.send({"do": "drop", "key": oldest})
 
     def drop(self, key: str) -> None:
-        """Let the worker forget the data `key`."""
+        """Drop the data `key` in the worker, if it has them."""
         process = self._lasting.current
         if process is not None and process.data_bytes.pop(key, None) is not None:
             process.send({"do": "drop", "key": key})
 
     def ask(self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S) -> Row:
-        """Return the result of a task, waiting for it. It runs in the process that has its data:
-        one that has ended since is not started anew.
+        """Return the result of a task, waiting for it. The task needs the process that has its
+        data: if that has ended, no other one is started.
 
         Units: quiet_s, seconds without a message after which the worker is ended.
-        Errors: TaskStopped, also where the worker was closed; WorkerEnded; WorkbenchError with the
+        Errors: TaskStopped, also if there is no process; WorkerEnded; WorkbenchError with the
         error of the task.
         """
         with self._lock:
@@ -127,7 +127,7 @@ class Worker:
             return self._wait(process, number, progress, quiet_s)
         except WorkbenchError:
             raise
-        except BaseException:  # Ctrl-C: the next task would wait for the end of this one
+        except BaseException:  # Ctrl-C: the next task would wait until this one ends
             self.close()
             raise
         finally:
@@ -163,7 +163,7 @@ class Worker:
                 raise TaskStopped() if was_stopped else _crashed(ending) from None
             if message["task"] != number:
                 continue  # left over from a task that was stopped
-            if message["kind"] == "stop" and not stopping:  # a second call waits no longer
+            if message["kind"] == "stop" and not stopping:  # a second stop changes no deadline
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:

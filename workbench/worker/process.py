@@ -2,7 +2,7 @@
 
     python -m workbench.worker.process NICE      started by `client.Worker`, never by hand
 
-It never imports the user's program. It ends with its parent, in the middle of a task too.
+It never imports the user's program. It ends when its parent does, even in the middle of a task.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Connection:
         return self._stopped >= self._task
 
     def report(self, progress: dict[str, Any]) -> None:
-        """Send progress; numbers alone not too often."""
+        """Send progress; if only its numbers have changed, at most every REPORT_EVERY_S."""
         is_due = time.monotonic() - self._reported > REPORT_EVERY_S
         if is_due or progress["text"] != self._text:
             self._reported, self._text = time.monotonic(), progress["text"]
@@ -82,7 +82,7 @@ def main(nice: int) -> None:
         else:
             _do(server, line, head)
             if any(device.is_lost for device in Device):
-                os._exit(0)  # the next task is given to another process, which can use it
+                os._exit(0)  # a new process, which can use the device, does the next task
 
 
 def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:

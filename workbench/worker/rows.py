@@ -17,14 +17,14 @@ from workbench.ir.text.printer import to_text
 
 Row = dict[str, Any]
 _PLAIN = ("name", "language", "text", "scratch_bytes", "shared_bytes")
-"""Fields of a Source that are plain data as they are."""
+"""Fields of a Source that are plain data already."""
 
 
 def kernel_row(
     ast: UOp, device: str, rules_off: Sequence[str], source: Callable[[], Source]
 ) -> Row:
     """Return a kernel as plain data. Another process lacks the rules that were registered in this
-    one: where there are any, it has the kernel's `source`, too."""
+    one: if there are any, the row has the kernel's `source`, too, or the error of rendering it."""
     row: Row = {
         "ast": to_text(ast), "device": device, "source": None, "rules_off": list(rules_off),
     }  # fmt: skip
@@ -48,8 +48,8 @@ def _program_row(source: Source) -> Row:
 
 
 def source_of(row: Row) -> Source:
-    """Return the source of a row of `_program_row`. Errors: WorkbenchError where it is not
-    valid."""
+    """Return the source of a row of `_program_row`. Errors: WorkbenchError if the row has an
+    error."""
     if "error" in row:
         error = row["error"]
         raise WorkbenchError(error["what"], error["because"], error["try"])
@@ -71,8 +71,8 @@ def parsed(text: str) -> UOp:
 
 
 def error_row(error: Exception) -> Row:
-    """Return an error as plain data: what, because, try, and the line of the text that it is
-    about, if it names one."""
+    """Return an error as plain data: what, because, try, and the line of the text, if the error
+    names one."""
     if isinstance(error, WorkbenchError):
         row = {"what": error.what, "because": error.because, "try": error.hint}
         return row if error.line is None else {**row, "line": error.line}

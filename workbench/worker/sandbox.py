@@ -1,8 +1,8 @@
 """The sandbox: a user's source text runs in a worker process, so that no write and no endless loop
-of it ends this one.
+in it ends this process.
 
-A run sends the inputs and receives the outputs, which takes milliseconds. Its time is that
-of the run itself, by the worker's clock.
+A run sends the inputs and receives the outputs, which takes milliseconds. Its time is that of the
+run itself, by the worker's clock.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ _is_inside = False
 
 
 def enter() -> None:
-    """Note that this process is a worker, which runs such text itself."""
+    """Record that this process is a worker, which runs such text itself."""
     global _is_inside
     _is_inside = True
 
 
 def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
-    """Return the Program of a kernel (an EXTERN) on a device."""
+    """Return the Program of a kernel (an EXTERN) on a device; in a worker it has no sandbox."""
     return device.load(source) if _is_inside else SandboxedProgram(kernel, device, source)
 
 
 class SandboxedProgram(Unpicklable):
     """A kernel that a user wrote: `program(buffers)` runs it in a worker process.
 
-    Errors of a run: WorkerEnded where it crashes or does not end, WorkbenchError where it writes to
-    other memory than its outputs, CompileError where the compiler refuses it.
+    Errors of a run: WorkerEnded if it crashes or does not end, WorkbenchError if it writes to other
+    memory than its outputs, CompileError if the compiler refuses it.
     """
 
     def __init__(self, kernel: UOp, device: DeviceInfo, source: Source):
         self.kernel, self.device, self.source = kernel, device.name, source
-        self._compiled = device.load(source)  # to read: it is not run here
+        self._compiled = device.load(source)  # for its assembly: it is not run here
 
     def __repr__(self) -> str:
         return f"<Program {self.source.name}, in a process of its own>"
@@ -101,7 +101,7 @@ class SandboxedLaunch:
         self._buffers[slot] = buffer
 
     def mean_s(self, batch: int) -> float:
-        """Run it `batch` times; return the seconds of one."""
+        """Run the kernel `batch` times; return the mean seconds of a run."""
         answer = self._ask(batch)
         for slot, blob in zip(self._outputs, answer["blobs"], strict=True):
             self._buffers[slot].copy_in(np.frombuffer(blob, np.uint8))
@@ -131,7 +131,7 @@ class SandboxedLaunch:
 
 
 def _names_of(program: SandboxedProgram) -> list[str]:
-    """Return what the text of a kernel calls its buffers, by slot."""
+    """Return the names of a kernel's buffers in its text, by slot."""
     code = program.kernel.code
     assert code is not None
     slots, copies = slots_of(program.kernel)

@@ -24,8 +24,8 @@ class SandboxedBuffer:
         self.buffer.copy_from(original)
 
     def spoilt(self, name: int | str, is_output: bool) -> str:
-        """Return a text about a write outside of the buffer, or to an input; "" for none. `name` is
-        what to call it: its slot."""
+        """Return a text about a write outside of the buffer, or to an input; "" for none. `name`
+        stands for the buffer in the text."""
         contents = self._bytes()
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):

@@ -36,13 +36,13 @@ Report = Callable[[Row], None]
 
 
 class StopRequest(Exception):
-    """The task was stopped."""
+    """The parent has stopped the task."""
 
 
 class WorkerServer:
     """The worker's side: it stores the data of kernels, and does tasks.
 
-    `report` sends progress; `is_stopped` says whether the task was stopped.
+    `report` sends progress to the parent; `is_stopped` says whether the task was stopped.
     """
 
     def __init__(self, report: Report, is_stopped: Callable[[], bool]):
@@ -54,7 +54,7 @@ class WorkerServer:
     def hold(
         self, key: str, slots: Sequence[tuple[str, int]], blobs: Sequence[bytearray | memoryview]
     ) -> None:
-        """Store the buffers of a kernel, by slot; an empty blob stands for an output."""
+        """Store the buffers of a kernel, by slot; an empty blob is for an output of zeros."""
         buffers = []
         for (name, size), blob in zip(slots, blobs, strict=True):
             dtype = dtypes.named(name)
@@ -70,13 +70,13 @@ class WorkerServer:
     # tasks
 
     def measure(self, task: Row) -> Row:
-        """Return samples of every kernel, warm and if asked cold, taken in turns.
+        """Return samples of every kernel, warm and, if "cold" is true, cold, taken in turns.
 
         A kernel runs on its own "data", if it names some, else on those of the task. A kernel that
-        fails has an error instead. A stopped task returns the samples so far. "silent_s", which may
-        be left out, is the limit of a first run; so may "settled", the share of each median that
-        its error is below when timing ends early. "busy" is that of a calibration beside
-        the samples of all kernels on this machine's processor.
+        fails has an error instead. A stopped task returns the samples so far. Two fields may be
+        left out: "silent_s", the limit of a first run, and "settled": timing ends early if the
+        error of each median is at most this share of it. Kernels on this machine's processor also
+        get "busy", measured by one calibration for all of them.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
@@ -92,7 +92,7 @@ class WorkerServer:
                 took = time.perf_counter() - start
                 if took < task["budget_s"]:
                     runs[str(place)] = run
-                else:  # a slow kernel is not run again: one sample is enough
+                else:  # a slow kernel is not run again: its first run is the sample
                     rows[place]["samples"] = [took]
             except StopRequest:
                 return {"kernels": rows}
@@ -171,9 +171,9 @@ class WorkerServer:
         return {"seconds": seconds, "blobs": blobs}
 
     def check(self, task: Row) -> Row:
-        """Return whether a kernel's answer is that of the interpreted un-optimised kernel
-        "original"; without one, its "outputs" as "blobs", and the "problem" of what else it wrote.
-        "silent_s", which may be left out, is the limit of its run."""
+        """Return whether a kernel's answer is that of "original", the un-optimised kernel, which is
+        interpreted. Without "original", return its "outputs" as "blobs", and as "problem" a text
+        about its writes to other memory. "silent_s", which may be left out, limits its run."""
         originals = self._data[task["data"]].buffers
         original = parsed(task["original"]) if "original" in task else None
         slots = task["outputs"] if original is None else original.outputs
@@ -198,9 +198,9 @@ class WorkerServer:
         return {"ok": bool(outcome.ok), "text": str(outcome)}
 
     def compile(self, task: Row) -> Row:
-        """Return the machine code of a kernel, which does not run: its lines, each with the line of
-        the source that it is for. A device without machine code has no lines. "code" is that of a
-        machine that is not here, with what it takes of that, else None."""
+        """Return the machine code of a kernel, which does not run: its lines, each with its line of
+        the source; a device without machine code has none. "code" is the MachineCode, with its
+        resources, for a machine that is not here, else None."""
         self._continue(0, 1, "compiling")
         _, program = compiled(task["kernel"])
         require_code(program)
@@ -211,7 +211,7 @@ class WorkerServer:
 
     def passes(self, task: Row) -> Row:
         """Return the passes of a device's compiler that change a kernel: their names, their titles
-        and the lines after each. Errors: DeviceError for a compiler that does not say."""
+        and the lines after each. Errors: DeviceError if the compiler does not list them."""
         self._continue(0, 1, "asking the compiler")
         _, program = compiled(task["kernel"])
         ask = getattr(program, "passes", None)
@@ -222,8 +222,8 @@ class WorkerServer:
         return {"passes": [list(row) for row in ask()]}
 
     def _continue(self, step: int, total: int, text: str, silent_s: float | None = None) -> None:
-        """Report progress, and the seconds until the next report, where known: the parent waits no
-        longer. Errors: StopRequest."""
+        """Report progress, and the seconds until the next report, if they are known: the parent
+        waits no longer. Errors: StopRequest."""
         message = {"done": step, "total": total, "text": text, "silent_s": silent_s}
         self._report(message)
         self._go_on()
@@ -234,8 +234,8 @@ class WorkerServer:
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
-    """Return the calibration of a measurement, on as many threads as any of its kernels on this
-    machine's processor; None where none is, or the machine's speeds are not known."""
+    """Return a calibration for a measurement, on as many threads as any of its kernels uses on this
+    machine's processor; None without such a kernel, or if the machine's speeds are not known."""
     here = [
         r["threads"] for k, r in zip(kernels, rows, strict=True) if "threads" in r and _is_here(k)
     ]

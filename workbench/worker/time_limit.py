@@ -1,7 +1,7 @@
 """A time limit on running a kernel.
 
 Long kernels are launched in slices, between which Python handles signals. So an alarm ends a slow
-kernel that the runtime can slice; another one is ended by the parent, which may end this process.
+kernel that the runtime can slice; any other one runs until the parent ends this process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class OverTime(Exception):
 
 @scope
 def within(seconds: float) -> Generator[None, None, None]:
-    """Raise OverTime in the block when it has taken `seconds`: in the main thread, where the
-    system has alarms; elsewhere there is no limit."""
+    """Raise OverTime in the block after `seconds`, in the main thread of a system with alarms;
+    elsewhere there is no limit."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not hasattr(signal, "setitimer"):
         yield

@@ -1,4 +1,4 @@
-"""Workers: in this process, and in a process of a user's executor.
+"""Workers without a process of ours: in this process, and in a process of a user's executor.
 
 Sections: A worker in this process, for devices that were registered in it alone; Measuring a
 candidate in a process of a user's executor.
@@ -92,14 +92,14 @@ def worker_for(device: str, nice: int) -> Worker:
 # --------------------------------------------------------------------------------------------------
 # Measuring a candidate in a process of a user's executor: text in, text out.
 #
-# An executor (of processes, of threads, or Dask's) is given `benchmark_text` and a JSON text.
+# An executor (of processes, of threads, or Dask's) calls `benchmark_text` with a JSON text.
 
 
 def benchmark_text(task: str) -> str:
     """Return the result of a benchmark on seeded data (see `run_benchmark`).
 
-    The task has the un-optimised "kernel" as text, the "candidate", the one it runs "against", and
-    the "rules".
+    The task has the un-optimised "kernel" as text, the "candidate", the other candidate that it
+    runs "against", and the "rules".
     """
     request = json.loads(task)
     rules = BenchmarkSettings(**request["rules"] | {"digests": tuple(request["rules"]["digests"])})

@@ -1,9 +1,10 @@
-"""Compilers in processes of their own, where one that crashes or hangs costs an error, and no more.
+"""Compilers in child processes: a crash or a hang of a compiler is an error, and no more.
 
-Compilers that are libraries are called in a CompilerProcess, and those of other machines loaded
-there alone. One that is a program starts further programs, which no signal to it ends: so all are
-of one group, which a guard leads, a shell that reads a pipe, whose other end is here. The pipe ends
-with this process, however that ends, and then the guard ends the group.
+A compiler that is a library is called in a CompilerProcess; libraries for other machines are loaded
+only there. A compiler that is a program starts further programs, which a signal to it does not end.
+So all of them are in one process group. It is led by a guard, a shell that reads a pipe whose other
+end is in this process. When this process ends, in whatever way, the pipe ends, and the guard kills
+the group.
 """
 
 from __future__ import annotations
@@ -24,51 +25,52 @@ from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.function_process import FunctionFailed, FunctionProcess, FunctionProcessEnded
 
 LIMIT_S = 50.0
-"""Seconds that a compiler may take: fewer than a worker may be silent, or its silence would be told
-as a program that does not end."""
+"""Seconds that a compiler may take: fewer than a worker may be silent. Otherwise its silence would
+be reported as a kernel that does not end."""
 TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
-"""What to try where a compiler takes too long, or crashes."""
+"""Hint where a compiler takes too long, or crashes."""
 MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
-"""What to try where memory ran out."""
+"""Hint where memory ran out."""
 RETRY_HINT = "again: the text is not at fault"
-"""What to try where a compiler was ended from outside."""
+"""Hint where a compiler was ended from outside."""
 DOCTOR = "`workbench doctor`, which says what is missing"
-"""What to try where a compiler is not whole."""
+"""Hint where a compiler is not completely installed."""
 _OUT_OF_MEMORY = re.compile(
     r"^(?=\S).*(?:out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
     r"|memory exhausted)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""It stands in no line that begins with a space: there a compiler quotes the text."""
+"""A line that begins with a space is no match: there a compiler quotes the text."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
 _OF_MACHINE = ("SIGKILL", "SIGXCPU")
 _NO_START = (126, 127)
-"""A shell ends with one of these where it cannot start a program."""
+"""The exit statuses of a shell that cannot start a program."""
 _SHELL = 128
-"""A program that starts another one ends with this, and the number of the signal that ended it."""
+"""A shell's exit status is this plus the number of the signal that ended its program."""
 _MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
 _LAST_WORDS = 400
 MEMORY_GIB = 4
-"""Memory that each process of a group may fill. Address space that is only reserved is free."""
+"""Most GiB of memory of each process of a group. Reserved address space does not count."""
 IS_POSIX = os.name == "posix"
-"""Whether there are groups and limits; elsewhere a program is ended alone."""
+"""Whether there are process groups and limits; without them only the program itself is ended."""
 _GUARD = ("/bin/sh", "-c", "read _; kill -KILL 0")
-# where a lower limit stands already, that stays
+# a lower limit that is set already stays
 _LIMITED = f'ulimit -d {MEMORY_GIB << 20} 2>/dev/null; exec "$@"'
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class CompilerProcess(FunctionProcess):
-    """A FunctionProcess whose end is an error of a compiler."""
+    """A FunctionProcess whose failures are errors of a compiler."""
 
     def call(
         self, limit_s: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Return what a function returns there.
+        """Return the result of `function`, which the process calls.
 
-        Errors: its own CompileError or DeviceError; CompileError where its process ends, or it does
-        not return within the limit; DeviceError where the process does not start.
+        Errors: the function's own WorkbenchError; CompileError if its process ends, its memory runs
+        out, or it takes longer than the limit; DeviceError if the process does not start;
+        WorkbenchError for any other error of the function.
         """
         try:
             return super().call(limit_s, function, *args, **kwargs)
@@ -90,7 +92,7 @@ _process = CompilerProcess()
 
 
 def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what a function of a module returns in the process of compilers; errors as
+    """Return the result of a function of a module, called in the process of compilers; errors as
     `CompilerProcess.call`."""
     return _process.call(LIMIT_S, function, *args, **kwargs)
 
@@ -101,8 +103,8 @@ def end_child() -> None:
 
 
 def ending(stage: str, status: int, output: str) -> CompileError:
-    """Return the error of a compiler's process that ended with a status, below zero for a signal,
-    after some output."""
+    """Return the error for a compiler whose process ended with `status` (below zero, or above 128,
+    for a signal) after it wrote `output`."""
     words = _first_words(output)
     if _is_out_of_memory(output):
         return CompileError(stage, f"its memory ran out: {words}", hint=MEMORY)
@@ -133,8 +135,8 @@ def run_compiler(
     text: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Return what a compiler that is a program writes, also where it refuses the `text`. None of
-    its processes outlives the call.
+    """Run a compiler that is a program, with `text` as its input, and return its exit status and
+    output, also if it refuses the text. None of its processes outlives the call.
 
     Errors: CompileError where it does not start, is ended, or takes longer than the limit, or more
     than `MEMORY_GIB`.
@@ -155,7 +157,7 @@ def run_compiler(
 
 
 def _stage(function: Callable[..., object]) -> str:
-    """Return the compiler's name: that of its module, or of a device's folder."""
+    """Return the compiler's name: that of the function's module, or of a device's folder."""
     *_, folder, module = f".{function.__module__}".split(".")
     is_of_folder = module == "compile" or module.startswith(f"{folder}_")
     return folder if is_of_folder else module
@@ -174,9 +176,9 @@ def _no_start(end: FunctionProcessEnded) -> DeviceError:
 def _program(
     command: Sequence[str], environment: Mapping[str, str] | None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Yield a program with three pipes; the end of the block ends it and all that it started.
+    """Yield a running program with three pipes; the end of the block kills it and its group.
 
-    On POSIX one that is missing ends with status 126 or 127. Errors: OSError.
+    On POSIX a program that is missing ends with status 126 or 127. Errors: OSError.
     """
     with _group() as group:
         limited = ("/bin/sh", "-c", _LIMITED, "sh", *command)
@@ -201,7 +203,7 @@ def _program(
 
 @contextlib.contextmanager
 def _group() -> Iterator[int | None]:
-    """Yield the number of a group with a guard; None where there are no groups."""
+    """Yield the number of a process group with a guard; None if the system has no groups."""
     if not IS_POSIX:
         yield None
         return
@@ -229,19 +231,19 @@ def _missing(stage: str, command: Sequence[str], words: str) -> CompileError:
 
 
 def _is_out_of_memory(output: str) -> bool:
-    """Whether a compiler says so of itself, and not of a line of the text."""
+    """Whether a compiler reports that memory ran out, not in an error about a line of the text."""
     first = first_error(output)
     is_of_line = first is not None and first[0].line is not None
     return not is_of_line and _OUT_OF_MEMORY.search(output) is not None
 
 
 def _signal_name(status: int) -> str:
-    """Return the signal that ended a process, "" where none did."""
+    """Return the name of the signal that ended a process, "" if none did."""
     return signal_name(-status if status < 0 else status - _SHELL)
 
 
 def _first_words(text: str) -> str:
-    """Return the line of an output that says best why a process ended."""
+    """Return the line of an output that best says why a process ended, "" if it is empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
     return next(telling, lines[0] if lines else "")[:_LAST_WORDS]

@@ -42,7 +42,7 @@ from workbench.base.typed import to_json, typed_json
 
 
 def zig_command() -> tuple[str, ...]:
-    """Return what starts zig; empty where the package is not installed. Nothing is run."""
+    """Return the command that starts zig; () if the package is not installed. Nothing is run."""
     package = find_spec("ziglang")
     if package is None or package.origin is None:
         return ()
@@ -51,8 +51,8 @@ def zig_command() -> tuple[str, ...]:
 
 
 def zig_environment() -> dict[str, str]:
-    """Return the environment of a call: zig's default cache folders may be missing or
-    read-only."""
+    """Return the environment for calls of zig, with cache folders of this package: zig's own may be
+    missing or read-only."""
     folder = str(cache_folder() / "zig")
     return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder, **os.environ}
 
@@ -60,8 +60,8 @@ def zig_environment() -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------
 # Clang as a compiler for GPUs: from HIP and OpenCL C to the code that their drivers take.
 #
-# ROCm's own is tried first, which is the compiler inside of hipRTC; then the one that zig brings,
-# and the one on PATH. A clang that was built without the machine in question is passed over.
+# ROCm's clang, the compiler inside of hipRTC, is tried first; then zig's, and the one on PATH. A
+# clang that was built without the machine in question is skipped.
 
 _QUIET = ("-w", "-Qunused-arguments")
 _VERSION = re.compile(r"clang version (\S+)")
@@ -76,7 +76,7 @@ class Clang:
 
     @property
     def stamp(self) -> str:
-        """What tells versions of it apart, without a call."""
+        """Path, size and time of its program: they differ between versions, and need no call."""
         about = Path(self.command[0]).stat()
         return f"{self.command[0]} {about.st_size} {about.st_mtime_ns}"
 
@@ -87,8 +87,8 @@ class Clang:
         return f"clang {version[1]}" if version else "clang"
 
     def compile(self, text: str, headers: Mapping[str, str], *flags: str) -> str:
-        """Return what clang writes of a text with `flags`, which may include the `headers`, by
-        name.
+        """Return clang's output for a text with `flags`, as text (assembly, by default). The text
+        may include the `headers`, by name.
 
         Errors: CompileError with the first error and its line.
         """
@@ -100,13 +100,13 @@ class Clang:
             return self.run(*flags, f"-I{folder}", *_QUIET, "-S", "-o", "-", "-", text=text)
 
     def lists(self, name: str, *arguments: str) -> bool:
-        """Return whether a call lists `name`, in a line of its own, wherever it writes lists."""
+        """Return whether a line of a call's output, on stdout or stderr, begins with `name`."""
         process = self._call(*arguments)
         row = re.compile(rf"^\s+{re.escape(name)}(\s|$)", re.MULTILINE)
         return row.search(f"{process.stdout}\n{process.stderr}") is not None
 
     def run(self, *arguments: str, text: str = "") -> str:
-        """Return what a call writes. Errors: CompileError."""
+        """Return the output of a call. Errors: CompileError if clang refuses the text."""
         return self._call(*arguments, text=text).stdout
 
     def _call(self, *arguments: str, text: str = "") -> CompletedProcess[str]:
@@ -119,8 +119,8 @@ class Clang:
 
 
 def clang_for(machine: str, processor: str = "") -> Clang | None:
-    """Return a clang that compiles for a kind of machine, such as "amdgcn", and for that processor
-    of it, such as "gfx942"; None where there is none."""
+    """Return a clang that compiles for a kind of machine, such as "amdgcn", and for a processor of
+    it, such as "gfx942" ("" is any); None if there is none."""
     rocm, path = os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")
     return first_clang(machine, processor, rocm, path)
 
@@ -147,7 +147,7 @@ def _knows(clang: Clang, machine: str, processor: str) -> bool:
             return False
         of = (f"--target={machine}", "-nogpulib", "--print-supported-cpus")
         return not processor or clang.lists(processor, *of)
-    except CompileError:  # one of an older kind, or none that runs here
+    except CompileError:  # an older version, or a program that does not run here
         return False
 
 
@@ -165,7 +165,7 @@ class Isa(NamedTuple):
 
 
 def assembly_of(text: str, isa: Isa, optimise: bool = False) -> str:
-    """Return the assembly of LLVM IR, after LLVM's own passes where `optimise`.
+    """Return the assembly of LLVM IR; `optimise` runs LLVM's own passes first.
 
     Errors: CompileError with the line of the text.
     """
@@ -187,8 +187,8 @@ def object_of(text: str, isa: Isa) -> bytes:
 
 @lru_cache(maxsize=1)
 def package_version() -> str:
-    """Return the version of llvmlite, which brings LLVM; "" where it is not installed. Nothing is
-    loaded."""
+    """Return "of llvmlite 0.50.0", the version of llvmlite, which contains LLVM; "" if it is not
+    installed. Nothing is imported."""
     try:
         return f"of llvmlite {metadata.version('llvmlite')}"
     except metadata.PackageNotFoundError:
@@ -222,8 +222,8 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
 
 
 def _machine(isa: Isa) -> Any:
-    """Return LLVM's machine, a new one each time: that of SPIR-V keeps what it has met, as does a
-    context."""
+    """Return a new target machine of LLVM each time: that of SPIR-V keeps state of the modules that
+    it compiles, as a context does."""
     target = _llvm().Target.from_triple(isa.triple)
     return target.create_target_machine(
         cpu=isa.cpu, features=isa.features, opt=3, reloc="pic", codemodel="default"
@@ -235,21 +235,21 @@ def _machine(isa: Isa) -> Any:
 
 
 def build(context: Any, text: str, options: str = "") -> Any:
-    """Return the program of a text, with more options than the standard's.
+    """Return the program of a text, built with `options` beside that of the language standard.
 
     Errors: CompileError with the line that the driver refuses.
     """
     cl = library("pyopencl")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what compilers say of right kernels
+            warnings.simplefilter("ignore")  # compilers warn of correct kernels, too
             return cl.Program(context, text).build(f"{STANDARD} {options}")
     except cl.Error as error:
         raise refusal("opencl", str(error), text) from error
 
 
 def kernel_in(program: Any, name: str, source: Source) -> Any:
-    """Return the kernel of a source, which has a `name` in a program.
+    """Return the kernel `name` of a program, which was built from `source`.
 
     Errors: CompileError where the program has none of that name.
     """
@@ -261,7 +261,7 @@ def kernel_in(program: Any, name: str, source: Source) -> Any:
 
 
 def load(context: Any, device: Any, binary: bytes) -> Any | None:
-    """Return the program of a binary, None where the driver does not take it, or gave none."""
+    """Return the program of a binary; None if it is empty, or the driver refuses it."""
     cl = library("pyopencl")
     try:
         if not binary:
@@ -272,8 +272,7 @@ def load(context: Any, device: Any, binary: bytes) -> Any | None:
 
 
 def binary_in(program: Any) -> bytes:
-    """Return the binary of a program that was built for one device; b"" where the driver gives
-    none."""
+    """Return the binary of a program that was built for one device; b"" if the driver has none."""
     cl = library("pyopencl")
     try:
         return bytes(program.get_info(cl.program_info.BINARIES)[0])
@@ -288,11 +287,12 @@ def binary_in(program: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """What a kernel takes of a machine, as its compiler says; None where it does not say.
+    """The resources of a machine that a kernel uses, as its compiler reports them; None is not
+    reported.
 
     registers: 32-bit registers of a work-item; scalar_registers: those of a warp.
-    Units: shared_bytes of a group; stack_bytes of a work-item, among them spill_bytes, which are
-    for registers that there were not enough of; occupancy in warps of a unit that runs them.
+    Units: shared_bytes is per work-group; stack_bytes is per work-item, and includes spill_bytes,
+    the part for values that found no register; occupancy is in warps that a unit runs at a time.
     """
 
     registers: int | None = None
@@ -320,8 +320,8 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True)
 class LiveRegisters:
-    """The registers in use at an instruction: how many, and a mark for each: `^` it is written, `v`
-    read, `x` both, `:` kept, a space where it is free."""
+    """The live registers at an instruction: their number, and a mark for each register: `^` is
+    written, `v` read, `x` both, `:` kept; a space is free."""
 
     count: int
     marks: str
@@ -329,9 +329,9 @@ class LiveRegisters:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """A kernel's machine code: which `isa` it is of, the `compiler` that made it, its instructions,
-    each with its line of the source, and the registers in use at each (None: not known). `family`
-    names machines with the same instructions; `kernels` are the names of the kernels in it."""
+    """A kernel's machine code: the `isa` and the `compiler`, the instructions, each with its line
+    of the source, and the live registers at each (None: not known). `family` names the machines
+    with the same instructions; `kernels` are the names of the kernels in it."""
 
     family: str
     isa: str
@@ -344,12 +344,12 @@ class MachineCode:
 
     @property
     def about(self) -> str:
-        """What it is, and what it takes, in a line."""
+        """The machine, the compiler and the resources, in a line."""
         use = str(self.use)
         return f"{self.isa} by {self.compiler}" + (f": {use}" if use else "")
 
     def from_lines(self, numbers: dict[int, int]) -> MachineCode:
-        """Return it with other lines of a source: `numbers` has the new one for each."""
+        """Return it with other lines of the source: `numbers` maps old to new; others get none."""
         lines = (AsmLine(line.text, numbers.get(line.source_line or 0)) for line in self.lines)
         return replace(self, lines=tuple(lines))
 

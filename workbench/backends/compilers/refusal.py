@@ -25,10 +25,10 @@ from workbench.ir.node.ops import Ops
 #     At end of source: error: expected a "}"
 #     error: expected ';'                                     naga: the place is in the next line
 #       ┌─ wgsl:19:43
-#     ptxas error   : too much shared data                    what has no place
+#     ptxas error   : too much shared data                    a message without a place
 #
-# Under a message Clang and GCC quote the line, mark a place in it, and write below the mark what
-# would mend it.
+# Under a message Clang and GCC quote the line, mark a place in it, and write below the mark a text
+# that would fix it.
 
 _KIND = r"(?:fatal |catastrophic )?(?P<kind>error|fatal|warning|note)"
 _SHAPES = tuple(
@@ -44,16 +44,16 @@ _SHAPES = tuple(
 _POSITION = re.compile(r"\s*┌─ .*?:(?P<line>\d+):(?P<column>\d+)")
 _MARK = re.compile(r"[\s|]*[\s~]*\^[\s~^]*")
 _FIX = re.compile(r"\s*\|?\s+(?P<fix>[^\s|].*)")
-"""Below a mark GCC may also write, after a line more of bars, which type stands there."""
+"""A fix in the line below a mark. A line that begins with a bar is none: GCC names types there."""
 _QUOTED = re.compile(r"\s*\d+ \|")
 _MARK_WITHIN = 3
-"""Lines after a message in which the mark is."""
+"""The mark stands in the first lines after a message: at most this many."""
 
 
 class Message(NamedTuple):
     """A message: its `kind` ("error", "warning" or "note"), its words, and its line and column in
-    the text, from 1, None where it names none. `fix` is what the compiler would put there, "" where
-    it does not say; `is_at_end` says that it is about the end of the text."""
+    the text, from 1, None if it names none. `fix` is the text that the compiler suggests there, ""
+    for none; `is_at_end` says that the message is about the end of the text."""
 
     kind: str
     words: str
@@ -64,18 +64,18 @@ class Message(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        """Whether a text with it is refused."""
+        """Whether it makes the compiler refuse the text."""
         return self.kind in ("error", "fatal")
 
 
 def messages(log: str) -> list[Message]:
     """Return the messages of a compiler's log, in its order."""
-    # the parts of NVRTC's log are apart by NULs
+    # NVRTC separates the parts of its log by NULs
     return list(_messages(log.replace("\0", "\n").splitlines()))
 
 
 def first_error(log: str) -> tuple[Message, list[Message]] | None:
-    """Return the first error of a log, with the notes on it; None where it has no error."""
+    """Return the first error of a log, with the notes that follow it; None if it has no error."""
     listed = messages(log)
     at = next((i for i, message in enumerate(listed) if message.is_error), None)
     if at is None:
@@ -127,8 +127,8 @@ _MOST_NOTES = 2
 
 
 def refusal(stage: str, log: str, text: str = "") -> CompileError:
-    """Return the first error of a compiler's log, with its line and the notes on it; the last words
-    of a log that has none."""
+    """Return the first error of a compiler's log as a CompileError, with its line and its notes; if
+    the log has no error, its last words."""
     first = first_error(log)
     if first is None:
         because = " ".join(log.split())[-_LAST_WORDS:] or "it says nothing"
@@ -147,7 +147,7 @@ def _note(note: Message) -> str:
 
 
 def require_kernel(stage: str, names: Collection[str], source: Source) -> None:
-    """Errors: CompileError where a text has other kernels than its own, by their names."""
+    """Errors: CompileError unless the kernels of a text, by their `names`, are the source's one."""
     if set(names) == {source.name}:
         return
     others = [name for name in names if name != source.name]
@@ -160,7 +160,7 @@ def require_kernel(stage: str, names: Collection[str], source: Source) -> None:
 
 
 def missing_kernel(stage: str, source: Source, because: str = "") -> CompileError:
-    """Return the error of a text without its kernel."""
+    """Return the error for a text without the kernel of its source."""
     original = source.original
     texts = () if original is None else original.text.split("\n")
     heads = (line.strip() for line in texts if f"{source.name}(" in line)
@@ -172,8 +172,8 @@ def missing_kernel(stage: str, source: Source, because: str = "") -> CompileErro
 
 
 def require_arguments(stage: str, count: int, source: Source, more: int = 0) -> None:
-    """Errors: CompileError for a kernel that takes another number of arguments than it is launched
-    with: its slots, and some `more`."""
+    """Errors: CompileError unless a kernel takes as many arguments as it is launched with: one per
+    slot that it uses, and `more`."""
     launched = len(source.slots) + more
     if count != launched:
         because = f"{source.name} takes {plural(count, 'argument')}"
@@ -184,7 +184,7 @@ def require_arguments(stage: str, count: int, source: Source, more: int = 0) -> 
 
 @contextmanager
 def errors_in(source: Source) -> Iterator[None]:
-    """Have errors of a compiler say what of a source they are about: see `about_line`."""
+    """Raise a CompileError of the block as an error about a line of `source`: see `about_line`."""
     try:
         yield
     except CompileError as error:
@@ -192,13 +192,14 @@ def errors_in(source: Source) -> Iterator[None]:
 
 
 def about_line(error: CompileError, source: Source) -> CompileError:
-    """Return the error of a compiler with the source, its line, and the operation that the line is
-    the code of: of a line that was edited, what it was before, and the operation of that. Where a
-    compiler came to the end of the text, the line is the first that was edited."""
+    """Return a compiler's error with the source, the text of its line, and the operation that the
+    line computes. If the line was edited, it has its text before the edit, and the operation of
+    that. If the error is at the unedited end of an edited text, its line is the first edited one.
+    """
     line, because, hint = error.line, error.because, error.hint
     lines, before = source.text.split("\n"), _lines_before(source)
     edit = _first_edit(before, lines) if before else None
-    if line is not None:  # there may be lines behind the text that a compiler got
+    if line is not None:  # the compiler's text may have lines after this one's
         line = min(line, _last_line(lines))
     if edit is not None and _is_past_edits(line, before, lines):
         because += f" (at the end, line {line}; what was edited first is line {edit})"
@@ -228,8 +229,8 @@ def _last_line(lines: Sequence[str]) -> int:
 
 
 def _is_past_edits(line: int | None, before: Sequence[str], lines: Sequence[str]) -> bool:
-    """Whether a compiler has read all of a text, with its last lines unedited: the error may
-    be anywhere."""
+    """Whether an error is at the end of a text whose last line is not edited: its cause may be
+    anywhere."""
     if line is None or line < _last_line(lines):
         return False
     old = line_before(before, lines, line)
@@ -237,13 +238,13 @@ def _is_past_edits(line: int | None, before: Sequence[str], lines: Sequence[str]
 
 
 def _first_edit(before: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Return the first line of a text that was changed, or that follows one that was deleted."""
+    """Return the first line of a text that was changed, or that follows a deleted one."""
     change = _first_change(before, lines)
     return None if change is None else min(change[3] + 1, len(lines))
 
 
 def _first_deletion(before: Sequence[str], lines: Sequence[str]) -> str:
-    """Return the line that the first edit deleted, "" where that edit was another one."""
+    """Return the first line that the first edit deleted, "" if that edit is no deletion."""
     change = _first_change(before, lines)
     return before[change[1]] if change is not None and change[0] == "delete" else ""
 
@@ -256,19 +257,18 @@ def _first_change(
 
 
 def _operation(source: Source, line: int) -> str:
-    """Return what a line before the edit is the code of, "" where that is not known."""
+    """Return ", the code of ADD" for a line of the unedited text, "" if that is not known."""
     original = source.original or source
     places = original.lines[line - 1] if 0 < line <= len(original.lines) else ()
     if not places or not original.linear:
         return ""
     node = original.linear[places[0]]
-    value = node.src[1] if node.op is Ops.SET else node  # what a register gets
+    value = node.src[1] if node.op is Ops.SET else node  # the value of a register
     return f", the code of {value.op.name}"
 
 
 def _try(source: Source, line: int | None, edit: int | None) -> str:
-    """Return what to try where a line does not say it itself: `edit` is the first that was
-    edited."""
+    """Return a hint for an error without one; `edit` is the first edited line."""
     deleted = _first_deletion(_lines_before(source), source.text.split("\n"))
     if deleted and edit == line:
         return f"{_excerpt(deleted)} before line {edit}, as before the edit"
@@ -285,8 +285,8 @@ def _excerpt(line: str) -> str:
 
 
 def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:
-    """Return the number of the line that a line of edited text was before; 0 for one that was
-    inserted. Lines that were replaced by as many others are those."""
+    """Return the number that a line of an edited text had before the edit; 0 for an inserted line.
+    Lines that replace as many others have the numbers of those."""
     matcher = SequenceMatcher(None, before, lines, autojunk=False)
     for tag, first, end, start, stop in matcher.get_opcodes():
         if start < number <= stop:

@@ -1,5 +1,5 @@
-"""The LLVM device. A fork waits for an import: in a child, a module that is half imported would
-stay so.
+"""The LLVM device. Imports at first use hold `no_fork`: in a child that was forked during one, the
+module would stay half imported.
 
 Sections: The LLVM device; The LLVM runtime.
 """
@@ -51,7 +51,7 @@ class LLVMDevice(Processor):
 
     @property
     def is_available(self) -> bool:
-        # asked for each new tensor; llvmlite may be installed meanwhile
+        # read for each new tensor; llvmlite may be installed meanwhile
         self._is_installed = self._is_installed or find_spec("llvmlite") is not None
         return self._is_installed
 
@@ -102,7 +102,8 @@ def load(source: Source) -> LLVMProgram:
 class LLVMProgram(NativeProgram):
     """A kernel in LLVM's machine code, compiled (or read from the cache) at construction.
 
-    Errors: CompileError if LLVM refuses the text; DeviceError for buffers that do not fit.
+    Errors: CompileError if LLVM refuses the text; in a call, DeviceError for buffers that do not
+    fit.
     """
 
     device = "LLVM"
@@ -122,7 +123,8 @@ class LLVMProgram(NativeProgram):
         return readable(jit.compile_assembly(with_locations(self.source.text)))
 
     def passes(self) -> list[MachinePass]:
-        """Return the passes of LLVM's code generator that change it, in a process of its own."""
+        """Return the passes of LLVM's code generator that change the kernel; another process runs
+        them."""
         return machine_passes(self.source.text)
 
     def _load(self) -> jit.Code:

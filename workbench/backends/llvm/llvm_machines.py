@@ -1,7 +1,7 @@
 """The processors that LLVM compiles for, as Targets.
 
-Each has its sources. Peaks follow from the vector units at the clock that is given: multiply-adds
-of float32 that begin in a core per cycle, times two, times cores and clock.
+Each names its sources. The peaks follow from the vector units and the given clock: multiply-adds of
+float32 that begin in a core per cycle, times two, times cores and clock.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def _target(
     ways: tuple[int, ...],
     features: tuple[str, ...] = (),
 ) -> Target:
-    """Return the Target of a processor, with the bytes of its caches from the first on and the
-    lines of their sets, and LLVM's names of its features that multiply matrices."""
+    """Return the Target of a processor. `cache_bytes` are the sizes of its caches, from the first
+    on, `ways` the lines in their sets, `features` LLVM's names for its matrix instructions."""
     cores, fma = tensor_cores(features), multiply_add(hardware.arch)
     return Target(
         hardware.name,
@@ -141,4 +141,4 @@ MACHINES: Mapping[str, Target] = {
     ),
     "Banana Pi F3": _target(BANANA_PI_F3, 32, 32, (32 << 10, 512 << 10), (8, 16)),
 }  # fmt: skip
-"""By name."""
+"""The Targets by the name of the processor."""

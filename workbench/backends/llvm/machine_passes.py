@@ -1,7 +1,8 @@
 """The passes of LLVM's code generator, and the change that each makes: passes on LLVM IR
 (loop-reduce, codegenprepare), instruction selection, and passes on machine instructions.
 
-LLVM prints that to stderr, for a whole process and for good: so it does in a process of its own.
+LLVM prints them to stderr, once that is switched on, for the rest of a process: so it runs in a
+process of its own.
 
     python -m workbench.backends.llvm.machine_passes < kernel.ll      started by `machine_passes`
 """
@@ -22,7 +23,7 @@ _DUMP = re.compile(
 )
 _NOISE = re.compile(r"^(; predecessors: .*|\s*|# End machine code .*)$")
 _MARGIN = re.compile(r"^(?:\d+B)?\t|\s+; preds = .*$")
-"""Numbers of instructions, which some passes make, and comments."""
+"""The numbers of instructions, which some passes print, and comments on predecessors."""
 _SOURCE = "*** IR Dump After The program as LLVM reads it (source) ***"
 LIMIT_S = 60.0
 
@@ -37,9 +38,9 @@ class MachinePass(NamedTuple):
 
 def machine_passes(text: str) -> list[MachinePass]:
     """Return the passes of the code generator that change a program of LLVM IR on its way to
-    machine code, after the program itself, as "source".
+    machine code; the first item is the program itself, as "source".
 
-    Errors: DeviceError where this LLVM does not say it.
+    Errors: DeviceError if LLVM fails, or takes longer than LIMIT_S.
     """
     command = [sys.executable, "-P", "-m", __name__]
     try:
@@ -57,8 +58,8 @@ def machine_passes(text: str) -> list[MachinePass]:
 
 
 def passes_of(dump: str) -> list[MachinePass]:
-    """Return the source, and the passes that LLVM printed, but for those that changed only what it
-    knows of the program, and no line."""
+    """Return the source and the passes of a dump. Passes that changed no line, but only LLVM's
+    knowledge of the program, are left out."""
     parts = _DUMP.split(dump)
     dumps = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
     passes: list[MachinePass] = []
@@ -72,8 +73,7 @@ def passes_of(dump: str) -> list[MachinePass]:
 
 
 def _program(text: str) -> list[str]:
-    """Return the functions of a module, or the blocks of a machine function, without what stands
-    around them."""
+    """Return the lines of the functions in a module, or of the blocks in a machine function."""
     lines = [_MARGIN.sub("", line).rstrip() for line in text.split("\n")]
     inside: list[str] = []
     is_inside = False

@@ -28,10 +28,11 @@ from workbench.ir.node.uop import UOp
 # --------------------------------------------------------------------------------------------------
 # Line numbers in SPIR-V, since LLVM writes no useful debug locations into it.
 #
-# So an instruction of LLVM IR that has a result gets a decoration of it, UserSemantic (SPIR-V 1.6,
-# "Decoration"), which LLVM hands on and which changes no code; its words are a line. Instructions
-# that store, jump or wait have no result: those of a block, which keeps its name, are as many as in
-# LLVM IR, and in the same order. What has no line of its own prepares what follows it.
+# So the result of an instruction of LLVM IR gets the decoration UserSemantic (SPIR-V 1.6,
+# "Decoration"), whose text is a line; LLVM keeps it, and it changes no code. Instructions that
+# store, jump or wait have no result. Their block keeps its name in SPIR-V, and has as many of a
+# kind as in LLVM IR, in the same order. A result without a line gets that of the next instruction,
+# which it prepares.
 
 _USER_SEMANTIC = 5635
 _MARK = re.compile(r'^\s*OpDecorate (%\d+) UserSemantic "line (\d+)"$')
@@ -47,11 +48,11 @@ _STATEMENTS = {
     "OpControlBarrier": re.compile(r".*call .*@_Z7barrierj\("),
     "OpReturn": re.compile(r"ret void"),
 }
-"""Instructions without a result, and how they begin in LLVM IR."""
+"""Instructions without a result, and their beginnings in LLVM IR."""
 
 
 class BlockStatements(NamedTuple):
-    """The instructions of a kind in a block."""
+    """The key of the instructions of one kind in a block."""
 
     block: str
     kind: str
@@ -65,8 +66,8 @@ class MarkedIr(NamedTuple):
 
 
 def with_marks(text: str, line_of: Callable[[int], int] | None = None) -> MarkedIr:
-    """Return LLVM IR whose SPIR-V says the line of each instruction: its own in `text`, from 1, or
-    what `line_of` makes of that (0: none)."""
+    """Return LLVM IR with decorations for SPIR-V: the line of each instruction in `text`, from 1,
+    or `line_of` that line (0: none)."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     statements: dict[BlockStatements, list[int]] = {}
     lines: list[str] = []
@@ -88,7 +89,7 @@ def with_marks(text: str, line_of: Callable[[int], int] | None = None) -> Marked
 
 
 def _spirv_instructions(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each line, its block, and its words, which are "" unless it is an instruction."""
+    """Yield each line, its block, and its words; the words are "" unless it is an instruction."""
     block = ""
     is_inside = False
     for line in text.split("\n"):
@@ -101,23 +102,23 @@ def _spirv_instructions(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def repeats_ids(text: str) -> bool:
-    """Whether SPIR-V has two results of one id, which is an error."""
+    """Whether two results in SPIR-V have one id, which is an error."""
     rows = map(_ROW.match, text.split("\n"))
     results = [row[1] for row in rows if row and row[1]]
     return len(set(results)) < len(results)
 
 
 def without_marks(text: str) -> str:
-    """Return SPIR-V as it is without decorations of lines."""
+    """Return SPIR-V without the decorations of lines."""
     return "\n".join(line for line in text.split("\n") if not _MARK.match(line))
 
 
 def lines_of(text: str, statements: Mapping[BlockStatements, Sequence[int]]) -> list[AsmLine]:
     """Return the lines of SPIR-V, without the decorations, each with its line of the source.
-    `statements` are those of the LLVM IR."""
+    `statements` has the lines of instructions without a result in the LLVM IR."""
     marks: dict[str, int] = {}
     for match in filter(None, map(_MARK.match, text.split("\n"))):
-        marks.setdefault(match[1], int(match[2]))  # what is a copy has a second one
+        marks.setdefault(match[1], int(match[2]))  # a copied instruction has a second mark
     code = [x for x in without_marks(text).split("\n") if x.partition(";")[0].strip()]
     rows = list(_rows(code))
     counts = Counter(row.statements for row in rows if not row.result)
@@ -172,12 +173,12 @@ _AMD_FIELD = re.compile(r"^\s+\.(\w+):\s+(\d+)$", re.MULTILINE)
 _OCCUPANCY = re.compile(r"^; Occupancy: (\d+)", re.MULTILINE)
 _REGISTER_BYTES = 4
 _KERNEL = re.compile(r"^\s*\.(?:amdhsa_kernel|visible \.entry) (\w+)", re.MULTILINE)
-"""How assembly says that a function is a kernel: AMDGCN's, and PTX."""
+"""The directive that declares a kernel, in assembly for AMD's GPUs and in PTX."""
 _ENTRY_POINT = re.compile(r'^\s*OpEntryPoint Kernel %\w+ "([^"]+)"', re.MULTILINE)
 
 
 def gpu_source(gpu: GpuTarget, arch: str, linear: tuple[UOp, ...], target: Target) -> Source:
-    """Return what LLVM writes for a GPU, as a source to read.
+    """Return LLVM's code for a GPU as a Source, for readers.
 
     Errors: CompileError for an operation that LLVM lacks there.
     """
@@ -189,10 +190,10 @@ def gpu_source(gpu: GpuTarget, arch: str, linear: tuple[UOp, ...], target: Targe
 
 
 def gpu_machine_code(gpu: GpuTarget, arch: str, source: Source, target: Target) -> MachineCode:
-    """Return the machine code of the program that a source is of, by LLVM; its lines are those of
-    the source.
+    """Return LLVM's machine code of a source's linear program; its lines are those of the source.
 
-    Errors: CompileError for an operation that LLVM lacks there, and for a text that a user wrote.
+    Errors: CompileError for an operation that LLVM lacks there, and for an edited text, which has
+    no linear program.
     """
     if not source.linear:
         because = "the text was edited, and only a program is compiled by LLVM"
@@ -203,7 +204,7 @@ def gpu_machine_code(gpu: GpuTarget, arch: str, source: Source, target: Target) 
 
 
 def _same_lines(ir: Source, source: Source) -> dict[int, int]:
-    """Return the line of a source that computes the same as each line of another one."""
+    """Return, for each line of `ir`, the line of `source` that computes the same."""
     first: dict[int, int] = {}
     for number, places in enumerate(source.lines, 1):
         for place in places:
@@ -219,8 +220,8 @@ def _same_lines(ir: Source, source: Source) -> dict[int, int]:
 def compile_ir(
     gpu: GpuTarget, arch: str, ir: Source, line_of: Callable[[int], int] | None = None
 ) -> MachineCode:
-    """Return what LLVM makes of LLVM IR for a GPU; its lines are those of the LLVM IR, or what
-    `line_of` makes of them (0: none).
+    """Return LLVM's machine code of LLVM IR for a GPU; its lines are those of the LLVM IR, or
+    `line_of` those (0: none).
 
     Errors: CompileError.
     """
@@ -233,7 +234,7 @@ def compile_ir(
         try:
             written = in_child(compilers.assembly_of, text, isa, optimise=gpu is not SPIRV)
             if gpu is SPIRV and repeats_ids(written):
-                # LLVM 22 has ids of blocks from what this process compiled before
+                # LLVM 22 repeats ids of what its process compiled before: use a new process
                 end_child()
                 written = in_child(compilers.assembly_of, text, isa)
         except CompileError as error:
@@ -245,14 +246,13 @@ def compile_ir(
 
 
 def _with_lines(gpu: GpuTarget, text: str, line_of: Callable[[int], int] | None) -> str:
-    """Return LLVM IR with the lines of its instructions: in PTX only as directives, which change no
-    more."""
+    """Return LLVM IR with debug locations; in PTX only as directives, which change nothing else."""
     kind = "DebugDirectivesOnly" if gpu is PTX else "LineTablesOnly"
     return with_locations(text, line_of).replace("LineTablesOnly", kind)
 
 
 def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
-    """Return what LLVM wrote for a GPU: instructions, with what the kernel takes."""
+    """Return LLVM's assembly for a GPU as MachineCode; for AMD's GPUs with the resources."""
     lines = tuple(_instructions(readable(_without_ends(text))))
     use = amd_resources(text) if gpu is AMDGCN else ResourceUse()
     name, compiler = f"{gpu.name} for {arch}", f"LLVM {compilers.package_version()}"
@@ -261,7 +261,7 @@ def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
 
 
 def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
-    """Return the SPIR-V that LLVM wrote of LLVM IR with marks."""
+    """Return the SPIR-V of LLVM IR with marks as MachineCode."""
     lines = tuple(lines_of(text, marked.statements))
     compiler = f"LLVM {compilers.package_version()}"
     plain = without_marks(text)
@@ -283,7 +283,7 @@ def _instructions(lines: Sequence[AsmLine]) -> Iterator[AsmLine]:
 
 
 def amd_resources(text: str) -> ResourceUse:
-    """Return what LLVM says that a kernel for an AMD GPU takes: the metadata after its code."""
+    """Return the resources of a kernel for an AMD GPU, from LLVM's metadata after its code."""
     fields = {name: int(value) for name, value in _AMD_FIELD.findall(text)}
     use = {ours: fields.get(theirs, 0) for theirs, ours in _AMD_KEYS.items()}
     occupancy = _OCCUPANCY.search(text)

@@ -57,8 +57,8 @@ WORD = 32
 
 
 def shuffled(dtype: DType, value: str, exchange: Step, step: Step) -> str:
-    """Return the last instruction of a shuffle of `value`; `exchange` writes that of a word, and
-    returns its name."""
+    """Return the last instruction of a shuffle of `value`. `exchange` writes the shuffle of a word
+    of 32 bits, and returns the name of its result."""
     if dtype.count == 1:
         return _shuffled_scalar(dtype, value, exchange, step)
     kind, one = type_of(dtype), type_of(dtype.scalar)
@@ -98,13 +98,13 @@ def _shuffled_scalar(dtype: DType, value: str, exchange: Step, step: Step) -> st
 _SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
 _RESERVED = frozenset({"entry"})
 _VECTOR_BYTES = 16
-"""What memory of a GPU begins at a multiple of, at least."""
+"""Memory of a GPU begins at a multiple of this many bytes."""
 
 
 def render_gpu(gpu: GpuTarget, linear: tuple[UOp, ...], target: Target) -> Source:
     """Return the LLVM IR of a linear program for a GPU.
 
-    Errors: CompileError for an operation that it lacks.
+    Errors: CompileError for an operation that LLVM lacks for this GPU.
     """
     token = INDEX_BITS.set(64 if needs_wide(linear) else 32)
     try:
@@ -158,20 +158,20 @@ def _frame(
 
 
 class _WorkItemMemory(LLVMMemory):
-    """Memory in address spaces."""
+    """Writes the memory accesses of a work-item, in address spaces."""
 
     def __init__(self, gpu: GpuTarget, plan: ProgramAnalysis, operands: Operands, text: LLVMWriter):
         super().__init__(plan, frozenset(), operands, text)
         self.gpu = gpu
         self.shared: list[str] = []
-        """Lines before the kernel: the arrays of a group."""
+        """The lines before the kernel, which declare the arrays of a group."""
 
     def pointer(self, place: UOp) -> str:
         number = self.gpu.spaces["global" if place.op is Ops.PARAM else _SPACES[place.space]]
         return f"ptr addrspace({number})" if number else "ptr"
 
     def arrays(self) -> None:
-        """Name the arguments, and make the arrays of the group and of the work-item."""
+        """Name the arguments, and declare the arrays of the group and of the work-item."""
         for param in self.plan.params:
             name = self.text.unique(f"p{param.slot}")
             self.operands.values[param] = "%" + name
@@ -198,7 +198,7 @@ class _WorkItemMemory(LLVMMemory):
     def conditional_load(self, node: UOp, test: str, kind: str) -> str:
         return self.load_in_branch(node, test, kind)
 
-    # without masks the lanes are read and written one by one, in branches
+    # without masks the lanes are loaded and stored one by one, in branches
 
     def masked_load(self, load: UOp, test: str, place: str) -> str:
         if self.gpu.has_masks:
@@ -239,7 +239,7 @@ class _WorkItemMemory(LLVMMemory):
             self.text.begin(after)
 
     def _begin_lane(self, condition: UOp, test: str, lane: int) -> tuple[str, str]:
-        """Begin a block for where a lane of a test holds; return its name, and that of the block
+        """Begin a block that runs if a lane of a test holds; return its name, and that of the block
         after it."""
         inside, after = self.text.unique("lane"), self.text.unique("after_lane")
         holds = self._test(condition, test, lane)
@@ -252,7 +252,7 @@ class _WorkItemMemory(LLVMMemory):
         return self.text.step(f"extractelement {mask} {test}, i64 {lane}")
 
     def _lane(self, address: UOp, lane: int) -> str:
-        """Return the place of a lane in memory, with its alignment."""
+        """Return a pointer to a lane's element in memory, with its alignment."""
         where, pointer = self.pointer(address.param), self.operands.operand(address)
         element = element_type(address)
         kind = memory_type(element)
@@ -261,7 +261,7 @@ class _WorkItemMemory(LLVMMemory):
 
 
 class _WorkItemWalker(LLVMWalker):
-    """Writes numbers, barriers and functions."""
+    """Writes the program of a work-item: also its numbers, barriers, shuffles and tensor cores."""
 
     def __init__(self, gpu: GpuTarget, text: LLVMWriter, operands: Operands, memory: LLVMMemory):
         super().__init__(text, operands, memory)

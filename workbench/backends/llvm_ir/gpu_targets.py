@@ -26,12 +26,12 @@ _NEVER_ASKED = (
     "dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id",
     "hostcall-ptr", "heap-ptr", "multigrid-sync-arg", "default-queue", "completion-action",
 )  # fmt: skip
-"""What a runtime need not hand in to a kernel for AMD's GPUs."""
+"""Inputs that kernels for AMD's GPUs never read: a runtime need not pass them."""
 
 
 class GpuTarget(ABC):
-    """How kernels for a GPU look in LLVM IR. `spaces` has the number of each address space,
-    `functions` the intrinsics of floats of 32 bits, `doubles` those that there are for 64 too."""
+    """A family of GPUs in LLVM IR. `spaces` has the number of each address space, `functions` the
+    intrinsics for floats of 32 bits, `doubles` the ops that have one for 64 bits, too."""
 
     language: Language
     family: str
@@ -45,36 +45,36 @@ class GpuTarget(ABC):
     declarations: Sequence[str] = ()
     features = ""
     common = ""
-    """A processor of its kind that many have."""
+    """A common processor of the family."""
     has_masks = True
-    """Whether LLVM writes loads and stores of some lanes of a vector."""
+    """Whether LLVM compiles masked loads and stores of vectors."""
     has_processors = True
-    """Whether code is for a processor, such as "sm_90"."""
+    """Whether code depends on the processor, such as "sm_90"."""
     products: ClassVar[Sequence[tuple[str, Product]]] = ()
-    """What writes products of tiles, by what the names of their instructions begin with."""
+    """The writers of products of tiles, each with the prefix of its instructions' names."""
 
     @property
     def name(self) -> str:
-        """The name of what LLVM writes."""
+        """The name of the language that LLVM writes."""
         return self.language.name
 
     def processor(self, target: Target) -> str:
-        """Return the processor that code is for: that of the Target, or a common one."""
+        """Return the processor that code is for: the Target's, or else a common one."""
         return target.hardware.arch if target.hardware else self.common
 
     @abstractmethod
     def number(self, role: LoopRole, dimension: int) -> str:
-        """Return the call of 32 bits that gives the number of a work-item or a group."""
+        """Return the call that gives the number of a work-item or a group, of 32 or 64 bits."""
 
     @abstractmethod
     def barrier(self) -> Sequence[str]:
-        """Return the instructions that a work-group waits at."""
+        """Return the instructions of a barrier."""
 
     def product(
         self, core: TensorCore, kinds: Sequence[DType], values: Sequence[str], step: Step
     ) -> str:
-        """Return the last instruction of C + A @ B of the tiles of a warp; `step` writes one before
-        it. Errors: CompileError for an instruction of another family of GPUs."""
+        """Return the last instruction of C + A @ B, for the tiles of a warp; `step` writes each
+        instruction before it. Errors: CompileError for an instruction of another family."""
         write = next((f for word, f in self.products if core.instruction.startswith(word)), None)
         if write is None:
             because = f"{self.name} has no instruction for {core}"
@@ -83,21 +83,21 @@ class GpuTarget(ABC):
 
     @abstractmethod
     def exchange(self, word: str, distance: int, step: Step) -> str:
-        """Return the last instruction of a shuffle of a word of 32 bits: the value of the lane of
-        the warp whose number is this one's xor `distance`; `step` writes one before it."""
+        """Return the last instruction of a shuffle of a word of 32 bits. A lane gets the value of
+        the lane with its own number xor `distance`; `step` writes each instruction before it."""
 
     @abstractmethod
     def attributes(self, launch: LaunchShape) -> str:
         """Return the attributes of a kernel."""
 
     def metadata(self, launch: LaunchShape, warp_lanes: int) -> Mapping[str, Sequence[int]]:
-        """Return the metadata of a kernel: numbers by name. `warp_lanes` is 0 where it does not
-        depend on them."""
+        """Return the metadata of a kernel: numbers by name. `warp_lanes` is 0 if it depends on no
+        size of a warp."""
         return {}
 
 
 class Nvptx(GpuTarget):
-    """PTX, which NVIDIA's assembler makes machine code of."""
+    """PTX, which NVIDIA's assembler compiles to machine code."""
 
     language = Language(
         "PTX", "PTX, which LLVM writes of the program of one thread", "//.*$", _MNEMONIC
@@ -148,8 +148,8 @@ class Amdgcn(GpuTarget):
         ]
 
     def exchange(self, word: str, distance: int, step: Step) -> str:
-        """A lane asks for the value at an address: four times the number of the lane that has it.
-        Its own number is how many lanes there are before it."""
+        """A lane reads the value at an address: four times the number of the lane that has it. A
+        lane's own number is the number of lanes before it."""
         low = step("call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)")
         own = step(f"call i32 @llvm.amdgcn.mbcnt.hi(i32 -1, i32 {low})")
         other = step(f"xor i32 {own}, {distance}")
@@ -164,7 +164,7 @@ class Amdgcn(GpuTarget):
 
 
 class SpirV(GpuTarget):
-    """SPIR-V as OpenCL has it, which drivers make machine code of."""
+    """OpenCL's SPIR-V, which drivers compile to machine code."""
 
     language = Language("SPIR-V", "SPIR-V, which drivers compile, by LLVM", ";.*$", r"\bOp[A-Z]\w+")
     has_processors = False

@@ -27,11 +27,11 @@ from workbench.ir.node.uop import UOp
 Emit = Callable[[str], str]
 """Writes an instruction and returns the name of its result."""
 INDEX_BITS: ContextVar[int] = ContextVar("INDEX_BITS", default=64)
-"""How wide the indexes of the program are that is being written."""
+"""Bits of the indexes in the program that is being written."""
 
 
 def bits_of(dtype: DType) -> int:
-    """Return how many bits a value of `dtype` has."""
+    """Return the number of bits of a value of `dtype`."""
     return INDEX_BITS.get() if dtype.kind == "index" else dtype.bits
 
 
@@ -106,10 +106,10 @@ def extreme(
     emit: Emit,
     is_number: Sequence[bool] = (False, False),
 ) -> str:
-    """Return the greater or lesser of two values; NaN if either is, as numpy has it.
+    """Return the greater or lesser of two values; NaN if either is NaN, as in numpy.
 
-    `a > b ? a : b` is one instruction on most machines, and gives b where one is NaN. So a constant
-    goes first, and without one a NaN in `a` is selected explicitly.
+    `a > b ? a : b` is one instruction on most machines, and gives b if one of them is NaN. So a
+    constant is the first operand, and without a constant a NaN in `a` is selected explicitly.
     """
     a, b = args
     if dtype.is_bool:
@@ -129,8 +129,8 @@ def extreme(
     return f"select {bit} {nan}, {kind} {a}, {kind} {name}"
 
 
-# The columns are float, signed integer, unsigned integer, bool. Nothing is fused but what the IR
-# says (FMA); "nsz" ignores the sign of a zero; NaN and infinity are kept.
+# The columns are float, signed integer, unsigned integer, bool. Only FMA is a fused operation;
+# "nsz" ignores the sign of a zero; NaN and infinity are kept.
 # fmt: off
 _COLUMN = {"float": 0, "int": 1, "index": 1, "uint": 2, "bool": 3}
 _BINARY = {
@@ -242,8 +242,8 @@ _OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
 }
 
 SUPPORTED = frozenset({*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD})
-"""The elementwise ops that reach LLVM; lowering has decomposed the others. FMOD, which branches, is
-in render.py."""
+"""The elementwise ops that reach LLVM; lowering decomposes the others. FMOD, which branches, is
+written by `render.py`."""
 
 
 def _cast(node: UOp, arg: str, emit: Emit) -> str:
@@ -280,7 +280,7 @@ def _saturated(source: DType, dtype: DType, arg: str, emit: Emit) -> str:
 
 
 def _convert(source: DType, dtype: DType, arg: str) -> str:
-    """Return a conversion that is one plain instruction; float -> int is not one."""
+    """Return a conversion that is one instruction; `_cast` writes float -> int."""
     kind, to = f"{type_of(source)} {arg}", type_of(dtype)
     if dtype.is_bool:
         test = "fcmp une" if source.is_float else "icmp ne"
@@ -301,7 +301,7 @@ def _convert(source: DType, dtype: DType, arg: str) -> str:
 # --------------------------------------------------------------------------------------------------
 # LLVM instructions that move values between the lanes of a vector.
 #
-# As in instructions.py, `emit` writes the first instructions, and the last one is returned.
+# As above, `emit` writes the first instructions, and the last one is returned.
 
 
 def broadcast(scalar: str, dtype: DType, emit: Emit) -> str:
@@ -314,7 +314,7 @@ def broadcast(scalar: str, dtype: DType, emit: Emit) -> str:
 
 
 def stack(scalars: Sequence[str], dtype: DType, emit: Emit) -> str:
-    """Return the instruction that completes a vector of one value per lane."""
+    """Return the last instruction that builds a vector of one value per lane."""
     kind, vector, step = type_of(dtype), "poison", ""
     for lane, scalar in enumerate(scalars):
         if step:
@@ -330,7 +330,7 @@ def extract(vector: str, dtype: DType, lane: int) -> str:
 
 
 def shuffle(vectors: Sequence[str], dtype: DType, picks: Sequence[int]) -> str:
-    """Return the instruction that picks lanes out of two vectors."""
+    """Return the instruction that picks lanes of two vectors."""
     kind = type_of(dtype)
     mask = ", ".join(f"i32 {lane}" for lane in picks)
     a, b = vectors
@@ -338,7 +338,7 @@ def shuffle(vectors: Sequence[str], dtype: DType, picks: Sequence[int]) -> str:
 
 
 def combine_lanes(op: Ops, vector: str, dtype: DType, emit: Emit) -> str:
-    """Return the instruction that completes the combination of all lanes.
+    """Return the last instruction that combines all lanes of a vector.
 
     Halves are combined with each other until one lane is left; an odd lane is combined last.
     """
@@ -380,7 +380,7 @@ class Operands:
         self.values: dict[UOp, str] = {}
 
     def operand(self, node: UOp, like: DType | None = None) -> str:
-        """Return the text that stands for a node's value; a constant may widen to `like`.
+        """Return a node's value as an operand; a constant gets as many lanes as `like`.
 
         Errors: CompileError if the node has no value yet.
         """
@@ -398,17 +398,17 @@ class Operands:
         return self.values[node]
 
     def before(self, register: UOp) -> str:
-        """Return the value of a register where one of two branches begins, or a loop. One that is
-        set in branches only may have none yet: then nothing reads it.
+        """Return the value of a register before a branch or a loop. A register that only branches
+        set may have none yet: it is "poison", and nothing reads it.
 
-        Errors: CompileError for any other one that has no value.
+        Errors: CompileError for any other register without a value.
         """
         if register in self.ssa.conditional and register not in self.values:
             return "poison"
         return self.operand(register)
 
     def operands(self, node: UOp) -> list[str]:
-        """Return the operands of an elementwise node, equally wide but for a condition."""
+        """Return the operands of an elementwise node, all of the same width except a condition."""
         wide = max((s.dtype for s in node.src), key=lambda dtype: dtype.count)
         if node.op is Ops.WHERE:
             condition, *values = node.src
@@ -429,5 +429,5 @@ class Operands:
 
 
 def register_name(register: UOp) -> str:
-    """Return the name for values of a REG: its accumulator and its position in it."""
+    """Return the name for values of a REG: its accumulator and its first lane."""
     return f"{register.name}_{register.first_lane}"

@@ -22,13 +22,13 @@ from workbench.ir.node.uop import UOp
 # --------------------------------------------------------------------------------------------------
 # Loops in LLVM: each begins a block, is tested at its end, and has a phi per loop-carried register.
 #
-# A phi names its value at the end of the loop, so the header of a loop is inserted when the loop is
-# closed, where it began.
+# A phi names the register's value at the end of the loop. So the header of a loop is written when
+# the loop is closed, and inserted where it began.
 
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: the line of its header, the position of its LOOP, and what the header needs."""
+    """An open loop: the position of its LOOP, the line of its header (`at`), and its parts."""
 
     range: UOp
     first: str
@@ -42,8 +42,8 @@ class _Loop:
 
 
 class Loops:
-    """The writer of a kernel's loops. `set_at` has, for each register, the position of its last
-    SET. With `runs_whole`, a launch runs all steps of each loop."""
+    """The writer of a kernel's loops. `set_at` has the position of each register's last SET. With
+    `runs_whole`, a launch runs all steps of each loop."""
 
     def __init__(self, operands: Operands, text: LLVMWriter):
         self.operands, self.text = operands, text
@@ -163,7 +163,7 @@ class Branches:
         self.text.begin(inside)
 
     def close(self) -> None:
-        """End the innermost IF; addresses that were computed in it are forgotten."""
+        """End the innermost IF; addresses that were computed in it are not used after it."""
         branch = self.stack.pop()
         self.text.put(f"br label %{branch.after}")
         inside = self.text.block
@@ -188,7 +188,7 @@ class ArgumentMemory(LLVMMemory):
     """The memory of a kernel on a processor: its arguments, scratch memory, and accesses."""
 
     def pointers(self) -> None:
-        """Load the pointers to the arguments; compute those to arrays in scratch memory."""
+        """Load the pointers to the arguments; compute the pointers to arrays in scratch memory."""
         for param in self.plan.params:
             slot = param.slot
             self.operands.values[param] = self._argument(f"p{slot}", slot)
@@ -230,8 +230,8 @@ _DEBUG_LOCATION = re.compile(r",? !dbg !(\d+)")
 
 def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
     """Return `text` with a debug location on each instruction: its line, from 1, or `line_of` that
-    line (0: none). An instruction that LLVM makes of two keeps a location only if theirs are the
-    same: so `line_of` gives the instructions of a line of C one line."""
+    line (0: none). An instruction that LLVM combines from two keeps a location only if both have
+    the same one: so `line_of` gives all instructions of a line of C one line."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
     lines = list(_located(text, function, free + 6))
@@ -263,7 +263,7 @@ class LocatedIr(NamedTuple):
 
 
 def without_locations(text: str) -> LocatedIr:
-    """Return LLVM IR without its debug locations, and what they say."""
+    """Return LLVM IR without its debug locations, and their lines."""
     numbers = {m[1]: int(m[2]) for m in _LOCATION.finditer(text)}
     lines = [x for x in text.split("\n") if not x.startswith("!llvm.dbg.")]
     places = [_DEBUG_LOCATION.search(line) for line in lines]
@@ -274,7 +274,7 @@ def without_locations(text: str) -> LocatedIr:
 
 
 def _located(text: str, function: str, first: int) -> Iterator[str]:
-    """Yield the lines of a module with locations; that of line n is metadata first + n."""
+    """Yield the lines of a module with debug locations: line n has the metadata `first` + n."""
     inside = False
     for number, line in enumerate(text.split("\n"), 1):
         words = line.partition(";")[0].strip()

@@ -36,8 +36,8 @@ class LLVMMemory:
         return "ptr"
 
     def address(self, node: UOp) -> str:
-        """Return a pointer; the constant part of the index is an offset of its own, so that
-        neighbouring addresses share what varies and differ in what an instruction encodes."""
+        """Return a pointer. The constant part of the index is added last, so that neighbouring
+        addresses share the variable part, and differ in an offset that an instruction encodes."""
         place, (rest, offset) = node.param, split_offset(node.src[1])
         kind, name = memory_type(place.dtype.scalar), self.operands.values[place]
         low, high, size = int(rest.vmin), int(rest.vmax), size_of(place)
@@ -63,7 +63,7 @@ class LLVMMemory:
     # loads and stores
 
     def load(self, node: UOp) -> str:
-        """Write a LOAD and return the name of its value; a bool is a byte in memory."""
+        """Write a LOAD, and return the name of its value; a bool is a byte in memory."""
         text, dtype = self._loaded(node), node.dtype
         if not dtype.is_bool:
             return self.operands.named(node, text)
@@ -85,8 +85,8 @@ class LLVMMemory:
         return self.masked_load(node, test, f"{where} align {align} {pointer}")
 
     def masked_load(self, load: UOp, test: str, place: str) -> str:
-        """Return the instruction that reads the lanes of a LOAD where the lanes of a test hold, and
-        zeros elsewhere."""
+        """Return the instruction that loads the lanes whose lane of the test holds, and zeros for
+        the others."""
         address, condition = load.src
         dtype, kind = load.dtype, memory_type(load.dtype)
         over = suffix(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
@@ -95,15 +95,15 @@ class LLVMMemory:
         return f"call {kind} {name}({place}, {mask}, {kind} zeroinitializer)"
 
     def conditional_load(self, node: UOp, test: str, kind: str) -> str:
-        """Return the instruction that reads the bytes of a LOAD, or zeros where the test fails."""
+        """Return the instruction that loads a scalar LOAD, or zero if the test fails."""
         address = node.src[0]
         pointer = self.operands.operand(address)
         safe = self.text.step(f"select i1 {test}, ptr {pointer}, ptr @zeros")
         return f"load {kind}, ptr {safe}, align {self.alignment(address)}"
 
     def load_in_branch(self, node: UOp, test: str, kind: str) -> str:
-        """Return the instruction that completes a scalar LOAD under a condition: a phi of what is
-        read in a branch, and zero."""
+        """Return the last instruction of a scalar LOAD under a condition: a phi of the value that a
+        branch loads, and zero."""
         address, dtype = node.src[0], node.dtype
         pointer = f"{self.pointer(address.param)} {self.operands.operand(address)}"
         inside, after = self.text.unique("load"), self.text.unique("loaded")
@@ -138,15 +138,15 @@ class LLVMMemory:
         return f", align {self.alignment(store.src[0])}"
 
     def alignment(self, address: UOp) -> int:
-        """Return the alignment of an address in bytes: scratch is aligned, arguments need not
-        be."""
+        """Return the alignment of an address in bytes: scratch memory is aligned, arguments need
+        not be."""
         if address.param.op is Ops.PARAM:
             return element_type(address).itemsize
         return alignment(address, self.plan.alignment_bytes)
 
     def _masked_store(self, store: UOp, kind: str, text: str) -> None:
-        """Store where the condition holds: all lanes at once where it holds in all, which is nearly
-        always; at an edge lane by lane, which is slow."""
+        """Store under a condition. If it holds in all lanes, as it nearly always does, they are
+        stored at once; at an edge by `masked_store`, which may be slow."""
         address, value, condition = store.src
         dtype, pointer = value.dtype, self.operands.operand(address)
         test = self.operands.operand(condition)
@@ -174,7 +174,7 @@ class LLVMMemory:
         return self.text.step(f"call i1 @llvm.vector.reduce.and.v{count}i1({mask} {test})")
 
     def masked_store(self, store: UOp, text: str, test: str, place: str) -> None:
-        """Write the lanes of a STORE where the lanes of a test hold."""
+        """Write the store of the lanes whose lane of the test holds."""
         address, value, condition = store.src
         dtype, where = value.dtype, self.pointer(address.param)
         over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
@@ -190,6 +190,6 @@ def _space(pointer: str) -> str:
 
 
 def _gep(is_inside: bool) -> str:
-    """Return the instruction for an address. Its "inbounds" is a promise, and an address under
-    a condition may well lie outside of its buffer."""
+    """Return the instruction for an address. "inbounds" asserts that it is inside of its memory,
+    which an address under a condition need not be."""
     return "getelementptr inbounds" if is_inside else "getelementptr"

@@ -13,14 +13,14 @@ from workbench.backends.native.program import readable
 
 _FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
 _CALL = re.compile(r"\bcall\b[^@\n]*@(\w+)\(")
-"""How LLVM IR calls a function: what is called must be a helper, not the kernel."""
+"""A call in LLVM IR: a function that is called is a helper, not the kernel."""
 _SVE_BYTES = 16
-"""The least bytes of a vector of SVE; code assumes no more without an option."""
+"""Least bytes of an SVE vector: without an attribute, LLVM assumes no more."""
 
 
 def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> MachineCode:
     """Return the machine code of a kernel, compiled as for this machine's processor: without LLVM's
-    own passes. `vector_bytes` is the width of the processor's vectors.
+    optimisation passes. `vector_bytes` is the width of the processor's vectors.
 
     Errors: CompileError if LLVM refuses the text.
     """
@@ -34,7 +34,7 @@ def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> 
         return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
 
     def _sized(ir: str, of: compilers.Isa) -> str:
-        """Say how long vectors of SVE are, where that is known."""
+        """Return LLVM IR with an attribute for the length of SVE vectors, where it is longer."""
         if of.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
             times = vector_bytes // _SVE_BYTES
             return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)

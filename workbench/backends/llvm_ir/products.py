@@ -23,11 +23,11 @@ from workbench.base.tensor_cores import TensorCore
 Step = Callable[[str], str]
 """Writes an instruction, and returns the name of its value."""
 Product = Callable[[TensorCore, Sequence[DType], Sequence[str], Step], str]
-"""Returns the last instruction of C + A @ B: of the tensor core, the dtypes and the names of A, B
-and C."""
+"""A function of the tensor core, and of the dtypes and names of A, B and C; it returns the last
+instruction of C + A @ B."""
 _ELEMENTS = {dtypes.float16: "half", dtypes.bfloat16: "i16", dtypes.float32: "float"}
 _SEMICOLON = r"\3B"
-"""In a string: what stands behind a semicolon of LLVM IR is a comment."""
+"""A semicolon in a string, escaped: the text after a plain one is read as a comment of LLVM IR."""
 _LETTERS = {"float": "f", "double": "d", "i32": "r"}
 
 
@@ -90,7 +90,7 @@ def ptx_product(
 
 def _registers(value: str, dtype: DType, step: Step) -> list[tuple[str, str]]:
     """Return the registers of a fragment, each with its type: 32 bits for several elements, the
-    first lowest, or a double."""
+    first one lowest, or a double."""
     if dtype.scalar is dtypes.float64:
         return [("double", value)]
     count = dtype.count * dtype.scalar.bits // 32
@@ -108,7 +108,7 @@ def _registers(value: str, dtype: DType, step: Step) -> list[tuple[str, str]]:
 _TILE_WORDS = 256
 """Words of 32 bits in a register of AMX."""
 _TILE_BYTES = 64
-"""Bytes of a row of it."""
+"""Bytes of a row of such a register."""
 
 
 def processor_product(core: TensorCore, values: Sequence[str], step: Step) -> str:
@@ -131,7 +131,8 @@ def _bfmmla(core: TensorCore, values: Sequence[str], step: Step) -> str:
 
 
 def _dpbf16ps(core: TensorCore, values: Sequence[str], step: Step) -> str:
-    """Each row of C adds pairs of A's row, the same in all columns, times pairs of B's columns."""
+    """A row of C adds pairs of steps: A's pair, the same in all columns, times a pair of each of
+    B's columns."""
     pairs = step(f"bitcast <{2 * core.m} x i16> {values[0]} to <{core.m} x i32>")
     b = step(f"bitcast <32 x i16> {values[1]} to <32 x bfloat>")
     whole = f"<{core.m * core.n} x float>"
@@ -172,14 +173,14 @@ _PRODUCTS: dict[str, Callable[[TensorCore, Sequence[str], Step], str]] = {
 
 
 def _picked(kind: str, vector: str, lanes: Sequence[int], other: str = "poison") -> str:
-    """Return the instruction that picks lanes out of a vector, or of two."""
+    """Return the instruction that picks lanes of a vector, or of two."""
     picks = ", ".join(f"i32 {lane}" for lane in lanes)
     return f"shufflevector {kind} {vector}, {kind} {other}, <{len(lanes)} x i32> <{picks}>"
 
 
 def _joined(parts: Sequence[str], count: int, step: Step) -> str:
-    """Return the last instruction that puts vectors of `count` floats, a power of two of them, one
-    after the other."""
+    """Return the last instruction that concatenates vectors of `count` floats; their number is a
+    power of two, 2 or more."""
     while True:
         kind = f"<{count} x float>"
         last = [

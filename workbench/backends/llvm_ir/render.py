@@ -2,8 +2,7 @@
 
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 
-The walk below has the order of the program, and what it looks like; program/analysis.py has the
-arguments.
+The walk below writes the nodes in the order of the program; program/analysis.py has the arguments.
 
 Sections: The remainder of floats in LLVM; The walk of a linear program that writes LLVM IR; The
 LLVM renderer.
@@ -52,21 +51,21 @@ from workbench.ir.rewriting.rewrite import advice
 
 
 def remainder(node: UOp, args: Sequence[str], text: LLVMWriter) -> str:
-    """Return the instruction that completes a FMOD.
+    """Return the last instruction of an FMOD.
 
-    A float has p bits. A rounded quotient q = x / y below 2**p truncates to the integer n of the
-    exact one, or to its neighbour; x - n*y is a float, which an FMA gives without rounding, and
-    where it is below 0, y is added back. It is NaN where the answer is.
+    A float has p bits. If the rounded quotient q = x / y is below 2**p, trunc(q) is the integer
+    part of the exact quotient, or 1 more. Then x - trunc(q)*y is a float, which an FMA computes
+    without rounding, and y is added if it is below 0. It is NaN where the remainder is.
 
-    A larger q is whole, and x - q*y is a float again, smaller by 2**p. So a loop, which is not
-    entered where all quotients are small, reduces x first; where q is infinite, with y scaled by
+    A larger q is an integer, and x - q*y is a float again, smaller than x by 2**p. So a loop
+    reduces x first; it is skipped if all quotients are small. If q is infinite, y is scaled by
     QUOTIENT_SCALE, once or twice.
     """
     return _Remainder(node.dtype, text).write(*args)
 
 
 class _Remainder:
-    """Writes the instructions, of `dtype`, whose lanes are computed together."""
+    """Writes the instructions of a remainder; the lanes of `dtype` are computed together."""
 
     def __init__(self, dtype: DType, text: LLVMWriter):
         self.dtype, self.text = dtype, text
@@ -128,7 +127,7 @@ class _Remainder:
         ]
 
     def _branch(self, test: str, some: str, none: str) -> None:
-        """Go to `some` if the test holds in any lane."""
+        """Jump to `some` if the test holds in any lane, else to `none`."""
         if self.dtype.count > 1:
             reduced = f"@llvm.vector.reduce.or.v{self.dtype.count}i1"
             test = self.text.step(f"call i1 {reduced}({self.bit} {test})")
@@ -156,13 +155,13 @@ class _Remainder:
 # kernel.
 #
 # One block per loop, tested at its end (a loop runs at least once), so that every value computed
-# above is available below. Registers become phis. Values have telling names: `%g0` an axis,
-# `%acc_s_0` an accumulator, `%p1_at3` an address in argument 1 and `%p1_v3` a value loaded from
+# above is available below. Registers become phis. Names of values say what they are: `%g0` an axis,
+# `%acc_s_0` an accumulator, `%p1_at3` an address in argument 1, and `%p1_v3` a value loaded from
 # there.
 #
-# The walk has the order of the program; loops.py, memory.py and instructions.py have the
-# instructions and the names. The frame of a kernel, its arguments and its numbers are the machine's
-# (the last section, `gpu_render.py`).
+# The walk has the order of the program; loops.py, memory.py and instructions.py write the
+# instructions and the names. The frame of a kernel, with its arguments and the numbers of its
+# work-items, depends on the machine (see the last section, and `gpu_render.py`).
 
 _NEVER_WRITTEN = frozenset(
     {Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE, Ops.BLOCK, Ops.AFTER}
@@ -170,7 +169,7 @@ _NEVER_WRITTEN = frozenset(
 
 
 class LLVMWalker:
-    """Writes one node after another."""
+    """Writes a linear program, node by node; a subclass writes what only its machine has."""
 
     def __init__(self, text: LLVMWriter, operands: Operands, memory: LLVMMemory):
         self.text, self.operands, self.memory = text, operands, memory
@@ -260,8 +259,9 @@ _ROUNDED = SUPPORTED - {Ops.BITCAST, Ops.WHERE}
 def render(linear: tuple[UOp, ...], target: Target) -> Source:
     """Return the LLVM IR of a linear program, whose first node is BLOCK with a KernelInfo.
 
-    Errors: CompileError for a program that no machine could run (an op that lowering should have
-    decomposed, a register read before it is set).
+    Errors: CompileError for an operation that this processor lacks, and for a program that no
+    machine could run (an op that lowering should have decomposed, a register read before it is
+    set).
     """
     info: KernelInfo = linear[0].arg
     plan, ssa = analyse(linear, target), construct_ssa(linear)
@@ -296,8 +296,8 @@ def _frame(
 
 
 def _is_library_call(node: UOp, conversions: tuple[DType, ...]) -> bool:
-    """Whether LLVM would round a result by a function of a library, which a process has or lacks by
-    what else it has loaded."""
+    """Whether LLVM would round a result by a library function, which is in the process only if
+    something else has loaded it."""
     dtype = node.dtype.scalar
     if not dtype.is_low_precision or node.op not in _ROUNDED:
         return False
@@ -334,7 +334,7 @@ class _ProcessorWalker(LLVMWalker):
         return processor_product(node.arg, values, self.text.step)
 
     def prologue(self) -> None:
-        """Load the arguments, set up scratch memory, and return if there are no steps."""
+        """Load the arguments, set up scratch memory, and return if there are no steps to run."""
         self.text.begin("entry")
         self.arguments.pointers()
         if self.plan.launch.steps is not None:

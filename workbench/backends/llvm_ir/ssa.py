@@ -27,9 +27,10 @@ from workbench.ir.node.uop import UOp
 class SSAPlan:
     """The values of a linear program in SSA form.
 
-    `loop_carried` has, for the position of each LOOP, its loop-carried registers; `conditional` are
-    those that an IF sets, and `set_in` has them for the position of each IF; `folded` are sums that
-    are only offsets of addresses; `names` has the register that a value is computed for.
+    `loop_carried` has, by the position of each LOOP, its loop-carried registers; `set_in` has, by
+    the position of each IF, the registers that it sets, and `conditional` has all of these;
+    `folded` are sums that are only offsets of addresses; `names` has, for a value, the register
+    that it is computed for.
 
     Units: zero_bytes is the size of the widest load under a condition.
     """
@@ -59,8 +60,8 @@ def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
 
 @dataclass(slots=True)
 class _OpenLoop:
-    """A LOOP that is walked: where it is, the IFs around what is read now, the registers with
-    whether their old value is read first, and those that it changes."""
+    """A LOOP during the walk: its position, the number of open IFs in it, the registers that it
+    accesses (True: their old value is read first), and those that it changes."""
 
     position: int
     branches: int = 0
@@ -78,7 +79,7 @@ class _OpenLoop:
 
 
 def _loop_carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
-    """Return the registers each loop changes whose old value is read first in it.
+    """Return, by the position of each LOOP, the registers that it changes after it reads them.
 
     A loop body runs from top to bottom, so the first access of a register decides.
     """
@@ -119,7 +120,7 @@ def _set_in_branches(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
 
 
 def _folded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
-    """Return the sums with a constant that only addresses use."""
+    """Return the sums of a value and a constant that only addresses use."""
     sums = {n for n in linear if n.op is Ops.ADD and split_offset(n)[0] is not n}
     for node in linear:
         used = node.src[2:] if node.op is Ops.INDEX else node.src
@@ -128,7 +129,7 @@ def _folded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
 
 
 def split_offset(index: UOp) -> tuple[UOp, int]:
-    """Return (rest, constant) of an index, whose sum it is."""
+    """Return (rest, constant) of an index, which is their sum."""
     if index.op is Ops.CONST:
         return UOp.index(0), int(index.arg)
     if index.op is Ops.ADD and index.dtype is dtypes.index:
@@ -143,10 +144,10 @@ def split_offset(index: UOp) -> tuple[UOp, int]:
 
 
 class LLVMWriter(Names):
-    """Lines of LLVM IR. `depth` is the number of open loops; `block` is the one being written.
+    """Lines of LLVM IR. `depth` is the number of open loops; `block` is the block being written.
 
     `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
-    is the position that is being written.
+    has those of the lines that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):

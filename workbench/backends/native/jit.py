@@ -1,12 +1,12 @@
-"""The JIT compiler, the one file that uses llvmlite: from text to machine code for this machine.
+"""The JIT compiler, by llvmlite: from LLVM IR to machine code that runs in this process.
 
 llvmlite is imported on first use. Its LLVM aborts the process at an unsupported request, so the
 text is parsed and verified before code is generated, the target is always the host's, and text for
 another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
 within one could not compile.
 
-Sections: The JIT compiler, the one file that uses llvmlite; Object files of LLVM IR, compiled
-once for all processes and cached on disk.
+Sections: The JIT compiler; Object files of LLVM IR, compiled once for all processes and cached on
+disk.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workbench.base.interrupts import no_fork, raised_after
 from workbench.base.tensor_cores import TensorCore
 
 # --------------------------------------------------------------------------------------------------
-# The JIT compiler, the one file that uses llvmlite.
+# The JIT compiler.
 
 _FOREIGN = re.compile(
     r"\basm\b"
@@ -42,11 +42,11 @@ _FOREIGN = re.compile(
     r"|s390|spv|ve|wasm|xcore)\."
 )
 NOT_HERE = "it needs a function that this process does not have"
-"""What is wrong with code that LLVM's linker cannot link; it does not say more."""
+"""The reason for code that LLVM's linker cannot link; LLVM gives no other."""
 Result = TypeVar("Result")
 LIBRARIES_PER_LINKER = 16
-"""Libraries that one linker of LLVM's loads. Each leaves 9 kB in it when it is unloaded, which only
-the linker's end frees; a new linker takes 0.5 ms."""
+"""Most libraries that one of LLVM's linkers loads. An unloaded library leaves 9 kB in its linker,
+which only the linker's end frees; a new linker takes 0.5 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Host:
 
     @property
     def machine(self) -> tuple[str, str, str]:
-        """What machine code depends on but for the compiler: triple, processor, features."""
+        """The triple, processor and features: what machine code depends on besides the compiler."""
         return self.triple, self.cpu, self.features
 
     @property
@@ -84,7 +84,7 @@ class Host:
 
     @property
     def tensor_cores(self) -> tuple[TensorCore, ...]:
-        """Its products of small matrices that this process may use, the preferred first."""
+        """Its products of small matrices that this process may use, the preferred ones first."""
         features = {word[1:] for word in self._enabled if word.startswith("+")}
         if "amx-tile" in features and not permits_amx():
             features.discard("amx-bf16")
@@ -92,7 +92,7 @@ class Host:
 
     @property
     def no_tensor_cores(self) -> str:
-        """Why it has none."""
+        """Why it has no tensor cores, "" if it has some."""
         if self.tensor_cores:
             return ""
         if "+amx-bf16" in self._enabled:
@@ -101,7 +101,7 @@ class Host:
 
     @property
     def is_arm(self) -> bool:
-        """Whether it is one of Arm's, of 64 bits."""
+        """Whether it is a 64-bit processor of Arm's."""
         return platform.machine().lower() in ("aarch64", "arm64")
 
     @property
@@ -110,8 +110,8 @@ class Host:
 
 
 class Code:
-    """Machine code in memory: `address` is where the kernel begins. It is unloaded when this
-    object dies."""
+    """Machine code in memory: `address` is that of the function. It is unloaded when this object
+    dies."""
 
     __slots__ = ("_library", "address")
 
@@ -153,7 +153,7 @@ def as_read(text: str) -> str:
 
 
 def print_passes() -> None:
-    """Have LLVM print to stderr, from now on, the program after each pass of the code generator."""
+    """Make LLVM print to stderr, from now on, the program after each pass of its code generator."""
     for option in ("-print-after-all", "-print-module-scope"):
         _llvm().binding.set_option("workbench", option)
 
@@ -167,7 +167,7 @@ def load_object(image: bytes, name: str) -> Code:
 
 
 def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
-    """Load an object file and find several functions in it; it stays until the last one dies.
+    """Load an object file and find several functions in it; it stays until the last Code dies.
 
     Errors: as `load_object`.
     """
@@ -257,7 +257,7 @@ def _set_up() -> _LLVMLibrary:
     version = ".".join(str(part) for part in binding.llvm_version_info)
     host = Host(version, triple, cpu, features)
     if "+amx-tile" in features.split(","):
-        permits_amx()  # also where code comes from another process
+        permits_amx()  # needed even if another process compiled the code
     return _LLVMLibrary(binding, machine, _Linkers(binding, machine), host)
 
 
@@ -274,7 +274,7 @@ def _module(text: str) -> Any:
 
 
 def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
-    """Run a step of LLVM's, one at a time; its errors become CompileErrors."""
+    """Run a step of LLVM's, one at a time; its errors become CompileErrors about `text`."""
     try:
         with no_fork:
             return step()

@@ -28,22 +28,22 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
 MEMORY = "memory"
 ARCH_PRCTL = 158
-"""The number of the system call (x86-64)."""
+"""The number of the system call arch_prctl on x86-64."""
 REQUEST_PERMISSION = 0x1023
 TILE_DATA = 18
 """The part of a thread's state that AMX needs."""
 CPU_WITHOUT = "CPU_WITHOUT"
-"""The environment's variable with the processor's features that code must not use, by the words
-with which LLVM's names of them begin: "avx512" has kernels as on a processor without AVX-512."""
+"""The environment variable with features of the processor that code must not use, as beginnings of
+LLVM's names: with "avx512" kernels are compiled as for a processor without AVX-512."""
 MISCOMPILED = "gfni"
-"""Features that no code uses, as words for CPU_WITHOUT. LLVM 22 shifts a vector of bytes by GF(2)
-products, and one by 0, where it sees that late, has other bits: -9 >> 0 is -120."""
+"""Features that no code uses, as in CPU_WITHOUT. With GFNI, LLVM 22 shifts a vector of bytes by
+GF(2) products. If it finds late that a shift is by 0, the result is wrong: -9 >> 0 is -120."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @cache
 def caches(folder: Path = CACHES) -> Caches:
-    """Return the data caches that core 0 sees; () where the system does not say."""
+    """Return the data caches that core 0 sees; () if the system does not describe them."""
     sizes: dict[str, int] = {}
     for level, size in _described(folder, "size"):
         amount = re.fullmatch(r"(\d+)([KMG]?)", size)
@@ -55,14 +55,14 @@ def caches(folder: Path = CACHES) -> Caches:
 @cache
 def cache_ways(folder: Path = CACHES) -> Ways:
     """Return how many lines a set of each data cache of core 0 holds; those of a common processor
-    where the system does not say."""
+    if the system does not describe them."""
     described = _described(folder, "ways_of_associativity")
     ways = {level: int(text) for level, text in described if text.isdigit() and int(text)}
     return tuple((dict(TYPICAL_WAYS) | ways).items())
 
 
 def _described(folder: Path, part: str) -> list[tuple[str, str]]:
-    """Return (level, text of a part of its description) of each data cache."""
+    """Return (level, text of one `part` of its description) of each data cache."""
     rows: list[tuple[str, str]] = []
     for index in sorted(folder.glob("index*")):
         try:
@@ -77,8 +77,8 @@ def _described(folder: Path, part: str) -> list[tuple[str, str]]:
 
 
 def features_in_use(features: str, without: str) -> str:
-    """Return LLVM's list of a processor's features with those turned off that begin with one of the
-    words in `without`. They stand last, since a feature turns on what it is built on.
+    """Return LLVM's list of a processor's features; those that begin with one of the words in
+    `without` are turned off. They stand last, since a feature turns on those that it requires.
 
     >>> features_in_use("+avx,+avx512f,-amx-tile,+fma", "avx512 fma")
     '+avx,-amx-tile,-avx512f,-fma'
@@ -91,14 +91,14 @@ def features_in_use(features: str, without: str) -> str:
 
 
 def features_left_out() -> str:
-    """Return words with which the names of features begin that code must not use."""
+    """Return the beginnings of the names of features that code must not use, as one text."""
     return f"{MISCOMPILED} {os.environ.get(CPU_WITHOUT, '')}"
 
 
 @cache
 def permits_amx() -> bool:
-    """Return whether this process may use AMX: Linux has to be asked for its large registers, and
-    threads and forked processes then have them, too (Linux, "Using XSTATE features in user space
+    """Return whether this process may use AMX. On Linux this requests its large registers, for all
+    threads and forked processes of this one (Linux, "Using XSTATE features in user space
     applications")."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return False
@@ -107,12 +107,12 @@ def permits_amx() -> bool:
 
 
 def known_caches() -> Caches:
-    """Return the caches of core 0; those of a common processor where the system does not say."""
+    """Return the caches of core 0; a common processor's if the system does not describe them."""
     return caches() or TYPICAL_CACHES
 
 
 def line_bytes(folder: Path = CACHES, otherwise: int = 64) -> int:
-    """Return the bytes of a line of the first cache; `otherwise` where the system does not say."""
+    """Return the bytes of a line of the first cache; `otherwise` if the system does not say."""
     try:
         text = (folder / "index0" / "coherency_line_size").read_text().strip()
     except OSError:
@@ -121,8 +121,8 @@ def line_bytes(folder: Path = CACHES, otherwise: int = 64) -> int:
 
 
 def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:
-    """Return the smallest cache that holds that number of bytes, "memory" where none does, and None
-    where no cache is known.
+    """Return the name of the smallest cache that holds `size_bytes`, "memory" if none does, None if
+    no cache is known.
 
     >>> level_of(40_000, (("L1", 32 << 10), ("L2", 1 << 20)))
     'L2'
@@ -146,13 +146,13 @@ def cpu() -> str:
 # Microarchitectures by LLVM's name of the processor: the latency of a multiply-add, and the
 # throughput by its width.
 #
-# Opts are chosen by these figures, the same in every session; the costs of kernels go by what is
-# measured (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm,
+# Opts are chosen by these figures, which are the same in every session; predicted costs use
+# measured speeds (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm,
 # Software Optimization Guides of the cores named here; AMD and Intel, optimization manuals, 2024.
 
 
 class MultiplyAdd(NamedTuple):
-    """See the fields of `Target`."""
+    """`fma_cycles` and `fma_starts` of a Target."""
 
     cycles: int = 4
     starts: Starts = ()
@@ -203,7 +203,7 @@ MULTIPLY_ADDS: dict[str, MultiplyAdd] = {
 
 
 def multiply_add(processor: str) -> MultiplyAdd:
-    """Return the figures of a processor by LLVM's name: common ones where it is not known."""
+    """Return the figures of a processor by LLVM's name of it; common ones if it is not known."""
     return MULTIPLY_ADDS.get(processor, MultiplyAdd())
 
 
@@ -228,7 +228,7 @@ TDPBF16PS = _core(
 )  # fmt: skip
 X86 = {"amx-bf16": TDPBF16PS, "avx512bf16": DPBF16PS}
 ARM = {"bf16": BFMMLA}
-"""By LLVM's names of the features that have them, the preferred first."""
+"""Tensor cores by LLVM's name of the feature that they need, the preferred ones first."""
 
 
 def tensor_cores(features: Container[str]) -> tuple[TensorCore, ...]:

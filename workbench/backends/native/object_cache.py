@@ -2,7 +2,7 @@
 
 Machine code from a file is run unchecked. So the folder is the user's alone (mode 0700), a file is
 read only if the user owns it and no other user may write to it, and its content must match the key
-and the digest at its head. Any other file is ignored.
+and the digest at its head. Any other file is ignored, and a damaged one is deleted.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def object_of(
 ) -> bytes:
     """Return the object file of `text`: the one in the cache, or what `compile_text` returns.
 
-    The key is the text, the version and the flags of the `compiler`, and the `machine`: the triple,
-    the processor and its features.
+    The key is made of the text, the version and the flags of the `compiler`, and the `machine`: the
+    triple, the processor and its features.
     """
     key = key_of(text, *compiler, *machine)
     image = get(key)
@@ -43,7 +43,8 @@ def object_of(
 
 
 def get(key: str) -> bytes | None:
-    """Return the object file stored under `key`, or None. Warns about a damaged file."""
+    """Return the object file stored under `key`, or None. A damaged file is deleted, with a
+    warning."""
     folder = private_folder("objects")
     if folder is None:
         return None
@@ -59,8 +60,8 @@ def get(key: str) -> bytes | None:
 
 
 def store_object(key: str, content: bytes) -> None:
-    """Store `content` under `key`. Without a cache folder it does nothing; where one cannot be
-    written, as on a full disk, it warns, and the kernel is compiled each session."""
+    """Store `content` under `key`. Without a cache folder it does nothing; if the file cannot be
+    written, as on a full disk, it warns, and the kernel is compiled in each session."""
     folder = private_folder("objects")
     if folder is None:
         return
@@ -73,7 +74,7 @@ def store_object(key: str, content: bytes) -> None:
 
 
 def trim(limit_bytes: int) -> None:
-    """Where files take more than `limit_bytes`, delete the oldest until they take half of it."""
+    """If files take more than `limit_bytes`, delete the oldest until they take half of it."""
     folder = private_folder("objects")
     if folder is None:
         return
@@ -107,7 +108,7 @@ def _unwrap(key: str, data: bytes) -> bytes | None:
     return named[len(head) :] if named.startswith(head) else None
 
 
-# follow no link, wait for no pipe
+# follow no link, and wait for no pipe
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 

@@ -19,7 +19,7 @@ class Processor(DeviceInfo):
 
 
 def processor_target(name: str) -> Target:
-    """Return a Target with the caches of this machine's processor. It reads a few small files, in
+    """Return a Target with the caches of this machine's processor. This reads a few small files, in
     0.5 ms."""
     with no_fork:
         from workbench.backends.native.machine import cache_ways, known_caches, line_bytes
@@ -28,7 +28,7 @@ def processor_target(name: str) -> Target:
 
 
 def compiled_target(name: str) -> Target:
-    """Return the Target of code that LLVM loads on this machine's processor.
+    """Return the Target of machine code that LLVM loads on this machine's processor.
 
     Errors: DeviceError if llvmlite is not installed or does not load.
     """

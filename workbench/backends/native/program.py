@@ -4,11 +4,10 @@ The languages of these devices have the same frame around a kernel:
 
     name(args, lo, hi, thread)
 
-`args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and `hi`
-are the steps of the chunked loop that this launch runs, `thread` is its step of the loop over
-threads, where there is one. A long kernel is launched in slices of at most 50 ms, so that Ctrl-C
-works in the middle of it; a kernel that is known to be short is one call, of less than a
-microsecond.
+`args` holds a pointer per argument, and one to scratch memory if that is large. `lo` and `hi` are
+the steps of the chunked loop that this launch runs; `thread` is its step of the loop over threads,
+if there is one. A long kernel is launched in slices of at most 50 ms, so that Ctrl-C works in the
+middle of it; a kernel that is known to be short is one call, of less than a microsecond.
 
 Sections: Assembly text; Launching machine code, for all devices on this machine's processor.
 """
@@ -93,7 +92,7 @@ def _instructions(assembly: str) -> Iterator[AsmLine]:
 
 
 def _is_shown(label: str, used: set[str]) -> bool:
-    """Whether a jump goes to a label, or it is the function's name."""
+    """Whether an instruction names a label, or it is a function's name."""
     return label in used or not label.startswith((".", "L", '"'))
 
 
@@ -102,7 +101,7 @@ def _is_shown(label: str, used: set[str]) -> bool:
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
-"""Programs that a runtime memoises by their Source."""
+"""Most programs that a runtime keeps in memory, by their Source."""
 KernelCall = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
@@ -138,8 +137,8 @@ class NativeProgram(Unpicklable, ABC):
         return NativeLaunch(self, buffers[: len(self.source.params)])
 
     def pack(self, addresses: Sequence[int], buffers: list[Buffer]) -> Any:
-        """Return an array of pointers, the last to new scratch memory, which is added to
-        `buffers`."""
+        """Return an array of pointers. If the kernel needs scratch memory, the last one points to
+        new memory, which is added to `buffers`."""
         own = list(addresses)
         if self.source.scratch_bytes:
             scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
@@ -183,7 +182,7 @@ class NativeProgram(Unpicklable, ABC):
                 raise
 
     def require_code(self) -> None:
-        """Errors: CompileError."""
+        """Compile and load the kernel, if it is not loaded. Errors: CompileError."""
         _ = self._code
 
     @once
@@ -192,7 +191,7 @@ class NativeProgram(Unpicklable, ABC):
         return _Kernel(self._code.address)
 
     def _run_slices(self, kernel: KernelCall, arguments: int) -> None:
-        """Run slice by slice, and set the steps of a slice by the longest one so far.
+        """Run slice by slice; set the slices of later launches by the longest one of this launch.
 
         Slices aim at half the limit and grow eightfold at most: the time of a few steps says little
         about many.
@@ -239,7 +238,7 @@ class NativeProgram(Unpicklable, ABC):
 
 
 class NativeLaunch:
-    """A kernel and the memory that it runs on: call it to run. `move` gives a slot other memory."""
+    """A kernel and its buffers: a call runs it. `move` gives a slot another buffer."""
 
     __slots__ = (
         "_arguments", "_buffers", "_kernel", "_parts", "_run", "_slots", "_table"
@@ -262,8 +261,8 @@ class NativeLaunch:
         self._run(self._kernel, self._arguments)
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Set a slot to `buffer`, which must be of the same dtype and size, and begin with a cache
-        line where the Source says `aligned`; a slot that the kernel does not use is ignored."""
+        """Set a slot to `buffer`, which must have the same dtype and size, and must begin a cache
+        line if the slot is `aligned` in the Source; a slot that the kernel lacks is ignored."""
         if slot < self._slots:
             self._buffers[slot] = buffer
             for part in self._parts:
@@ -275,7 +274,7 @@ def _steps_in_slice(step_s: float) -> int:
 
 
 def _begins_a_line(buffer: Buffer) -> bool:
-    """Whether a Buffer begins where a block of its memory may."""
+    """Whether a Buffer begins at the alignment of its memory's blocks."""
     return buffer.address % buffer.memory.alignment_bytes == 0
 
 

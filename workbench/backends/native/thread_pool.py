@@ -25,9 +25,9 @@ from workbench.backends.native.jit import object_of
 SPINS = 20_000
 """Pauses before a worker sleeps: about a millisecond."""
 LINE = 16
-"""Words of a cache line pair: neighbouring lines are fetched together."""
+"""Words in a pair of cache lines: a processor fetches neighbouring lines together."""
 PARTS = 1 << 16
-"""A number greater than the parts of any job, by which the ticket counts jobs."""
+"""A number above the parts of any job: a ticket is the number of the job times it, plus a part."""
 
 
 def cores() -> int:
@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 def _other_cores() -> set[int] | None:
-    """Return the cores that this process may use without the current one, None if unknown."""
+    """Return the cores that this process may use except the current one; None if unknown."""
     current = _current_core()
     if current is None or not hasattr(os, "sched_setaffinity"):
         return None
@@ -47,7 +47,7 @@ def _other_cores() -> set[int] | None:
 
 @lru_cache(maxsize=1)
 def _current_core() -> Callable[[], int] | None:
-    """Return the system's function for the current core of a thread, None where there is none."""
+    """Return the system's function for the current core of a thread; None if it has none."""
     if os.name != "posix":
         return None
     question: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
@@ -109,11 +109,11 @@ class ThreadPool:
             bell.acquire()
             sleeper = bell, threading.get_native_id()
             self._asleep.append(sleeper)
-            # A job posted before the lock was there woke no worker: look before sleeping.
+            # A job posted before the lock was listed woke no worker: compare before sleeping.
             if self._ticket.value >> 16 == ticket >> 16:
                 bell.acquire()
             else:
-                with suppress(ValueError):  # it is awake already
+                with suppress(ValueError):  # `_wake` has removed it
                     self._asleep.remove(sleeper)
 
 
@@ -140,10 +140,10 @@ def _functions() -> list[jit.Code]:
     return jit.load_functions(object_of(_text()), _NAMES)
 
 
-# Words that a worker and the caller share: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi,
-# 5 threads, and LINE how many parts are done. The ticket is the job's number times PARTS plus the
-# next part to be taken, and is moved by compare-and-swap: a part taken is a part of the job whose
-# fields were read. While a job is being written the ticket says that no part is left.
+# Words that workers and the caller share: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi, 5
+# threads, and LINE the number of parts that are done. The ticket is the job's number times PARTS
+# plus the next part, and is changed by compare-and-swap: so a part that a thread takes belongs to
+# the job whose fields it read. While a job is being written, the ticket says that no part is left.
 _FIELDS = tuple(enumerate(("kernel", "arguments", "lo", "hi", "threads"), 1))
 _LOADS = "\n".join(
     f"  %{name}.at = getelementptr i64, ptr %shared, i64 {word}\n"
@@ -176,7 +176,7 @@ run:
   call void %code(ptr %own, i64 %lo, i64 %hi, i64 %part)
   %count = atomicrmw add ptr %done, i64 1 acq_rel
   br label %look""")
-"""Take a part and run it; where none is left go on at `none`."""
+"""Take a part and run it; if none is left, go on at `none`."""
 _POOL = Template(f"""$declared
 define i64 @pool_work(ptr %shared) {{
 entry:
@@ -221,7 +221,7 @@ out:
   ret void
 }}
 """)
-"""A worker; posting a job; the caller's share of it, until all parts are done."""
+"""A worker; the posting of a job; the caller's share of it, until all parts are done."""
 
 
 def _text() -> str:

@@ -1,8 +1,8 @@
 """Program analysis: the facts of a linear program that every renderer needs before its first line.
 
 They are its arguments, its arrays with their offsets in scratch memory, and the loops of which a
-launch runs a part. The frame around a kernel, what a launch hands in and how, is the language's:
-`backends/native/program.py` has that of this machine's processor.
+launch runs a part. The frame around a kernel, and how a launch passes the arguments, depend on the
+language: see `backends/native/program.py` for this machine's processor.
 
 Sections: Program analysis; Facts of a value that are known before it is computed; 64-bit indexes.
 """
@@ -33,10 +33,9 @@ class ProgramAnalysis:
 
     `params` are in order of their slots, `scratch` (arrays, with their offset in scratch memory) in
     order of appearance; `on_stack` says that the kernel's scratch memory is on its stack; `launch`
-    has the loops of which a launch runs a part. `padded` are arrays of `scratch` that a work-item
-    has for itself, whose end no step writes: PADTO made them longer than what fills them. Their end
-    is read, and nothing uses what is read, but a compiler may do as it likes with a branch on a
-    unwritten value: languages set it to 0.
+    has the loops of which a launch runs a part. `padded` are arrays of one work-item whose end no
+    step writes, since PADTO made them longer. Their end is read, though the value is never used;
+    but a branch on an unwritten value is undefined behaviour, so renderers set them to 0.
 
     Units: scratch_bytes; arrays in scratch memory begin at a multiple of alignment_bytes.
     """
@@ -95,7 +94,7 @@ def _padded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
             continue
         index, gate = split_gate(node.place.src[1])
         if conditions or gate is not None or len(node.src) > 2:
-            continue  # perhaps no step meets the condition at the end
+            continue  # the condition may fail at the end of the array
         if exact_range(index)[1] + node.src[1].dtype.count >= size_of(node.place.param):
             arrays.discard(node.place.param)
     return frozenset(arrays)
@@ -114,7 +113,7 @@ def alignment(address: UOp, most_bytes: int) -> int:
 
 
 def about(title: str, plan: ProgramAnalysis) -> list[str]:
-    """Return the comment above a function: its title and its arguments."""
+    """Return the lines of the comment above a function: its title and its arguments."""
     lines = [" ".join(title.split())]
     for param in plan.params:
         lines.append(f"  p{param.slot}  {param.dtype.scalar.name}[{param.length}]")
@@ -130,8 +129,8 @@ def finished(
     foot: Sequence[str],
     aligned: Sequence[int] = (),
 ) -> Source:
-    """Return the Source of a kernel from its lines: those before the body, the body's with the
-    positions in the program of the nodes whose code they are, and those after it."""
+    """Return the Source of a kernel from its lines: those before the body, the body's (with the
+    positions in the program of the nodes whose code they are), and those after it."""
     lines, positions = body
     return Source(
         name=name,
@@ -170,9 +169,9 @@ def may_overflow(node: UOp) -> bool:
 
 
 def wrapping_dtype(node: UOp) -> DType | None:
-    """Return the unsigned dtype in which a sum, product, shift or negative must be written in C,
-    None where it can be written as it is. C computes narrow integers as int; a result that leaves a
-    signed type is undefined, and compilers conclude that there is none: x + x has the sign of x."""
+    """Return the unsigned dtype in which a sum, product, shift or negation must be written in C;
+    None if it can be written as it is. C computes narrow integers as int. A result that leaves a
+    signed type is undefined, and compilers assume that none does: that x + x has the sign of x."""
     dtype = node.dtype.scalar
     if not dtype.is_int or node.op not in (Ops.ADD, Ops.MUL, Ops.SHL, Ops.NEG):
         return None
@@ -194,11 +193,11 @@ _SUMS = frozenset({Ops.ADD, Ops.MUL, Ops.NEG})
 
 
 def needs_wide(linear: Sequence[UOp]) -> bool:
-    """Return whether an index of a program may leave 32 bits where it matters.
+    """Return whether an index of a program must have 64 bits.
 
-    An address is right where its element is accessed, if the memory is small enough: sums and
-    products wrap, and elsewhere it is not read. (An index from memory times a row's length has
-    huge bounds, and a condition beside it.)
+    A sum or product that only leads to an address may wrap at 32 bits: if the memory is small
+    enough, the address is right wherever its element is accessed. (An index from memory times the
+    length of a row has huge bounds, but a condition guards its access.)
     """
     indexes = [n for n in linear if n.op is Ops.INDEX]
     if any(size_of(n.param) >= _INT32 for n in indexes):

@@ -1,10 +1,10 @@
 """The inlining plan of a program: the values that are written where they are used, and the first
 use of registers.
 
-A value that is used once, in the loop that computes it, needs no name, if no SET of a register and
-no STORE to memory that it reads comes before its use. Arithmetic on loop counters reads neither, so
-it can stand anywhere in its loop.
-Whether it then does is a question of length, which the renderer (`render.py`) answers.
+A value that is used once, in the loop that computes it, needs no name if, between it and its use,
+there is no SET of a register and no STORE to memory that it reads. Arithmetic on loop counters
+reads neither, so it can stand anywhere in its loop.
+The renderer (`render.py`) then decides by the length of the text whether it has a name.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class InliningPlan:
     """Positions in a linear program.
 
     `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it has no
-    use. `begins` has, for the position of a LOOP or SET, the registers that are declared just
-    before it.
+    use. `begins` has, by the position of a LOOP or SET, the registers that are declared just before
+    it.
     """
 
     unused: set[int] = field(default_factory=set)
@@ -109,7 +109,7 @@ _NO_USE = (Ops.LOOP, Ops.ENDLOOP, Ops.ENDIF, Ops.SPECIAL)
 
 
 def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[int]:
-    """Return the positions where a value is used, directly or by values without a name."""
+    """Return the positions of a value's uses, also through TRANSPARENT nodes; at most two."""
     ends: list[int] = []
     pending = list(users[position])
     while pending and len(ends) < 2:
@@ -122,8 +122,8 @@ def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[
 
 
 def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
-    """Return the positions that set each register and write each memory; others may write what
-    they see at a BARRIER."""
+    """Return the positions that set each register and write each memory; at a BARRIER the writes of
+    other work-items become visible."""
     changes: dict[UOp, list[int]] = {}
     stores: list[int] = []
     barriers = [i for i, node in enumerate(linear) if node.op is Ops.BARRIER]
@@ -169,8 +169,8 @@ def _is_arithmetic(node: UOp) -> bool:
 def _find_beginnings(
     linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], plan: InliningPlan
 ) -> None:
-    """Declare each register in the innermost loop around all its uses, at its first SET if
-    that is there, else before the loop that holds the first SET."""
+    """Declare each register in the innermost loop around all of its uses: at its first SET if that
+    is directly in the loop, else before the inner loop with the first SET."""
     insertion_points: dict[UOp, tuple[int, ...]] = {}
     firsts: dict[UOp, int] = {}
     for position, node in enumerate(linear):

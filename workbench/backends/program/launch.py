@@ -22,31 +22,31 @@ class LaunchAxis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """The loops of a kernel that are a launch's, outermost first; its device's Target chooses them
-    (`ir/lower/launch.py`).
+    """The loops of a kernel that a launch runs in parallel or in part, outermost first; lowering
+    chooses them for the device's Target (`ir/lower/launch.py`).
 
-    A processor runs each step of a "thread" loop at once, and steps lo to hi of a "chunked" one. A
-    device with work-groups runs a group for each step of its "grid" axes together, and in it a
-    work-item for each step of its "item" axes together.
+    A processor runs all steps of a "thread" loop at once, and of a "chunked" loop the steps from lo
+    to hi. A device with work-groups runs a group for each step of its "grid" axes together, and in
+    each group a work-item for each step of its "item" axes together.
     """
 
     axes: tuple[LaunchAxis, ...] = ()
 
     @staticmethod
     def on_processor(steps: int, threads: int = 1) -> LaunchShape:
-        """Return the shape of a kernel that is cut in `steps`, on each of `threads` threads."""
+        """Return the shape of a kernel on `threads` threads, each of which runs `steps` steps."""
         return LaunchShape(
             (LaunchAxis("thread", "t0", threads), LaunchAxis("chunked", "g0", steps))
         )
 
     @property
     def threads(self) -> int:
-        """How many parts of it run at once, each with scratch memory of its own."""
+        """How many parts of the kernel run at once, each with scratch memory of its own."""
         return math.prod(self._extents("thread"))
 
     @property
     def steps(self) -> int | None:
-        """The steps that a launch may cut into slices; None where it runs whole."""
+        """The steps of the chunked loop, which may run in slices; None if there is no such loop."""
         return next(iter(self._extents("chunked")), None)
 
     @property
@@ -68,7 +68,7 @@ class LaunchShape:
 
 
 def launch_shape(linear: Iterable[UOp]) -> LaunchShape:
-    """Return the shape of a launch of a linear program."""
+    """Return the launch shape of a linear program."""
     nodes = [n for n in linear if n.op in (Ops.LOOP, Ops.SPECIAL)]
     numbers = [n for n in nodes if n.op is Ops.SPECIAL]
     numbers.sort(key=lambda n: (n.role, -n.dimension))

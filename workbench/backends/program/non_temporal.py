@@ -1,11 +1,10 @@
 """Non-temporal stores of a kernel: those that bypass the caches.
 
-A store loads its cache line before it changes it, and evicts another line: two transfers more than
-the one to memory. Machines have stores that bypass the caches ("non-temporal": Intel's optimization
-manual, 7.4.1). They are faster where a kernel touches more than the last cache holds and reads at
-least as many bytes as it writes; elsewhere they are slower, since the next kernel finds nothing in
-the cache (measured: bench/gains.py). They need lines that are written whole, one store right after
-the other.
+A store loads its cache line before it changes it, and evicts another line: two transfers beside the
+one to memory. Non-temporal stores bypass the caches (Intel's optimization manual, 7.4.1). They are
+faster where a kernel touches more than the last cache holds, and reads at least as many bytes as it
+writes; elsewhere they are slower, since the next kernel finds nothing in the cache (measured:
+bench/gains.py). They must write whole lines, one store right after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UO
     written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
     if read < written or read + written <= target.non_temporal_bytes:
         return frozenset()
-    return frozenset(  # a masked tail counts as if all of it were written
+    return frozenset(  # a masked tail counts as if all of its lanes were written
         store
         for loop, stores in _bodies(linear)
         for store in _in_lines(loop, stores, target)
@@ -45,8 +44,8 @@ def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UO
 
 
 def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
-    """Yield the STOREs to PARAMs of each loop's body, with its RANGE where no other loop stands in
-    the body."""
+    """Yield the STOREs to PARAMs in each loop's body, with the loop's RANGE; None for a body with
+    another loop in it."""
     around: list[tuple[UOp | None, list[UOp]]] = []
     for node in linear:
         if node.op is Ops.LOOP:
@@ -60,8 +59,8 @@ def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
 
 
 def _in_lines(loop: UOp | None, stores: Sequence[UOp], target: Target) -> Iterator[UOp]:
-    """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
-    or that the next step of the loop continues."""
+    """Yield the STOREs of a body that fill cache lines: adjacent STOREs that make whole lines, or
+    that the next step of the loop continues."""
     line_bytes, most = target.line_bytes, target.alignment_bytes
     rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:

@@ -24,7 +24,7 @@ from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.text.program import statement_lines
 
 # --------------------------------------------------------------------------------------------------
-# Comments in generated code: the part of the expression that the lines below compute.
+# Comments in generated code: the statement that the lines below compute.
 #
 # A linear program has the statements of its statement tree, in the same order. `Follower` walks the
 # tree beside the program: from each loop and each write it knows to which statement of the tree a
@@ -34,7 +34,7 @@ from workbench.ir.text.program import statement_lines
 _NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST_COMMENT = 88
 _LONG_COST = 20
-"""What an op costs, in additions, that takes many lines as a polynomial."""
+"""The cost, in additions, from which an op is a polynomial of many lines."""
 _SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
@@ -75,7 +75,7 @@ class Follower:
             self._levels.pop()
 
     def write(self, node: UOp) -> UOp | None:
-        """Read a SET or STORE; return its statement if that is complete now."""
+        """Read a SET or STORE; return its statement if that is complete now, else None."""
         if self._elements_left == 0:
             self._leaf = leaf = self._next()
             if leaf is None or leaf.op not in (Ops.STORE, Ops.ACCUMULATE):
@@ -91,8 +91,7 @@ class Follower:
         return leaf if self._elements_left == 0 else None
 
     def comment(self, leaf: UOp) -> str:
-        """Return the readable text of a statement, or the buffers that it reads, if the text is
-        long."""
+        """Return a statement's readable text; if that is long, the buffers that it reads."""
         leaf = self._originals[leaf]
         lines = self._words[leaf]
         if len(lines) == 1 and len(lines[0]) <= _LONGEST_COMMENT:
@@ -165,9 +164,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`name` is the tab's label, `title` its description. The others are regular expressions that
-    Python and JavaScript read alike: `head` matches the line where the kernel begins ("" where it
-    is the first line), `comment` a comment, `word` a word in bold."""
+    """`name` is the label of its tab on the page, `title` its description. The others are regular
+    expressions that Python and JavaScript read alike: `head` matches the line where the kernel
+    begins ("": the first line), `comment` a comment, `word` a word in bold."""
 
     name: str
     title: str
@@ -180,10 +179,10 @@ class Language:
 # Source: the text of a kernel, and the facts that a runtime needs to load it.
 
 MOST_CHARACTERS = 1 << 22
-"""A compiler takes minutes for a longer text, and no kernel of a person has one."""
+"""A compiler takes minutes for a longer text, and nobody writes such a kernel by hand."""
 _UNREADABLE = re.compile("\\A\ufeff|[\0\ud800-\udfff]")
-"""Characters that not every compiler reads: a NUL ends the text for many, which say nothing of the
-rest, UTF-8 has no half of a pair, and NVRTC refuses a byte order mark, which is invisible."""
+"""Characters that some compilers do not read: many ignore the text after a NUL, UTF-8 has no single
+surrogates, and NVRTC refuses a byte order mark, which is invisible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +191,17 @@ class Source:
 
     `params` has the dtype and the number of elements of each argument, by slot (dtype void
     for a slot that the kernel never touches); `launch` has the loops of which a launch runs a
-    part; `aligned` are the slots whose memory must begin where a block of it may
-    (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
-    has, for each line of the text, the positions in the linear program of the nodes whose code it
-    is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
-    program, is where a user wrote the text. `original` is the Source whose text was edited, None
-    for one that was not; `is_handwritten` says that a user wrote the kernel.
+    part; `aligned` are the slots whose memory must begin at a multiple of
+    `Memory.alignment_bytes`; `block` is the lowered statement tree, for the emulator. `linear` is
+    the linear program, and `lines` has, for each line of the text, the positions in it of the nodes
+    whose code the line is (none for a brace or a comment); both are () for a text that a user
+    wrote. `original` is the Source whose text was edited, None for an unedited text;
+    `is_handwritten` says that a user wrote the kernel.
 
-    Errors: CompileError for a text that no compiler reads as it is shown.
-    Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
-    their sizes in the text; scratch_bytes is the scratch memory that a launch passes; 0 where it
-    is on the kernel's stack.
+    Errors: CompileError for a text that some compilers read otherwise than it is shown.
+    Units: shared_bytes is the memory of a group that a launch allocates, 0 if the text has the
+    sizes of its arrays; scratch_bytes is the scratch memory that a launch passes, 0 if it is on the
+    kernel's stack.
     """
 
     name: str
@@ -223,7 +222,7 @@ class Source:
         require_readable(self.text)
 
     def edited(self, text: str) -> Source:
-        """Return it with an edited text."""
+        """Return a Source with another text, and this one as its `original`."""
         return replace(self, text=text, lines=(), linear=(), original=self)
 
     def __str__(self) -> str:
@@ -236,7 +235,8 @@ class Source:
 
 
 def require_readable(text: str) -> None:
-    """Errors: CompileError for a text with a character that no compiler reads, and a long one."""
+    """Errors: CompileError for a text that is too long, or has a character that some compilers do
+    not read."""
     fault = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
     if fault is not None:
         line = text.count("\n", 0, fault.start()) + 1
@@ -283,7 +283,7 @@ class CodeWriter(Names):
         self.depth = 0
 
     def put(self, text: str) -> None:
-        """Add a statement; a long one takes several lines."""
+        """Add a statement; a long line is wrapped."""
         pad = "  " * (self.depth + 1)
         lines = [pad + text]
         if len(lines[0]) > _WIDTH:
@@ -312,7 +312,7 @@ class CodeWriter(Names):
 
 
 def identifier(name: str, reserved: Container[str]) -> str:
-    """Return `name` as an identifier of a language with these reserved words."""
+    """Return `name` as an identifier of a language with these `reserved` words."""
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit():
         name = "k" + name
@@ -323,7 +323,7 @@ def identifier(name: str, reserved: Container[str]) -> str:
 # C expressions: text with its precedence, so that only needed parentheses are written.
 
 Expression = tuple[str, int]
-"""An expression and how tightly it binds."""
+"""The text of an expression, and its precedence."""
 
 # C's precedences: a greater number binds tighter
 ATOM = 15  # a name
@@ -339,17 +339,17 @@ OR = 6  # a | b
 BOTH = 5  # a && b
 EITHER = 4  # a || b
 CHOICE = 3  # a ? b : c
-LOOSE = 2  # what takes anything
+LOOSE = 2  # an argument, which needs no parentheses
 
 
 def paren(text: Expression, tight: int) -> str:
-    """Return the text of an expression, in parentheses if it binds less than `tight`."""
+    """Return the text of an expression, in parentheses if its precedence is below `tight`."""
     words, binds = text
     return words if binds >= tight else f"({words})"
 
 
 def signed(words: str) -> Expression:
-    """Return a constant as an expression: a minus binds less than a name."""
+    """Return a constant as an expression: one with a minus has a lower precedence than a name."""
     return words, UNARY if words.startswith("-") else ATOM
 
 
@@ -364,7 +364,7 @@ def call(name: str, *arguments: str) -> Expression:
 
 
 class DeclaredArgument(NamedTuple):
-    """An argument of a function: memory of a dtype, which it writes, or only reads."""
+    """An argument of a function: memory of a dtype, and whether the function writes it."""
 
     name: str
     dtype: DType
@@ -372,14 +372,14 @@ class DeclaredArgument(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """What the text of a function says of it."""
+    """A function's name and arguments, read from its text."""
 
     name: str
     arguments: tuple[DeclaredArgument, ...]
 
 
 class CopiedArgument(NamedTuple):
-    """An argument, by its slot, that begins with the contents of another slot."""
+    """An argument whose memory first gets a copy of the contents of slot `begins_as`."""
 
     slot: int
     begins_as: int
@@ -387,8 +387,8 @@ class CopiedArgument(NamedTuple):
 
 
 def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
-    """Return the slots that the function of a kernel takes, in order, and those that begin with the
-    contents of others."""
+    """Return the slots that the function of a kernel takes, in order, and the arguments that begin
+    as copies of other slots."""
     (code, *_) = leaves([kernel], Ops.EXTERN)
     starts = code.arg.starts
     count = len(code.src) - len(starts)
@@ -401,6 +401,6 @@ def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
 
 
 def source_of(kernel: UOp, name: str, language: str, text: str) -> Source:
-    """Return the Source of a kernel whose whole text is here: a launch runs it once."""
+    """Return the Source of a kernel whose text a user wrote; a launch runs it once."""
     params = signature(leaves([kernel], Ops.PARAM))
     return Source(name, language, text, params, is_handwritten=True)
