@@ -52,8 +52,9 @@ class GlobalCounters(metaclass=_Memory):
 
 
 def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
-    """Count one run of a kernel, and log it if the logger is enabled. The kernel without opts,
-    `plain`, has the operations of the algorithm; `tuned` is the one that ran."""
+    """Count one run of a kernel; log it if the logger is enabled, and print it from DEBUG=2 on. The
+    kernel without opts, `plain`, has the operations of the algorithm; `tuned` is the one that ran.
+    """
     estimates = _estimate(plain)
     GlobalCounters.kernel_count += 1
     GlobalCounters.global_ops += estimates.flops

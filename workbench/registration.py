@@ -116,7 +116,8 @@ def _names(but: str) -> Iterator[tuple[str, str]]:
 
 
 def _check_rule(rule: Rule) -> None:
-    """Check a rule's name, names on its sides, and matcher. Errors: RegisterError if it is bad."""
+    """Check a rule: its name, the names on its sides, and that it compiles. Errors: RegisterError
+    if it fails."""
     what = f"cannot register the rule {rule.name!s:.60}"
     if not isinstance(rule.name, str) or not _NAME.fullmatch(rule.name):
         because = f"{rule.name!r:.40} is not in lower case with hyphens"

@@ -117,8 +117,8 @@ class RunCost(Printed, ABC):
 KEPT_KERNELS = 64
 """The number of memoised linear programs, the most recently used ones."""
 CROWDED = 2
-"""If more than this many times the ways of a cache fall into one set, each new line evicts another
-one. Of fewer some are still in the cache, whatever its replacement policy."""
+"""If more lines than this many times the ways of a set fall into it, each new line evicts another
+one. Some of fewer lines are still in the cache, whatever its replacement policy."""
 
 
 class Transfer(NamedTuple):

@@ -72,7 +72,7 @@ def predicted_cost(
 
 def bottleneck_of(cost: RunCost, target: Target, measured_s: float | None = None) -> Bottleneck:
     """Return the bottleneck of a kernel of this cost. `measured_s` is the measured time of a run;
-    it does not count on a GPU."""
+    it is not used for a GPU."""
     if isinstance(cost, GpuCost):
         return gpu_bottleneck(cost)
     assert isinstance(cost, Cost)

@@ -2,8 +2,8 @@
 
 An intermediate value lives from the item that computes it to the last item that reads it.
 Intermediate values are pieces of one block for each device, whose places are used again. A value is
-written over another one that is read last by the same kernel, if that kernel reads each element of
-it only at the index that it writes. Places are packed, each into the smallest gap. Source of the
+written over another one if its kernel is the last reader of the other value, and reads each element
+of it only at the index that it writes. Places are packed, each into the smallest gap. Source of the
 idea: the memory planners of XLA and TVM.
 
 Sections: The memory plan of a schedule; Computed values.
@@ -320,7 +320,7 @@ _SAME_VALUES = frozenset(
 _CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
 """Ops that are little work for a processor that has the values."""
 _MOST = 1 << 24
-"""Most values that `values_at_hand` returns, and reads for it."""
+"""Most values that `values_at_hand` reads or returns."""
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _made_by: WeakKeyDictionary[UOp, RulesInForce] = WeakKeyDictionary()
 """The rules in force when a value was computed, if they were not only the package's own. The value

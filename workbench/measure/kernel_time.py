@@ -24,14 +24,14 @@ from workbench.measure.timing import number_text, percent_text
 # Calibration: a loop of known length next to each sample shows how busy the machine is.
 #
 # The loop adds integers in registers, so that its time on an idle machine is known from `speeds`.
-# What it takes longer is time that the cores gave to other programs, or ran slower. It runs for
-# about as long as the sample before it, since a long sample is interrupted more often than a short
-# one. It has few launches, since threads that wait for each other at the ends of many launches lose
-# more time. It does not show a program that only fills the caches.
+# Additional time means that the cores ran other programs, or ran slower. The loop runs for about as
+# long as the sample before it, since a long sample is interrupted more often than a short one. It
+# has few launches, since threads that wait for each other at the ends of many launches lose more
+# time. It does not show a program that only fills the caches.
 
 STEPS = (20_000, 200_000, 2_000_000)
-"""Steps of the loops, which take about 0.1, 1 and 10 milliseconds; no sample is longer than the
-last."""
+"""Steps of the loops, which take about 0.1, 1 and 10 milliseconds. A sample takes at most as long
+as the last one."""
 BUSY = 1.3
 """From this ratio on a machine is called busy. A lower one may come from the clock of a core, which
 is lower while other cores work."""

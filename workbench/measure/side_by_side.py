@@ -2,7 +2,7 @@
 
 The samples of one round are taken within milliseconds of each other. So ratios within rounds are
 compared, not two medians. The confidence interval of the median ratio comes from resampling the
-rounds; a difference inside of it does not count. Source: Efron's bootstrap (1979).
+rounds; if it includes 1, the difference does not count. Source: Efron's bootstrap (1979).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _MOST_ROUNDS = 8
 _PAUSE_S = 0.03
 """Seconds between rounds: a disturbance of one may have ended by the next."""
 _SLACK = 0.8
-"""A level counts as slower than the next one, or than one thread, below this share of its speed."""
+"""A level is slower than the next one, or all threads than one, below this share of that speed."""
 PLAUSIBLE = 1.5
 """A kernel that exceeds a peak by more than this factor does not raise it: it executes fewer
 operations than are counted, because a compiler removed some."""

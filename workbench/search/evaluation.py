@@ -102,7 +102,8 @@ class _Measuring:
         return row_of(kernel, self.device, self.rules_off)
 
     def settings(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
-        """Return the limits of a measurement; digests of equal programs only for a first one."""
+        """Return the limits of a measurement. A `thorough` one repeats programs that were measured
+        before."""
         budget_s, samples = THOROUGH if thorough else QUICK
         left_s = max(0.2, self.ends_at - self.clock())
         digests = () if thorough else tuple(self.digests)

@@ -1,4 +1,4 @@
-"""The result of a search: the kernel, and every candidate with its change of its parent.
+"""The result of a search: the kernel, and every candidate with its change from its parent.
 
 It prints as a tree. As plain data it can be stored, sent, and loaded again for the same kernel.
 """
@@ -83,7 +83,7 @@ class SearchResult(Printed, Generic[K]):
 
     def tree(self) -> str:
         """Return all candidates, a line each, below their parents: the number (`*`: the best), the
-        time, the change of the parent, and why it was not timed."""
+        time, the change from the parent, and why it was not timed."""
         numbers = {t.number for t in self.tried}
         return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 

@@ -89,7 +89,7 @@ def _deal_rows(plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int) ->
 
 
 def _row_axis(reduce: UOp) -> UOp | None:
-    """Return the loop of a reduction with stride 1 in its loads; None if it is short."""
+    """Return the loop of a reduction with stride 1 in its loads; None without a long one."""
     axis, stride = dot_axis(reduce)
     if axis is None or stride > 1 or axis.extent < SHORT:
         return None
@@ -97,7 +97,7 @@ def _row_axis(reduce: UOp) -> UOp | None:
 
 
 def _is_of_row(reduce: UOp) -> bool:
-    """Whether each element of a staged row is a sum of its own."""
+    """Whether a sum is computed for each element of a staged row."""
     return any(r.axis_kind is AxisType.FILL for r in reduce.ranges)
 
 

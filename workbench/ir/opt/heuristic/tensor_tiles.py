@@ -143,11 +143,11 @@ def _sectors(load: UOp, inside: set[UOp]) -> float:
 # --------------------------------------------------------------------------------------------------
 # The tile of a matrix product on tensor cores: tiles of each warp, and warps of each work-group.
 #
-# If the target multiplies the operands' dtypes exactly, each choice of axes has the first tile that
-# fits. A warp has a few of these tiles in registers, so that each fragment serves several. A
-# work-group has a few warps, and copies their operands to shared memory together. A few numbers of
-# tiles and warps are compared by elements from memory per multiply-add, outputs beyond the ends of
-# the axes, and compute units without a work-group.
+# For each choice of axes, the first tile is used that fits and does not round its operands. A warp
+# has a few of these tiles in registers, so that each fragment serves several of them. A work-group
+# has a few warps, and copies their operands to shared memory together. A few numbers of tiles and
+# warps are compared by elements from memory per multiply-add, outputs beyond the ends of the axes,
+# and compute units without a work-group.
 
 TILES = (8, 4, 2, 1)
 """Tiles of a warp along an axis."""
@@ -164,7 +164,7 @@ MANY_WARPS = 8
 wait for fragments. On an H200 a product of 4096 in float16 took 375 us so, and 407 us with two
 groups of four warps."""
 GROUPS_THAT_WAIT = 4
-"""Work-groups of a unit that wait for copies, as for a window, whose places are copied in turn."""
+"""Work-groups of a unit if they wait for copies: the places of a window are copied one by one."""
 FROM_MEMORY = 64
 """Cost of an element from memory, in multiply-adds of a tensor core."""
 FROM_SHARED = 16

@@ -7,7 +7,6 @@ After TC("g0 g1 r0", "16x8x16")
     s = sum over r0 in 4, w2 in 16 of float32(A[(g0*16 + w0)*64 + r0*16 + w2]) * ..
 
 The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
-The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
 tile (kind WARP): its elements are distributed over the lanes of a warp, by the layout of the device
 (`ir/nest/fragments.py`). On a processor one lane holds them all, in vector registers.
 
