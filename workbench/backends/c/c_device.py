@@ -63,9 +63,6 @@ class CDevice(Processor):
 
     @property
     def is_available(self) -> bool:
-        with no_fork:
-            from workbench.backends.c.c_device import find_compiler
-
         with suppress(DeviceError):  # a $CC that cannot be read: a launch raises it
             return find_compiler() is not None and find_spec("llvmlite") is not None
         return False
@@ -90,18 +87,12 @@ class CDevice(Processor):
         return render(C(), block, linear, self.target, tree)
 
     def declaration(self, text: str) -> Declaration:
-        from workbench.backends.c.c_device import declaration
-
         return declaration(text)
 
     def framed(self, kernel: UOp) -> Source:
-        from workbench.backends.c.c_device import framed
-
         return framed(kernel)
 
     def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.c.c_device import load
         return load(source)
 
 

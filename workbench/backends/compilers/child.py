@@ -60,6 +60,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class CompilerEnded(CompileError):
+    """A compiler's process ended, or was ended because it took too long."""
+
+
 class CompilerProcess(FunctionProcess):
     """A FunctionProcess whose failures are errors of a compiler."""
 
@@ -68,8 +72,8 @@ class CompilerProcess(FunctionProcess):
     ) -> R:
         """Return the result of `function`, which the process calls.
 
-        Errors: the function's own WorkbenchError; CompileError if its process ends, its memory runs
-        out, or it takes longer than the limit; DeviceError if the process does not start;
+        Errors: the function's own WorkbenchError; CompilerEnded if its process ends, or takes
+        longer than the limit; CompileError if its memory runs out; DeviceError if the process does not start;
         WorkbenchError for any other error of the function.
         """
         try:
@@ -102,30 +106,30 @@ def end_child() -> None:
     _process.end()
 
 
-def ending(stage: str, status: int, output: str) -> CompileError:
+def ending(stage: str, status: int, output: str) -> CompilerEnded:
     """Return the error for a compiler whose process ended with `status` (below zero, or above 128,
     for a signal) after it wrote `output`."""
     words = _first_words(output)
     if _is_out_of_memory(output):
-        return CompileError(stage, f"its memory ran out: {words}", hint=MEMORY)
+        return CompilerEnded(stage, f"its memory ran out: {words}", hint=MEMORY)
     name = _signal_name(status)
     if name in _OF_MACHINE:
         because = f"its process was ended by {name}, by the system, as it does when memory runs out"
-        return CompileError(stage, because + ", or by a user", hint=MEMORY)
+        return CompilerEnded(stage, because + ", or by a user", hint=MEMORY)
     if name and name not in _CRASHES:
         because = f"its process was ended from outside, by {name}"
-        return CompileError(stage, because, hint=RETRY_HINT)
+        return CompilerEnded(stage, because, hint=RETRY_HINT)
     how = f"by {name}" if name else f"with status {status}"
     because = f"it ended its process: {words}"
     if not words:
         because = f"it ended its process: it said nothing, and ended {how}"
-    return CompileError(stage, because, hint=TOO_MUCH)
+    return CompilerEnded(stage, because, hint=TOO_MUCH)
 
 
-def lateness(stage: str, limit_s: float, text: str = "") -> CompileError:
+def lateness(stage: str, limit_s: float, text: str = "") -> CompilerEnded:
     """Return the error of a compiler that was ended because it took longer than a limit."""
     because = f"it took more than {limit_s:g} s"
-    return CompileError(stage, because, text or None, TOO_MUCH)
+    return CompilerEnded(stage, because, text or None, TOO_MUCH)
 
 
 def run_compiler(

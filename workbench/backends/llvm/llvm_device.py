@@ -81,8 +81,6 @@ class LLVMDevice(Processor):
         return processor_machine_code(source.text, isa, target.vector_bytes)
 
     def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.llvm.llvm_device import load
         return load(source)
 
 

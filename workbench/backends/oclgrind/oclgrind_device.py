@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from workbench.backends.compilers.child import CompilerProcess
+from workbench.backends.compilers.child import CompilerEnded, CompilerProcess
 from workbench.backends.compilers.compilers import build
 from workbench.backends.compilers.refusal import errors_in, missing_kernel, require_arguments
 from workbench.backends.gpu.cpp import OPENCL_C, OpenCLC
@@ -300,9 +300,7 @@ def _in_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     """
     try:
         return _process.call(LIMIT_S, function, *args, **kwargs)
-    except CompileError as error:
-        if error.stage != function.__module__.rpartition(".")[2]:
-            raise
+    except CompilerEnded as error:
         raise DeviceError("the kernel cannot be simulated", error.because, error.hint) from error
 
 

@@ -26,7 +26,6 @@ from workbench.backends.python.statement import (
 )
 from workbench.base.errors import DeviceError
 from workbench.base.files import Unpicklable
-from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
@@ -57,14 +56,9 @@ class PythonDevice(DeviceInfo):
         return Target(self.name, native_transcendentals=True, native_low_precision=True)
 
     def render(self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None) -> Source:
-        with no_fork:
-            from workbench.backends.python.python_device import render
-
         return render(block)
 
     def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.python.python_device import EmulatorProgram
         return EmulatorProgram(source)
 
 

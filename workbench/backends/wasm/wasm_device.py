@@ -47,8 +47,6 @@ class WasmMemory(HostMemory):
         self._lock = free_lock()
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Bytes:
-        from workbench.backends.wasm.wasm_device import engine
-
         size = -(-max(1, size_bytes) // alignment_bytes) * alignment_bytes
         with self._lock:
             begin = self._begin(size)
@@ -83,8 +81,6 @@ class WasmMemory(HostMemory):
 
     def wasm_address(self, address: int) -> int:
         """Return the WebAssembly address of an address in this process."""
-        from workbench.backends.wasm.wasm_device import engine
-
         return address - engine().address
 
     def available_bytes(self) -> int | None:
@@ -129,15 +125,11 @@ class WasmDevice(DeviceInfo):
         return render(linear, self.target)
 
     def page_module(self, source: Source) -> bytes:
-        with no_fork:
-            from workbench.backends.wasm.wasm_module import module_of
         return module_of(source)
 
     def load(self, source: Source) -> Program:
         if not self.is_available:
             raise self.missing()
-        with no_fork:
-            from workbench.backends.wasm.wasm_device import load
         return load(source, self.wasm_memory)
 
 
