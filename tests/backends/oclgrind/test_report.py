@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from workbench.backends.compilers.child import ending
 from workbench.backends.device import Device
 from workbench.backends.oclgrind import oclgrind_device as device
 from workbench.backends.oclgrind.oclgrind_device import findings
@@ -60,6 +61,20 @@ def test_a_report() -> None:
     )
     assert (divergent.kind, divergent.lines) == ("divergent barrier", (4,))
     assert "group (1, 0, 0): Only 3 out of 64" in divergent.words
+
+
+def test_a_race_stands_before_the_reads_of_what_it_left_unwritten() -> None:
+    read = "Controlflow depends on uninitialized value\n\tAt line 7 (column 9) of input.cl:\n"
+    assert [f.kind for f in findings(read + REPORT)] == ["race", "divergent barrier", "unwritten"]
+
+
+def test_the_end_of_the_process_is_no_refused_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*arguments: object) -> None:
+        raise ending("oclgrind", -11, "")
+
+    monkeypatch.setattr(device._process, "call", ended)
+    with pytest.raises(DeviceError, match="cannot be simulated"):
+        device.simulated(device.Simulation("", "k", [], (1,), (1,)))
 
 
 def test_nothing_is_said_of_right_kernels() -> None:

@@ -76,13 +76,14 @@ _KINDS = (
 
 
 def findings(report: str) -> list[SimulatorFinding]:
-    """Return the findings of a report, one for each kind at the same lines."""
+    """Return the findings of a report, one for each kind at the same lines: those of unwritten
+    memory last, since without a barrier a work-item reads what another one has not written."""
     listed: dict[tuple[str, tuple[int, ...]], SimulatorFinding] = {}
     for paragraph in re.split(r"\n(?=\S)", report):
         one = _finding(paragraph.strip())
         if one is not None:
             listed.setdefault((one.kind, one.lines), one)
-    return [*listed.values()]
+    return sorted(listed.values(), key=lambda one: one.kind == "unwritten")
 
 
 def _finding(paragraph: str) -> SimulatorFinding | None:
