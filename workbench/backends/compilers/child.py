@@ -73,8 +73,8 @@ class CompilerProcess(FunctionProcess):
         """Return the result of `function`, which the process calls.
 
         Errors: the function's own WorkbenchError; CompilerEnded if its process ends, or takes
-        longer than the limit; CompileError if its memory runs out; DeviceError if the process does not start;
-        WorkbenchError for any other error of the function.
+        longer than the limit; CompileError if its memory runs out; DeviceError if the process does
+        not start; WorkbenchError for any other error of the function.
         """
         try:
             return super().call(limit_s, function, *args, **kwargs)
