@@ -28,7 +28,7 @@ from workbench.worker.benchmark import (
     run_benchmark,
 )
 from workbench.worker.candidate import KernelData
-from workbench.worker.client import _quiet
+from workbench.worker.client import _silence_limit_s
 from workbench.worker.rows import Row
 from workbench.worker.time_limit import OverTime, within
 from workbench.worker.workers import benchmark_text
@@ -145,8 +145,11 @@ def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -
         lambda: reports.append("on"), reports.append,
     )  # fmt: skip
     assert reports[:3] == ["on", RULES.limit_s, "on"]
-    assert _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
-    assert _quiet({}, 60.0) == 60.0
+    assert (
+        _silence_limit_s({"silent_s": 2.0}, 60.0) == 4.0
+        and _silence_limit_s({"silent_s": 2.0}, 3.0) == 3.0
+    )
+    assert _silence_limit_s({}, 60.0) == 60.0
 
 
 def test_ctrl_c_is_held_back_and_not_lost() -> None:

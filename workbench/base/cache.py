@@ -68,12 +68,12 @@ def private_folder(name: str) -> Path | None:
     return folder
 
 
-def is_private(about: os.stat_result) -> bool:
+def is_private(status: os.stat_result) -> bool:
     """Whether this user owns a file and no other user may write to it."""
     if not hasattr(os, "geteuid"):  # Windows keeps a user's folders by access lists
         return True
     shared = stat.S_IWGRP | stat.S_IWOTH
-    return about.st_uid == os.geteuid() and not about.st_mode & shared
+    return status.st_uid == os.geteuid() and not status.st_mode & shared
 
 
 # --------------------------------------------------------------------------------------------------

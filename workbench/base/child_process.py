@@ -36,13 +36,13 @@ LAST_WORDS_BYTES = 2000
 """Most bytes of a child's last words."""
 ENDS_WITHIN_S = 1.0
 """Seconds that a child has to end by itself when its parent does: it may have files to delete."""
-LOOK_FOR_END_S = 1.0
+CHILD_CHECK_S = 1.0
 """Seconds of silence after which the parent checks that a child still runs."""
-LOOK_FOR_PARENT_S = 1.0
+PARENT_CHECK_S = 1.0
 """Seconds between two checks of a child that its parent still runs."""
 MOST_HEAD_BYTES = 1 << 30
 """Most bytes of a head; a longer one is not a message."""
-LONGEST_S = 1e6
+NO_LIMIT_S = 1e6
 """A limit that is never reached, in seconds: the system counts milliseconds in 32 bits."""
 PIPE_BYTES = 1 << 16
 """Capacity of a pipe in bytes; a shorter message is written at once."""
@@ -96,8 +96,8 @@ def receive(read: Callable[[memoryview], int | None]) -> Message:
 
 
 class Ending(NamedTuple):
-    """How a child ended: its exit status and its last words. The status is minus the number of the
-    signal that ended it, or 0 where the parent ended it."""
+    """How a child ended: its exit status (after a signal minus the signal's number, and 0 if its
+    parent killed it), and its last words."""
 
     status: int
     words: str
@@ -186,7 +186,7 @@ class ChildProcess:
             self.end()
             raise
 
-    def receive(self, limit_s: float = LONGEST_S) -> Message:
+    def receive(self, limit_s: float = NO_LIMIT_S) -> Message:
         """Return the next message.
 
         Errors: TimeoutError if it is not complete after `limit_s` seconds; EOFError if the child
@@ -258,7 +258,7 @@ class ChildProcess:
             if self._poll is None:  # this system cannot wait for pipes: there is no limit
                 return True
             left_s = deadline - time.monotonic()
-            most_s = max(0.0, min(left_s, LOOK_FOR_END_S))
+            most_s = max(0.0, min(left_s, CHILD_CHECK_S))
             ready = [pipe for pipe, _ in self._poll.poll(1000 * most_s)]
             if self._output.fileno() in ready:
                 return True
@@ -355,7 +355,7 @@ class Parent:
 
     def __init__(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         self._incoming, self._outgoing = map(io.FileIO, (os.dup(0), os.dup(1)), "rw")
         os.dup2(2, 1)
 
@@ -369,11 +369,11 @@ class Parent:
         send(self._outgoing, head, blobs)
 
 
-def _leave_with(parent: int) -> None:
+def _end_with(parent: int) -> None:
     """End this process after its parent has ended, even if it is at work; if it is idle, it ends
     at the end of its input."""
     while os.getppid() == parent:
-        time.sleep(LOOK_FOR_PARENT_S)
+        time.sleep(PARENT_CHECK_S)
     time.sleep(ENDS_WITHIN_S)
     os._exit(0)
 

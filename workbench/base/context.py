@@ -56,11 +56,11 @@ class Setting:
             )
         if not self.values:
             return value
-        plain = value.lower() if isinstance(value, str) else value
-        if plain not in self.values:
+        lowered = value.lower() if isinstance(value, str) else value
+        if lowered not in self.values:
             because = f"it is one of {', '.join(map(str, self.values))}"
             raise WorkbenchError(f"cannot set {self.name} to {value!r:.40}", because)
-        return plain
+        return lowered
 
     def _parsed(self, raw: str) -> Any:
         """Return the text of the environment in the type of the default."""

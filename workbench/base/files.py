@@ -31,12 +31,12 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     except TypeError:
         because = f"{type(path).__name__} is not a path"
         raise WorkbenchError("cannot write a file", because, '"page.html"') from None
-    _look(target)
+    _require_writable(target)
     text = make()
     try:
         _write(target, text.encode())
     except (OSError, ValueError) as error:
-        raise _refused(target, error) from error
+        raise _write_error(target, error) from error
     return target
 
 
@@ -52,7 +52,7 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     except TypeError:
         because = f"{type(path).__name__} is not a path"
         raise WorkbenchError("cannot write a file", because, '"file"') from None
-    _look(target)
+    _require_writable(target)
     is_there = target.exists()
     part = target.with_name(f".new-{token_hex(8)}")
     try:
@@ -62,7 +62,7 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.copymode(target, part)
         os.replace(part, target)
     except OSError as error:
-        raise _refused(target, error) from error
+        raise _write_error(target, error) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
@@ -87,7 +87,7 @@ def replace_file(path: Path, data: bytes, keeps_mode: bool = False, mode: int = 
         raise
 
 
-def _look(path: Path) -> None:
+def _require_writable(path: Path) -> None:
     """Raise for a path that cannot be written; called before the content is computed."""
     try:
         if path.is_dir():
@@ -99,7 +99,7 @@ def _look(path: Path) -> None:
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, "it may not be written")
     except (OSError, ValueError) as error:
-        raise _refused(path, error) from error
+        raise _write_error(path, error) from error
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -111,7 +111,7 @@ def _write(path: Path, data: bytes) -> None:
     replace_file(path, data, keeps_mode=is_there, mode=0o600 if is_there else 0o666)
 
 
-def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
+def _write_error(path: Path, error: OSError | ValueError) -> WorkbenchError:
     """Return the WorkbenchError for a path that cannot be written."""
     because = getattr(error, "strerror", None) or str(error)
     hint = "another folder"

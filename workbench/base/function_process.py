@@ -104,8 +104,8 @@ def _reply(request: bytes | bytearray) -> tuple[Head, list[bytes]]:
         return {"kind": "value"}, [pickle.dumps(function(*args, **kwargs))]
     except CompileError as error:  # sent without its class, whose __init__ may take other arguments
         stage, because, hint, line = error.stage, error.because, error.hint, error.line
-        plain: Exception = CompileError(stage, because, hint=hint, line=line)
-        return {"kind": "error"}, [pickle.dumps(plain)]
+        picklable: Exception = CompileError(stage, because, hint=hint, line=line)
+        return {"kind": "error"}, [pickle.dumps(picklable)]
     except WorkbenchError as error:
         return {"kind": "error"}, [pickle.dumps(error)]
     except Exception as error:

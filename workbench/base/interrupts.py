@@ -143,7 +143,7 @@ def raised_after() -> Iterator[None]:
     return map(_thread.interrupt_main, (signal.SIGINT,))
 
 
-_CHANGES = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}
+_SCOPE_CODE = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}
 """The code in which a scope begins or ends."""
 
 
@@ -159,18 +159,18 @@ class _Handler:
     def installed() -> tuple[_Handler, bool]:
         """Return the installed handler of scopes, and whether this call installed it."""
         if threading.get_ident() != threading.main_thread().ident:
-            return _UNUSED, False
+            return _NO_HANDLER, False
         before = _handler_of(_SIGINT)
         if isinstance(before, _Handler):
             return before, False
         if not callable(before):  # Ctrl-C is ignored, or ends the process
-            return _UNUSED, False
+            return _NO_HANDLER, False
         own = _Handler(before)
         _handle(_SIGINT, own)
         return own, True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        while frame is not None and frame.f_code not in _CHANGES:
+        while frame is not None and frame.f_code not in _SCOPE_CODE:
             frame = frame.f_back
         if frame is None:
             self.before(number, frame)
@@ -183,7 +183,7 @@ class _Handler:
         self.before(_SIGINT, None)
 
 
-_UNUSED = _Handler(None)
+_NO_HANDLER = _Handler(None)
 """The handler that is never installed: in other threads, and where Ctrl-C calls no function."""
 
 

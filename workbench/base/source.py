@@ -85,10 +85,10 @@ class Derivation:
         return self._node()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _nothing, ()  # a copy in another process is None: the code is not there
+        return _no_derivation, ()  # a copy in another process is None: the code is not there
 
 
-def _nothing() -> None:
+def _no_derivation() -> None:
     return None
 
 
@@ -205,9 +205,9 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
     `locals()` returns. So the copy is cleared again: otherwise it would keep objects alive. If the
     frame's code may use that dict itself, nothing is read.
     """
-    entry = _OPEN.get(id(code))
+    entry = _READABLE.get(id(code))
     if entry is None or entry[0]() is not code:
-        entry = _OPEN[id(code)] = ref(code, _closed(id(code))), _may_read(code)
+        entry = _READABLE[id(code)] = ref(code, _remover(id(code))), _may_read(code)
     if not entry[1]:
         return None
     variables: Any = frame.f_locals
@@ -220,7 +220,7 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
         return None
 
 
-_OPEN: dict[int, tuple[ref[CodeType], bool]] = {}
+_READABLE: dict[int, tuple[ref[CodeType], bool]] = {}
 """Whether the variables of a frame may be read, by the id of its code object while that lives."""
 _READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"})
 """Names in code that may use the dict of a frame's variables itself."""
@@ -233,8 +233,8 @@ def _may_read(code: CodeType) -> bool:
     return is_function and "self" in names and _READERS.isdisjoint(code.co_names)
 
 
-def _closed(key: int) -> Callable[[object], object]:
-    return lambda _: _OPEN.pop(key, None)
+def _remover(key: int) -> Callable[[object], object]:
+    return lambda _: _READABLE.pop(key, None)
 
 
 def is_users(filename: str) -> bool:

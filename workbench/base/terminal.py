@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 # Text for a terminal.
 
 LEAST_WIDTH = 20
-OUT = 10
+PROMPT_WIDTH = 10
 """Characters of the prompt to the left of a single line: "Out[123]: "."""
 HANGING = 4
 """Spaces by which the rest of a folded line is indented further."""
@@ -53,7 +53,7 @@ def fitted(text: str) -> str:
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     if not is_terminal and "COLUMNS" not in os.environ:
         return text
-    beside = 0 if "\n" in text else OUT
+    beside = 0 if "\n" in text else PROMPT_WIDTH
     folded = fold(text, shutil.get_terminal_size().columns - beside)
     return _coloured(folded) if is_terminal else folded
 
@@ -113,12 +113,12 @@ def _rich() -> ModuleType | None:
 Bundle = dict[str, Any]
 
 
-class _Look(NamedTuple):
+class _Rendering(NamedTuple):
     picture: Callable[[Any], Bundle]
     text: Callable[[Any], str]
 
 
-_LOOKS: dict[type, _Look] = {}
+_RENDERINGS: dict[type, _Rendering] = {}
 
 
 def register(
@@ -126,21 +126,21 @@ def register(
 ) -> None:
     """Show values of `kind` as `picture(value)`, a dict from MIME type to text, or, where no
     pictures are shown, as `text(value)`."""
-    _LOOKS[kind] = _Look(picture, text)
+    _RENDERINGS[kind] = _Rendering(picture, text)
 
 
 def bundle(value: object) -> Bundle | None:
     """Return the picture of `value`, or None when nothing is registered for its type."""
-    look = _look(value)
+    look = _rendering(value)
     return None if look is None else look.picture(value)
 
 
-def _look(value: object) -> _Look | None:
-    return next((_LOOKS[k] for k in type(value).__mro__ if k in _LOOKS), None)
+def _rendering(value: object) -> _Rendering | None:
+    return next((_RENDERINGS[k] for k in type(value).__mro__ if k in _RENDERINGS), None)
 
 
 def _text(value: object) -> str:
-    look = _look(value)
+    look = _rendering(value)
     return str(value) if look is None else look.text(value)
 
 

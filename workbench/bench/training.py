@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Block, Buffer, BufferPool, Lease, size_class
-from workbench.base.child_process import LONGEST_S
+from workbench.base.child_process import NO_LIMIT_S
 from workbench.base.errors import WorkbenchError
 from workbench.bench.models import MODELS, WIDE_MODELS, Model, Step, step_of
 from workbench.bench.peers import OURS, PEERS, Peer, PeerProcess
@@ -226,7 +226,7 @@ def _row(
             workers[peer.name], firsts[peer.name] = worker, first
             memory[peer.name] = _memory(peer, model, threads, cache)
         samplers: dict[str, Callable[[], float]] = {
-            name: partial(worker.ask, LONGEST_S, _step_seconds, name, model.name)
+            name: partial(worker.ask, NO_LIMIT_S, _step_seconds, name, model.name)
             for name, worker in workers.items()
         }
         samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
@@ -250,7 +250,7 @@ def _started(
     for device in (*others, last):
         worker = PeerProcess(peer, threads, cache, device)
         try:
-            return worker, worker.ask(LONGEST_S, _first_steps, peer.name, model.name)
+            return worker, worker.ask(NO_LIMIT_S, _first_steps, peer.name, model.name)
         except WorkbenchError:
             worker.close()
             if device == last:
@@ -268,7 +268,7 @@ def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int
     """Return the `memory_of` a model in a process of its own; {} where that fails."""
     with PeerProcess(peer, threads, cache) as worker:
         try:
-            return worker.ask(LONGEST_S, _training_memory, peer.name, model.name)
+            return worker.ask(NO_LIMIT_S, _training_memory, peer.name, model.name)
         except WorkbenchError:
             return {}
 

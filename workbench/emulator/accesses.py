@@ -70,7 +70,7 @@ class RowCosts:
     pair: Callable[[int], tuple[int, int]]
 
     def worse(self, worst: WorstWarp | None) -> int | None:
-        """Return the row with the most needless transactions; None unless `worst` has fewer."""
+        """Return the row with the most needless transactions, None if `worst` has as many."""
         excess = self.transactions - self.least
         row = int(np.argmax(excess))
         least = 0 if worst is None else worst.transactions - worst.least
@@ -95,7 +95,7 @@ def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
     count.least += int(least.sum())
     count.bytes_moved += int(moved.sum()) * SECTOR_BYTES
     count.bytes_wanted += int(active.sum()) * nbytes
-    return RowCosts(moved, least, lambda row: _far_apart(first[row], active[row], nbytes))
+    return RowCosts(moved, least, lambda row: _distant_lanes(first[row], active[row], nbytes))
 
 
 def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
@@ -109,10 +109,10 @@ def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
     count.conflicts += int((passes - least).sum())
     count.bytes_wanted += int(active.sum()) * nbytes
     count.bytes_moved += int(active.sum()) * nbytes
-    return RowCosts(passes, least, lambda row: _in_one_bank(word[row], takes_part[row]))
+    return RowCosts(passes, least, lambda row: _conflicting_lanes(word[row], takes_part[row]))
 
 
-def _far_apart(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
+def _distant_lanes(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
     """Return two successive active lanes whose elements are not adjacent, or else the first two."""
     lanes = np.flatnonzero(active)
     if len(lanes) == 1:
@@ -122,7 +122,7 @@ def _far_apart(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
     return int(lanes[place]), int(lanes[place + 1])
 
 
-def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
+def _conflicting_lanes(word: Array, active: Mask) -> tuple[int, int]:
     """Return two lanes that access different words of a bank. `word` is (lanes, words of each)."""
     banks = [np.unique(word[active & (word % BANKS == b)]) for b in range(BANKS)]
     words = max(banks, key=len)

@@ -43,7 +43,7 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
         return multiplied(node.arg, *whole_sources(node, sources))
     if op is Ops.EXCHANGE:
         return exchanged(*node.arg, *whole_sources(node, sources))
-    moved = _moved(node, sources)
+    moved = _moved_lanes(node, sources)
     if moved is not None:
         return moved
     parts = [with_lanes(value, s, count) for value, s in zip(sources, node.src, strict=True)]
@@ -64,7 +64,7 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
         return undefined_products(node.arg, *whole_sources(node, shadows))
     if op is Ops.EXCHANGE:
         return exchanged(*node.arg, *whole_sources(node, shadows))
-    moved = _moved(node, shadows)
+    moved = _moved_lanes(node, shadows)
     if moved is not None:
         return moved
     parts = [with_lanes(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)]
@@ -100,7 +100,7 @@ class Exchange:
         return values[:, np.where(self.is_there, self.items, 0)]
 
 
-def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
+def _moved_lanes(node: UOp, sources: Sequence[Array]) -> Array | None:
     """Return the value of a node that only moves lanes; None for any other node."""
     op = node.op
     if op is Ops.BROADCAST:
@@ -164,8 +164,8 @@ def stored_floats(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> dict
         for one, other in _same_bits(node):
             neighbours[one].append(other)
             neighbours[other].append(one)
-    starts = [*_of_arguments(linear, arguments), *_of_tensor_cores(linear)]
-    starts += _of_themselves(linear)
+    starts = [*_argument_floats(linear, arguments), *_tile_floats(linear)]
+    starts += _own_floats(linear)
     while starts:
         node, dtype = starts.pop()
         if node in dtype_of or not _has_bits_of(node, dtype):
@@ -185,7 +185,9 @@ def numbers(bits: Array, dtype: DType | None) -> Array:
     return whole.reshape(np.shape(bits))
 
 
-def _of_arguments(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> list[tuple[UOp, DType]]:
+def _argument_floats(
+    linear: Sequence[UOp], arguments: Mapping[int, DType]
+) -> list[tuple[UOp, DType]]:
     memories = {n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)}
     return [
         (node, arguments[node.slot])
@@ -194,12 +196,12 @@ def _of_arguments(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> list
     ]
 
 
-def _of_tensor_cores(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
+def _tile_floats(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
     products = [n for n in linear if n.op is Ops.WMMA]
     return [(tile, n.arg.operand) for n in products for tile in n.src[:2]]
 
 
-def _of_themselves(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
+def _own_floats(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
     """Return the values and memories whose own dtype is a low-precision float."""
     memories = [n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)]
     values = [value for n in linear for value in (n, *n.src)]

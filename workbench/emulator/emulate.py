@@ -61,7 +61,7 @@ def emulate(
     """
     history = _group_numbers(history)
     if isinstance(kernel, str):
-        return _emulate_in_child(kernel, target_of(None, target), history)
+        return _emulate_text(kernel, target_of(None, target), history)
     if not isinstance(kernel, RunnableKernel):
         because = f"{type(kernel).__name__} is neither a kernel nor text"
         hint = "explore(y).kernels[0]"
@@ -91,7 +91,7 @@ def _group_numbers(history: Any) -> bool | tuple[int, ...]:
         raise WorkbenchError(f"no group is {history!r:.60}", because, hint) from None
 
 
-def _emulate_in_child(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
+def _emulate_text(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
     with hints_of_edit(code):
         program = program_of(code)
     require_elements(program, gpu)

@@ -257,7 +257,7 @@ def space_of(memory: UOp) -> Space:
 # --------------------------------------------------------------------------------------------------
 # The recorder of a work-group's history while a machine runs it.
 
-NOTHING: Mapping[int, DType] = {}
+NO_DTYPES: Mapping[int, DType] = {}
 MOST_BYTES = 64 << 20
 """Most bytes of a history."""
 MOST_STEPS = 100_000
@@ -269,7 +269,7 @@ def history_of(
     warp_lanes: int,
     group: int,
     most_bytes: int = MOST_BYTES,
-    arguments: Mapping[int, DType] = NOTHING,
+    arguments: Mapping[int, DType] = NO_DTYPES,
 ) -> GroupHistory:
     """Return the history of one work-group, which runs alone and writes to `arrays`; `arguments`
     are the dtypes of their numbers, by slot, since the arrays may have them as bits."""
@@ -294,7 +294,7 @@ class HistoryRecorder:
         self,
         linear: Sequence[UOp],
         most_bytes: int = MOST_BYTES,
-        arguments: Mapping[int, DType] = NOTHING,
+        arguments: Mapping[int, DType] = NO_DTYPES,
     ):
         self.linear, self.most_bytes = tuple(linear), most_bytes
         self._floats = stored_floats(self.linear, arguments)
@@ -340,7 +340,7 @@ class HistoryRecorder:
         self._rounds.append([self._open.get(axis, -1) for axis in self._loops])
         self._mask_of.append(self._mask(machine.mask[0]))
         if access is not None:
-            self._accesses[number] = self._noted(position, node, *access, machine)
+            self._accesses[number] = self._step_access(position, node, *access, machine)
         if node.op is Ops.SPECIAL or node in self._named:
             self._note_value(number, node, machine)
         if node.op is Ops.WMMA:
@@ -376,7 +376,7 @@ class HistoryRecorder:
             self._mask_rows.append(mask.copy())
         return self._masks[key]
 
-    def _noted(
+    def _step_access(
         self, position: int, node: UOp, lanes: Lanes, values: Array, machine: Machine
     ) -> StepAccess:
         memory = node.place.param

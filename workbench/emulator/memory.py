@@ -28,7 +28,7 @@ from workbench.ir.node.uop import UOp
 Array = Any  # numpy arrays of any dtype
 
 
-NOBODY_IDLE: Mapping[int, int] = MappingProxyType({})
+NO_IDLE_LANES: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Memories:
         warp_lanes: int,
         written: Set[int],
         fresh: Set[int] = frozenset(),
-        idle: Mapping[int, int] = NOBODY_IDLE,
+        idle: Mapping[int, int] = NO_IDLE_LANES,
         copies: Set[int] = frozenset(),
     ):
         """`idle` has, by position, the loads in which only some lanes take part: those whose number

@@ -30,7 +30,7 @@ from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 
 Array = np.ndarray[Any, Any]
-NOTHING: Mapping[int, Array] = MappingProxyType({})
+NO_OUTPUTS: Mapping[int, Array] = MappingProxyType({})
 MOST_S = 20.0
 """Most seconds of a launch; a longer one is refused."""
 MOST_STEPS_BYTES = 4 << 20
@@ -42,7 +42,7 @@ def emulated(
     arrays: Sequence[Array],
     target: Target,
     history: bool | Sequence[int] = False,
-    expected: Mapping[int, Array] = NOTHING,
+    expected: Mapping[int, Array] = NO_OUTPUTS,
     fresh: Set[int] = frozenset(),
 ) -> Trace:
     """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;

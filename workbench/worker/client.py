@@ -25,7 +25,7 @@ STOPS_WITHIN_S = 0.5
 """Seconds that a worker has to stop before it is ended."""
 QUIET_S = 60.0
 """Seconds of silence after which a worker counts as hanging."""
-LATE = 1.5
+LATE_FACTOR = 1.5
 """A worker is late after this multiple of the limit that it announced, and `LATE_S` more."""
 LATE_S = 1.0
 """Seconds that a worker gets beyond a limit that it announced."""
@@ -167,7 +167,7 @@ class Worker:
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:
-                quiet = _quiet(message["value"], quiet_s)
+                quiet = _silence_limit_s(message["value"], quiet_s)
                 if progress is not None:
                     progress(message["value"])
                 deadline = time.monotonic() + quiet  # `progress` may take long
@@ -188,10 +188,10 @@ class _Process(ChildProcess):
         self.data_bytes: OrderedDict[str, int] = OrderedDict()
 
 
-def _quiet(progress: Row, quiet_s: float) -> float:
+def _silence_limit_s(progress: Row, quiet_s: float) -> float:
     """Return the seconds that a worker may be silent: the limit that it announced, or `quiet_s`."""
     silent_s = progress.get("silent_s")
-    return quiet_s if silent_s is None else min(quiet_s, LATE * silent_s + LATE_S)
+    return quiet_s if silent_s is None else min(quiet_s, LATE_FACTOR * silent_s + LATE_S)
 
 
 def slots_and_bytes(

@@ -68,24 +68,24 @@ class Connection:
 
 def main(nice: int) -> None:
     """Do tasks until the input ends, at the niceness `nice`."""
-    line = Connection()
+    connection = Connection()
     if hasattr(os, "nice"):
         os.nice(nice)
     sandbox.enter()
-    server = WorkerServer(line.report, line.is_stopped)
+    server = WorkerServer(connection.report, connection.is_stopped)
     while True:
-        head, blobs = line.next()
+        head, blobs = connection.next()
         if head["do"] == "hold":
             server.hold(head["key"], head["slots"], blobs)
         elif head["do"] == "drop":
             server.drop(head["key"])
         else:
-            _do(server, line, head)
+            _do(server, connection, head)
             if any(device.is_lost for device in Device):
                 os._exit(0)  # a new process, which can use the device, does the next task
 
 
-def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
+def _do(server: WorkerServer, connection: Connection, head: dict[str, Any]) -> None:
     tasks = {
         "measure": server.measure,
         "check": server.check,
@@ -96,11 +96,11 @@ def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
     }
     try:
         value = tasks[head["do"]](head)
-        line.answer("done", value, value.pop("blobs", ()))
+        connection.answer("done", value, value.pop("blobs", ()))
     except StopRequest:
-        line.answer("stopped", None)
+        connection.answer("stopped", None)
     except Exception as error:
-        line.answer("error", error_row(error))
+        connection.answer("error", error_row(error))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workbench.backends.compilers.child import ending
+from workbench.backends.compilers.child import ended_error
 from workbench.backends.device import Device
 from workbench.backends.oclgrind import oclgrind_device as device
 from workbench.backends.oclgrind.oclgrind_device import findings
@@ -70,7 +70,7 @@ def test_a_race_stands_before_the_reads_of_what_it_left_unwritten() -> None:
 
 def test_the_end_of_the_process_is_no_refused_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*arguments: object) -> None:
-        raise ending("oclgrind", -11, "")
+        raise ended_error("oclgrind", -11, "")
 
     monkeypatch.setattr(device._process, "call", ended)
     with pytest.raises(DeviceError, match="cannot be simulated"):

@@ -300,7 +300,7 @@ class CProgram(NativeProgram):
         try:
             return _loaded(text, [self.source.name])[0]
         except CompileError as error:
-            if jit.NOT_HERE in error.because:
+            if jit.UNLINKABLE in error.because:
                 compiler().require_declarations(text)
             raise
 

@@ -27,13 +27,13 @@ from workbench.base.function_process import FunctionFailed, FunctionProcess, Fun
 LIMIT_S = 50.0
 """Seconds that a compiler may take: fewer than a worker may be silent. Otherwise its silence would
 be reported as a kernel that does not end."""
-TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
+TOO_MUCH_HINT = "other opts, or a shorter text: this one is too much for the compiler"
 """Hint where a compiler takes too long, or crashes."""
-MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
+MEMORY_HINT = "a shorter text, or other opts; or close what holds much memory, and compile it again"
 """Hint where memory ran out."""
 RETRY_HINT = "again: the text is not at fault"
 """Hint where a compiler was ended from outside."""
-DOCTOR = "`workbench doctor`, which says what is missing"
+DOCTOR_HINT = "`workbench doctor`, which says what is missing"
 """Hint where a compiler is not completely installed."""
 _OUT_OF_MEMORY = re.compile(
     r"^(?=\S).*(?:out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
@@ -42,7 +42,7 @@ _OUT_OF_MEMORY = re.compile(
 )
 """A line that begins with a space is no match: there a compiler quotes the text."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
-_OF_MACHINE = ("SIGKILL", "SIGXCPU")
+_SYSTEM_SIGNALS = ("SIGKILL", "SIGXCPU")
 _NO_START = (126, 127)
 """The exit statuses of a shell that cannot start a program."""
 _SHELL = 128
@@ -79,17 +79,17 @@ class CompilerProcess(FunctionProcess):
         try:
             return super().call(limit_s, function, *args, **kwargs)
         except TimeoutError:
-            raise lateness(_stage(function), limit_s) from None
+            raise late_error(_stage(function), limit_s) from None
         except FunctionProcessEnded as end:
             if not end.has_started:
                 raise _no_start(end) from None
-            raise ending(_stage(function), *end.ending) from None
+            raise ended_error(_stage(function), *end.ending) from None
         except FunctionFailed as error:
             if error.kind == "MemoryError":
                 because = "its memory ran out"
-                raise CompileError("compiler", because, hint=MEMORY) from None
+                raise CompileError("compiler", because, hint=MEMORY_HINT) from None
             what = "the compiler's process failed"
-            raise WorkbenchError(what, str(error), DOCTOR) from None
+            raise WorkbenchError(what, str(error), DOCTOR_HINT) from None
 
 
 _process = CompilerProcess()
@@ -106,16 +106,16 @@ def end_child() -> None:
     _process.end()
 
 
-def ending(stage: str, status: int, output: str) -> CompilerEnded:
+def ended_error(stage: str, status: int, output: str) -> CompilerEnded:
     """Return the error for a compiler whose process ended with `status` (below zero, or above 128,
     for a signal) after it wrote `output`."""
     words = _first_words(output)
     if _is_out_of_memory(output):
-        return CompilerEnded(stage, f"its memory ran out: {words}", hint=MEMORY)
+        return CompilerEnded(stage, f"its memory ran out: {words}", hint=MEMORY_HINT)
     name = _signal_name(status)
-    if name in _OF_MACHINE:
+    if name in _SYSTEM_SIGNALS:
         because = f"its process was ended by {name}, by the system, as it does when memory runs out"
-        return CompilerEnded(stage, because + ", or by a user", hint=MEMORY)
+        return CompilerEnded(stage, because + ", or by a user", hint=MEMORY_HINT)
     if name and name not in _CRASHES:
         because = f"its process was ended from outside, by {name}"
         return CompilerEnded(stage, because, hint=RETRY_HINT)
@@ -123,13 +123,13 @@ def ending(stage: str, status: int, output: str) -> CompilerEnded:
     because = f"it ended its process: {words}"
     if not words:
         because = f"it ended its process: it said nothing, and ended {how}"
-    return CompilerEnded(stage, because, hint=TOO_MUCH)
+    return CompilerEnded(stage, because, hint=TOO_MUCH_HINT)
 
 
-def lateness(stage: str, limit_s: float, text: str = "") -> CompilerEnded:
+def late_error(stage: str, limit_s: float, text: str = "") -> CompilerEnded:
     """Return the error of a compiler that was ended because it took longer than a limit."""
     because = f"it took more than {limit_s:g} s"
-    return CompilerEnded(stage, because, text or None, TOO_MUCH)
+    return CompilerEnded(stage, because, text or None, TOO_MUCH_HINT)
 
 
 def run_compiler(
@@ -149,14 +149,14 @@ def run_compiler(
         with _program(command, environment) as process:
             output, errors = process.communicate(text, limit_s)
     except OSError as error:
-        raise _missing(stage, command, str(error)) from None
+        raise _missing_program(stage, command, str(error)) from None
     except subprocess.TimeoutExpired:
-        raise lateness(stage, limit_s, text) from None
+        raise late_error(stage, limit_s, text) from None
     status = process.returncode
     if status in _NO_START:
-        raise _missing(stage, command, _first_words(errors))
+        raise _missing_program(stage, command, _first_words(errors))
     if _signal_name(status) or (status and _is_out_of_memory(errors)):
-        raise ending(stage, status, errors)
+        raise ended_error(stage, status, errors)
     return subprocess.CompletedProcess(command, status, output, errors)
 
 
@@ -229,9 +229,9 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _missing(stage: str, command: Sequence[str], words: str) -> CompileError:
+def _missing_program(stage: str, command: Sequence[str], words: str) -> CompileError:
     because = f"{command[0]} does not start: {words}"
-    return CompileError(stage, because, hint=DOCTOR)
+    return CompileError(stage, because, hint=DOCTOR_HINT)
 
 
 def _is_out_of_memory(output: str) -> bool:

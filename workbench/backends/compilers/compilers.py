@@ -77,8 +77,8 @@ class Clang:
     @property
     def stamp(self) -> str:
         """Path, size and time of its program: they differ between versions, and need no call."""
-        about = Path(self.command[0]).stat()
-        return f"{self.command[0]} {about.st_size} {about.st_mtime_ns}"
+        status = Path(self.command[0]).stat()
+        return f"{self.command[0]} {status.st_size} {status.st_mtime_ns}"
 
     @property
     def name(self) -> str:
@@ -128,25 +128,25 @@ def clang_for(machine: str, processor: str = "") -> Clang | None:
 @lru_cache(maxsize=16)
 def first_clang(machine: str, processor: str, rocm: str, path: str) -> Clang | None:
     every = _compilers(rocm, path)
-    return next((clang for clang in every if _knows(clang, machine, processor)), None)
+    return next((clang for clang in every if _supports(clang, machine, processor)), None)
 
 
 def _compilers(rocm: str, path: str) -> Iterator[Clang]:
-    own = Path(rocm or "/opt/rocm", "llvm", "bin", "clang")
-    if own.exists():
-        yield Clang((str(own),), is_zig=False)
+    rocm_clang = Path(rocm or "/opt/rocm", "llvm", "bin", "clang")
+    if rocm_clang.exists():
+        yield Clang((str(rocm_clang),), is_zig=False)
     if zig := zig_command():
         yield Clang((*zig, "clang"), is_zig=True)
-    if place := shutil.which("clang", path=path):
-        yield Clang((place,), is_zig=False)
+    if program := shutil.which("clang", path=path):
+        yield Clang((program,), is_zig=False)
 
 
-def _knows(clang: Clang, machine: str, processor: str) -> bool:
+def _supports(clang: Clang, machine: str, processor: str) -> bool:
     try:
         if not clang.lists(machine, "--print-targets"):
             return False
-        of = (f"--target={machine}", "-nogpulib", "--print-supported-cpus")
-        return not processor or clang.lists(processor, *of)
+        arguments = (f"--target={machine}", "-nogpulib", "--print-supported-cpus")
+        return not processor or clang.lists(processor, *arguments)
     except CompileError:  # an older version, or a program that does not run here
         return False
 

@@ -214,7 +214,9 @@ def about_line(error: CompileError, source: Source) -> CompileError:
         because += _operation(source, old)
         if before and not old:
             hint = hint or f"the text without line {line}"
-    return CompileError(error.stage, because, source.text, hint or _try(source, line, edit), line)
+    return CompileError(
+        error.stage, because, source.text, hint or _default_hint(source, line, edit), line
+    )
 
 
 def _lines_before(source: Source) -> list[str]:
@@ -267,7 +269,7 @@ def _operation(source: Source, line: int) -> str:
     return f", the code of {value.op.name}"
 
 
-def _try(source: Source, line: int | None, edit: int | None) -> str:
+def _default_hint(source: Source, line: int | None, edit: int | None) -> str:
     """Return a hint for an error without one; `edit` is the first edited line."""
     deleted = _first_deletion(_lines_before(source), source.text.split("\n"))
     if deleted and edit == line:

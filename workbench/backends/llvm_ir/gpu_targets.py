@@ -22,7 +22,7 @@ from workbench.ir.node.views import LoopRole
 _LETTERS = "xyz"
 _MNEMONIC = r"^\s+(?:@!?%?\w+\s+)?[a-z][\w.]*"
 
-_NEVER_ASKED = (
+_UNREAD_INPUTS = (
     "dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id",
     "hostcall-ptr", "heap-ptr", "multigrid-sync-arg", "default-queue", "completion-action",
 )  # fmt: skip
@@ -158,7 +158,7 @@ class Amdgcn(GpuTarget):
 
     def attributes(self, launch: LaunchShape) -> str:
         items = math.prod(group_size(launch))
-        unused = " ".join(f'"amdgpu-no-{what}"' for what in _NEVER_ASKED)
+        unused = " ".join(f'"amdgpu-no-{what}"' for what in _UNREAD_INPUTS)
         sizes = f'"amdgpu-flat-work-group-size"="{items},{items}"'
         return f'{sizes} "uniform-work-group-size"="true" {unused}'
 

@@ -32,7 +32,7 @@ class _Loop:
 
     range: UOp
     first: str
-    last: str
+    stop: str
     name: str
     label: str
     came_from: str
@@ -94,7 +94,7 @@ class Loops:
         name = loop.name
         kind = type_of(dtypes.index)
         self.text.put(f"%{name}.next = add nuw nsw {kind} %{name}, 1")
-        self.text.put(f"%{name}.more = icmp slt {kind} %{name}.next, {loop.last}")
+        self.text.put(f"%{name}.more = icmp slt {kind} %{name}.next, {loop.stop}")
         after = self.text.unique(f"end_{name}")
         self.text.put(f"br i1 %{name}.more, label %{loop.label}, label %{after}")
         self.text.insert(loop.at, self._header(loop))
@@ -105,7 +105,7 @@ class Loops:
     def _header(self, loop: _Loop) -> list[tuple[str, tuple[int, ...]]]:
         """Return the lines that begin a loop, each with the positions of its nodes."""
         inner = "  " * len(self.stack)
-        steps = f"{loop.first}..{loop.last}".replace("%", "")
+        steps = f"{loop.first}..{loop.stop}".replace("%", "")
         kind = loop.range.axis_kind.name.lower()
         counter = (
             f"{inner}  %{loop.name} = phi {type_of(dtypes.index)}"

@@ -128,9 +128,9 @@ class LLVMMemory:
             self._masked_store(node, kind, text)
             return
         where = self.pointer(address.param)
-        self.text.put(f"store {kind} {text}, {where} {pointer}{self._manner(node)}")
+        self.text.put(f"store {kind} {text}, {where} {pointer}{self._store_suffix(node)}")
 
-    def _manner(self, store: UOp) -> str:
+    def _store_suffix(self, store: UOp) -> str:
         """Return the suffix of a store: its alignment, and whether it is non-temporal."""
         if store in self.non_temporal:
             most = self.plan.alignment_bytes
@@ -151,7 +151,7 @@ class LLVMMemory:
         dtype, pointer = value.dtype, self.operands.operand(address)
         test = self.operands.operand(condition)
         where = self.pointer(address.param)
-        place = f"{where} {pointer}{self._manner(store)}"
+        place = f"{where} {pointer}{self._store_suffix(store)}"
         whole = self.text.unique("whole")
         after = self.text.unique("stored")
         if dtype.count == 1:

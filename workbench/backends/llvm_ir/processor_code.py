@@ -26,16 +26,16 @@ def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> 
     """
 
     def compile_text() -> MachineCode:
-        written = in_child(compilers.assembly_of, with_locations(_sized(text, isa)), isa)
+        written = in_child(compilers.assembly_of, with_locations(_sized(text)), isa)
         family = isa.triple.partition("-")[0]
         lines = readable(written)
         name = f"{family} for {isa.cpu or 'any processor'}"
         kernels = tuple(_FUNCTION.findall(written))
         return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
 
-    def _sized(ir: str, of: compilers.Isa) -> str:
+    def _sized(ir: str) -> str:
         """Return LLVM IR with an attribute for the length of SVE vectors, where it is longer."""
-        if of.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
+        if isa.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
             times = vector_bytes // _SVE_BYTES
             return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)
         return ir

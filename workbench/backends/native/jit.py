@@ -41,7 +41,7 @@ _FOREIGN = re.compile(
     r"|@llvm\.(?:aarch64|amdgcn|arm|bpf|dx|hexagon|loongarch|mips|nvvm|ppc|r600|riscv"
     r"|s390|spv|ve|wasm|xcore)\."
 )
-NOT_HERE = "it needs a function that this process does not have"
+UNLINKABLE = "it needs a function that this process does not have"
 """The reason for code that LLVM's linker cannot link; LLVM gives no other."""
 Result = TypeVar("Result")
 LIBRARIES_PER_LINKER = 16
@@ -138,18 +138,18 @@ def compile_object(text: str) -> bytes:
     Errors: CompileError if the text does not parse, does not verify, or is not for this host.
     """
     llvm = _llvm()
-    return bytes(_guarded(text, lambda: llvm.machine.emit_object(_module(text))))
+    return bytes(_run_step(text, lambda: llvm.machine.emit_object(_module(text))))
 
 
 def compile_assembly(text: str) -> str:
     """Return the assembly of LLVM IR; errors as `compile_object`."""
     llvm = _llvm()
-    return str(_guarded(text, lambda: llvm.machine.emit_assembly(_module(text))))
+    return str(_run_step(text, lambda: llvm.machine.emit_assembly(_module(text))))
 
 
 def as_read(text: str) -> str:
     """Return LLVM IR as LLVM prints what it has read; errors as `compile_object`."""
-    return str(_guarded(text, lambda: _module(text)))
+    return str(_run_step(text, lambda: _module(text)))
 
 
 def print_passes() -> None:
@@ -172,7 +172,7 @@ def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
     Errors: as `load_object`.
     """
     llvm = _llvm()
-    return _guarded(None, lambda: llvm.linkers.link(image, names))
+    return _run_step(None, lambda: llvm.linkers.link(image, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def _module(text: str) -> Any:
     return module
 
 
-def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
+def _run_step(text: str | None, step: Callable[[], Result]) -> Result:
     """Run a step of LLVM's, one at a time; its errors become CompileErrors about `text`."""
     try:
         with no_fork:
@@ -281,7 +281,7 @@ def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
     except RuntimeError as error:
         words = str(error).strip() or type(error).__name__
         if "Failed to materialize" in words:
-            words = NOT_HERE
+            words = UNLINKABLE
         raise refusal("llvm", words, text or "") from error
 
 

@@ -81,8 +81,8 @@ def trim(limit_bytes: int) -> None:
     files = []
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            about = path.stat()
-            files.append((about.st_mtime, about.st_size, path))
+            status = path.stat()
+            files.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in files)
     if total <= limit_bytes:
         return
@@ -109,20 +109,20 @@ def _unwrap(key: str, data: bytes) -> bytes | None:
 
 
 # follow no link, and wait for no pipe
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def _read(path: Path) -> bytes | None:
     try:
-        handle = os.open(path, os.O_RDONLY | _CAREFULLY)
+        handle = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     except OSError:
         return None
-    about = os.fstat(handle)
-    if stat.S_ISDIR(about.st_mode):
+    status = os.fstat(handle)
+    if stat.S_ISDIR(status.st_mode):
         os.close(handle)
         return None
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(about.st_mode) or not is_private(about):
+        if not stat.S_ISREG(status.st_mode) or not is_private(status):
             _warn(f"the cache file {path} is not yours alone; not using it")
             return None
         try:

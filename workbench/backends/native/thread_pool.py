@@ -89,29 +89,29 @@ class ThreadPool:
     def _wake(self) -> None:
         """Wake all workers. A worker wakes on the caller's core, and would wait there while the
         caller runs its own part, so it is moved to another core."""
-        elsewhere = _other_cores() if self._asleep else None
+        other_cores = _other_cores() if self._asleep else None
         while self._asleep:
-            bell, thread = self._asleep.pop()
-            if elsewhere:
+            wake_lock, thread = self._asleep.pop()
+            if other_cores:
                 with suppress(OSError):
-                    os.sched_setaffinity(thread, elsewhere)
-            bell.release()
+                    os.sched_setaffinity(thread, other_cores)
+            wake_lock.release()
 
     def _start(self) -> None:
         self._workers += 1
         name = f"workbench-{self._workers}"
-        threading.Thread(target=self._life, name=name, daemon=True).start()
+        threading.Thread(target=self._worker_loop, name=name, daemon=True).start()
 
-    def _life(self) -> None:
+    def _worker_loop(self) -> None:
         while True:
             ticket = self._work(self._shared)
-            bell = threading.Lock()
-            bell.acquire()
-            sleeper = bell, threading.get_native_id()
+            wake_lock = threading.Lock()
+            wake_lock.acquire()
+            sleeper = wake_lock, threading.get_native_id()
             self._asleep.append(sleeper)
             # A job posted before the lock was listed woke no worker: compare before sleeping.
             if self._ticket.value >> 16 == ticket >> 16:
-                bell.acquire()
+                wake_lock.acquire()
             else:
                 with suppress(ValueError):  # `_wake` has removed it
                     self._asleep.remove(sleeper)
