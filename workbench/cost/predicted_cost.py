@@ -15,7 +15,13 @@ from workbench.base.target import Hardware, Target
 from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import bottleneck, sums_needed
 from workbench.cost.core_time import LoopWork
-from workbench.cost.gpu.gpu_cost import GpuCost, gpu_bottleneck, gpu_change, gpu_cost
+from workbench.cost.gpu.gpu_cost import (
+    LEAST_DIFFERENCE,
+    GpuCost,
+    gpu_bottleneck,
+    gpu_change,
+    gpu_cost,
+)
 from workbench.cost.kernel_cost import Bottleneck, Cost, RunCost, cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
@@ -118,9 +124,6 @@ def published_speeds(hardware: Hardware, target: Target) -> Speeds:
 
 # --------------------------------------------------------------------------------------------------
 # The predicted speed-up of an opt: the factor, and the reason.
-
-LEAST_DIFFERENCE = 0.02
-"""A smaller relative difference counts as none."""
 
 
 class PredictedSpeedup(NamedTuple):

@@ -20,7 +20,7 @@ from workbench.ir.schedule.plan import ScheduleItem
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
-_enclosing: ContextVar[set[UOp] | None] = ContextVar("others", default=None)
+_enclosing: ContextVar[set[UOp] | None] = ContextVar("enclosing", default=None)
 _watches: dict[int, set[UOp]] = {}
 """The sets of all open `noting_others` blocks, in all threads, by their id."""
 

@@ -18,7 +18,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.target import Hardware, Target
-from workbench.cost.gpu.item_work import INTEGER, SPECIAL_FUNCTION, ItemWork, node_work
+from workbench.cost.gpu.item_work import (
+    INTEGER,
+    REGISTER_BYTES,
+    SPECIAL_FUNCTION,
+    ItemWork,
+    node_work,
+)
 from workbench.cost.gpu.memory_traffic import WarpAccess, level_speeds
 from workbench.ir.nest.accesses import async_stores
 from workbench.ir.node.ops import ELEMENTWISE, Ops
@@ -41,7 +47,6 @@ LOADS_IN_FLIGHT = 32
 """Registers that compilers use for the loads of several steps, after unrolling a loop."""
 MOST_STEPS = 32
 """Most steps of a loop whose loads are in flight together."""
-REGISTER_BYTES = 4
 
 
 @dataclass(slots=True)

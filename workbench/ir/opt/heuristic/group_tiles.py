@@ -164,7 +164,7 @@ def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
 
 def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[GroupTile]:
     """Yield the tiles that fit a work-group."""
-    depth, length = _depth(kernel, target), _length(kernel)
+    depth, length = _depth(kernel), _length(kernel)
     others = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
     batches = math.prod(r.extent for r in others if r not in (row, column))
     nbytes = itemsize(kernel)
@@ -240,7 +240,7 @@ def _length(kernel: UOp) -> int:
     return axes[0].extent if len(axes) == 1 else 1
 
 
-def _depth(kernel: UOp, target: Target) -> int:
+def _depth(kernel: UOp) -> int:
     """Return the most steps of the reduction in a tile."""
     axes = reduces(kernel)[0].src[1:]
     return min(max(STEPS), math.prod(r.extent for r in axes))
