@@ -320,7 +320,7 @@ class dtypes(metaclass=_Defaults):
 
     @staticmethod
     def finfo(dtype: DType) -> tuple[builtins.int, builtins.int]:
-        """Return the number of bits of a float's exponent, and that of its fraction.
+        """Return the numbers of exponent bits and of fraction bits of a float.
 
         Errors: DTypeError for other types. `DType.min`, `.max` are the ends of its range.
         """

@@ -50,8 +50,8 @@ Calls = tuple[Call, ...]
 
 
 class ModuleCall(NamedTuple):
-    """The path of a module, or the name of a class or function, and the method that it called; ""
-    for what is called where an expression is explored."""
+    """The path of a module, or the name of a class or function ("" for code of the viewer), and the
+    method of this package that it called."""
 
     path: str
     method: str

@@ -231,7 +231,7 @@ class Target:
 
     @property
     def fmas_in_flight(self) -> int:
-        """How many multiply-adds on whole vector registers must be in flight to keep it busy."""
+        """How many multiply-adds on whole vector registers must be in flight for a busy core."""
         return self.fmas_in_flight_of(self.vector_bytes)
 
     def vector_width(self, itemsize: int) -> int:

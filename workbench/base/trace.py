@@ -289,8 +289,8 @@ def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
 
 
 def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[PassRecord]:
-    """Return one record of several, [] if none changed its state. Of those that begin with the same
-    state only the last is joined."""
+    """Return one record of several, [] if none changed its state. Of records with the same first
+    state only the last one is joined."""
     changed = {p.before: p for p in pieces if p.after is not p.before}
     if not changed:
         return []
@@ -342,7 +342,7 @@ class Recording:
         self._outer_edges: list[ProvenanceEdge | PassRecord] = []
         """The edges so far of the pass around this one."""
         self._outer_steps: Callable[[], Iterable[Match]] | None = None
-        """How the steps of the pass around this one are listed."""
+        """The function that lists the steps of the pass around this one."""
         self._sources: tuple[Any, ...] = ()
         """The sources of new nodes in the pass around this one."""
 

@@ -86,7 +86,7 @@ class Finding:
 
 
 def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
-    """Return a number as numbers along x, y and z; the last of `sizes` is that of x."""
+    """Return a number as numbers along x, y and z; the last of `sizes` is along x."""
     parts = []
     for size in reversed(sizes):
         parts.append(number % size)

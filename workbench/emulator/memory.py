@@ -43,7 +43,7 @@ class Lanes:
 
     @property
     def places(self) -> Array:
-        """The elements that are accessed, one after the other."""
+        """The accessed elements in the array of all groups, in one dimension."""
         count = self.takes_part.shape[-1]
         return (self.first[..., None] + np.arange(count))[self.takes_part]
 
@@ -155,8 +155,8 @@ class Memories:
         return Lanes(index, first, takes_part)
 
     def reads_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
-        """Whether reads have no finding, and their order makes no difference. It makes one for a
-        param that the program also writes: its log has two readers of each cell."""
+        """Whether reads have no finding, and may come in any order. The order matters for a param
+        that the program also writes: its log has only two readers of each cell."""
         cells = self._cells(place.param)
         if cells is None or not lanes.takes_part.any():
             return True
@@ -229,7 +229,7 @@ class Memories:
         return None if cells is None else cells.writes
 
     def _cells(self, memory: UOp) -> Cells | None:
-        """Return the cells of a memory, None for one that is only read."""
+        """Return the cells of a memory, None if the program only reads it."""
         if memory.op is Ops.PARAM:
             return self._globals.get(memory.slot)
         return self.cells[memory]

@@ -209,7 +209,7 @@ class Rounds:
         return self.machine.value(node) if value is None else value
 
     def _of_round(self, node: UOp, number: int) -> Array:
-        """Return the value of a node in a round; a value without rounds is that of each round."""
+        """Return the value of a node in a round; without a dimension for rounds it is the same."""
         value = self.values[node]
         has_rounds = np.ndim(value) == (3 if node.dtype.count == 1 else 4)
         of_round = value[number] if has_rounds else value

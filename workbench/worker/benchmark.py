@@ -100,7 +100,7 @@ def _times_alone(run: Run, first_s: float, rules: BenchmarkSettings, stop: float
 
 
 def _few(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
-    """Return a few times of a slow kernel; of a very slow one only that of its first run."""
+    """Return a few times of a slow kernel; for a very slow one only the time of its first run."""
     if first_s > VERY_SLOW * rules.budget_s:
         return [first_s]
     times: list[float] = []

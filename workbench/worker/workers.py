@@ -1,4 +1,4 @@
-"""Workers without a process of ours: in this process, and in a process of a user's executor.
+"""Other workers than a child process: in this process, and in a process of a user's executor.
 
 Sections: A worker in this process, for devices that were registered in it alone; Measuring a
 candidate in a process of a user's executor.

@@ -40,7 +40,7 @@ _OUT_OF_MEMORY = re.compile(
     r"|memory exhausted)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line that begins with a space is no match: there a compiler quotes the text."""
+"""Lines that begin with a space do not match: there a compiler quotes the text."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
 _SYSTEM_SIGNALS = ("SIGKILL", "SIGXCPU")
 _NO_START = (126, 127)

@@ -222,7 +222,7 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
 
 
 def _machine(isa: Isa) -> Any:
-    """Return a new target machine of LLVM each time: that of SPIR-V keeps state of the modules that
+    """Return a new target machine of LLVM each time: for SPIR-V it keeps state of the modules that
     it compiles, as a context does."""
     target = _llvm().Target.from_triple(isa.triple)
     return target.create_target_machine(

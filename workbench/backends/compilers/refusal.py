@@ -246,7 +246,7 @@ def _first_edit(before: Sequence[str], lines: Sequence[str]) -> int | None:
 
 
 def _first_deletion(before: Sequence[str], lines: Sequence[str]) -> str:
-    """Return the first line that the first edit deleted, "" if that edit is no deletion."""
+    """Return the first line that the first edit deleted, "" if that edit is not a deletion."""
     change = _first_change(before, lines)
     return before[change[1]] if change is not None and change[0] == "delete" else ""
 

@@ -85,8 +85,8 @@ class LLVMMemory:
         return self.masked_load(node, test, f"{where} align {align} {pointer}")
 
     def masked_load(self, load: UOp, test: str, place: str) -> str:
-        """Return the instruction that loads the lanes whose lane of the test holds, and zeros for
-        the others."""
+        """Return the instruction that loads the lanes for which the test holds, and zeros for the
+        others."""
         address, condition = load.src
         dtype, kind = load.dtype, memory_type(load.dtype)
         over = suffix(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
@@ -174,7 +174,7 @@ class LLVMMemory:
         return self.text.step(f"call i1 @llvm.vector.reduce.and.v{count}i1({mask} {test})")
 
     def masked_store(self, store: UOp, text: str, test: str, place: str) -> None:
-        """Write the store of the lanes whose lane of the test holds."""
+        """Write the store of the lanes for which the test holds."""
         address, value, condition = store.src
         dtype, where = value.dtype, self.pointer(address.param)
         over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"

@@ -54,8 +54,8 @@ def caches(folder: Path = CACHES) -> Caches:
 
 @cache
 def cache_ways(folder: Path = CACHES) -> Ways:
-    """Return how many lines a set of each data cache of core 0 holds; those of a common processor
-    if the system does not describe them."""
+    """Return the number of lines in a set of each data cache of core 0; a common processor's if the
+    system does not describe them."""
     described = _described(folder, "ways_of_associativity")
     ways = {level: int(text) for level, text in described if text.isdigit() and int(text)}
     return tuple((dict(TYPICAL_WAYS) | ways).items())
@@ -77,8 +77,8 @@ def _described(folder: Path, part: str) -> list[tuple[str, str]]:
 
 
 def features_in_use(features: str, without: str) -> str:
-    """Return LLVM's list of a processor's features; those that begin with one of the words in
-    `without` are turned off. They stand last, since a feature turns on those that it requires.
+    """Return LLVM's list of a processor's features, with features turned off that begin with a word
+    in `without`. They stand last, since a feature turns on the features that it requires.
 
     >>> features_in_use("+avx,+avx512f,-amx-tile,+fma", "avx512 fma")
     '+avx,-amx-tile,-avx512f,-fma'

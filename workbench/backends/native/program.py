@@ -127,13 +127,13 @@ class NativeProgram(Unpicklable, ABC):
         return f"<Program {self.source.name}: {len(self.source.params)} arguments>"
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
-        """Run the kernel on `buffers`, whole."""
+        """Run all steps of the kernel on `buffers`."""
         self.bind(buffers)()
 
     def bind(self, buffers: Sequence[Buffer]) -> NativeLaunch:
-        """Return a function that launches the kernel on `buffers`, with the pointers packed."""
+        """Return a launch of the kernel on `buffers`, whose pointers are packed once."""
         self._check(buffers)
-        # the last ones may be inputs that simplification removed
+        # further buffers are inputs that simplification removed
         return NativeLaunch(self, buffers[: len(self.source.params)])
 
     def pack(self, addresses: Sequence[int], buffers: list[Buffer]) -> Any:

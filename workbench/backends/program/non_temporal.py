@@ -1,4 +1,4 @@
-"""Non-temporal stores of a kernel: those that bypass the caches.
+"""Non-temporal stores of a kernel: stores that bypass the caches.
 
 A store loads its cache line before it changes it, and evicts another line: two transfers beside the
 one to memory. Non-temporal stores bypass the caches (Intel's optimization manual, 7.4.1). They are

@@ -27,14 +27,14 @@ from workbench.ir.text.program import statement_lines
 # Comments in generated code: the statement that the lines below compute.
 #
 # A linear program has the statements of its statement tree, in the same order. `Follower` walks the
-# tree beside the program: from each loop and each write it knows to which statement of the tree a
-# write belongs. Where the two do not agree (a program written by hand has no tree), it returns no
-# comments.
+# tree beside the program, and so finds the statement of the tree to which each write of the program
+# belongs. If the two do not agree (a program written by hand has no tree), it finds none, and the
+# code has no comments.
 
 _NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST_COMMENT = 88
 _LONG_COST = 20
-"""The cost, in additions, from which an op is a polynomial of many lines."""
+"""Least cost, in additions, of an op that becomes a polynomial of many lines."""
 _SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
