@@ -40,7 +40,7 @@ class Setting:
         self._var.reset(token)
 
     def checked(self, value: Any) -> Any:
-        """Return the value to store: a bool becomes an int, one of `values` lower case.
+        """Return the value to store: a bool as an int; with `values`, text in lower case.
 
         Errors: WorkbenchError for a value that the setting cannot have.
         """

@@ -131,8 +131,8 @@ def register(
 
 def bundle(value: object) -> Bundle | None:
     """Return the picture of `value`, or None when nothing is registered for its type."""
-    look = _rendering(value)
-    return None if look is None else look.picture(value)
+    rendering = _rendering(value)
+    return None if rendering is None else rendering.picture(value)
 
 
 def _rendering(value: object) -> _Rendering | None:
@@ -140,8 +140,8 @@ def _rendering(value: object) -> _Rendering | None:
 
 
 def _text(value: object) -> str:
-    look = _rendering(value)
-    return str(value) if look is None else look.text(value)
+    rendering = _rendering(value)
+    return str(value) if rendering is None else rendering.text(value)
 
 
 class Displayed:

@@ -213,8 +213,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _undone(before: Sequence[str], lines: Sequence[str], line: int | None) -> str:
-    """Return a hint that undoes an edit: the last one at or before `line`; if that is None, the
-    first one. It is "" if nothing in the text is as before."""
+    """Return a hint that undoes an edit: the last one at or before `line`, or else the first one.
+    It is "" without an edit, and if nothing in the text is as before."""
     codes = SequenceMatcher(None, before, lines, autojunk=False).get_opcodes()
     edits = [code for code in codes if code[0] != "equal"]
     if not edits or len(edits) == len(codes):

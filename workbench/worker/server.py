@@ -146,10 +146,10 @@ class WorkerServer:
         )  # fmt: skip
 
     def run(self, task: Row) -> Row:
-        """Run a kernel "times" times on its data; return the seconds of one run, and the bytes of
-        its outputs as "blobs". "silent_s" is the limit of all runs, "names" are the arguments'.
+        """Run a kernel "times" times on its data; return the mean seconds of a run, and the bytes
+        of its outputs as "blobs". "silent_s" limits all runs together, "names" name the arguments.
 
-        Errors: WorkbenchError where it writes to other memory.
+        Errors: WorkbenchError if it writes to other memory.
         """
         originals, slots = self._data[task["data"]].buffers, task["outputs"]
         device = Device.canonical(task["kernel"]["device"])

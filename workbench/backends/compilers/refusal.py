@@ -147,7 +147,7 @@ def _note(note: Message) -> str:
 
 
 def require_kernel(stage: str, names: Collection[str], source: Source) -> None:
-    """Errors: CompileError unless the kernels of a text, by their `names`, are the source's one."""
+    """Errors: CompileError unless `names`, the kernels of a text, has the source's kernel alone."""
     if set(names) == {source.name}:
         return
     others = [name for name in names if name != source.name]
@@ -193,8 +193,8 @@ def errors_in(source: Source) -> Iterator[None]:
 
 def about_line(error: CompileError, source: Source) -> CompileError:
     """Return a compiler's error with the source, the text of its line, and the operation that the
-    line computes. If the line was edited, it has its text before the edit, and the operation of
-    that. If the error is at the unedited end of an edited text, its line is the first edited one.
+    line computes. For an edited line it also has the text before the edit, and the operation is
+    that of this text. An error at the unedited end of an edited text gets the first edited line.
     """
     line, because, hint = error.line, error.because, error.hint
     lines, before = source.text.split("\n"), _lines_before(source)

@@ -91,8 +91,8 @@ class GpuTarget(ABC):
         """Return the attributes of a kernel."""
 
     def metadata(self, launch: LaunchShape, warp_lanes: int) -> Mapping[str, Sequence[int]]:
-        """Return the metadata of a kernel: numbers by name. `warp_lanes` is 0 if it depends on no
-        size of a warp."""
+        """Return the metadata of a kernel: numbers by name. `warp_lanes` is the size of a warp,
+        or 0 if the kernel does not depend on it."""
         return {}
 
 

@@ -50,8 +50,8 @@ def _current_core() -> Callable[[], int] | None:
     """Return the system's function for the current core of a thread; None if it has none."""
     if os.name != "posix":
         return None
-    question: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
-    return question
+    function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    return function
 
 
 class ThreadPool:
