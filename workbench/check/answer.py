@@ -1,7 +1,7 @@
-"""The verdict on a kernel's answer: all elements compared with its reference.
+"""The verdict on a kernel's answer: its elements compared with those of a reference.
 
-The answer is compared with a `Reference`: the meaning of the user's expression
-(`check/meanings.py`), or the kernel before its opts (the last section).
+A `Reference` is the meaning of the user's expression (`check/meanings.py`), or the kernel before
+its opts (`kernel_reference`).
 
 Sections: The reference of an answer; The verdict on a kernel's answer, and the tolerance of an
 element.
@@ -35,25 +35,25 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
-# The reference of an answer: right values of some elements, or all, of a kernel's outputs.
+# The reference of an answer: the right values of all elements of a kernel's outputs, or of some.
 #
-# A kernel that comes without an expression is compared with itself before its opts: up to 2**24
-# lane-steps the whole kernel is interpreted, in float64; of a larger one output positions are
-# sampled with a fixed seed.
+# A kernel without an expression is compared with itself before its opts. Up to 2**24 lane-steps it
+# is interpreted whole; a larger kernel with output axes fixed at random positions (fixed seed).
 
 FULL_STEPS = 1 << 24
 SAMPLES = 32
 CLOSE_WORK = 1 << 18
-"""Elements of all values that are computed with several roundings for each check."""
+"""Elements of all values up to which each element has a limit of its own (`is_close`)."""
 BEFORE_OPTS = "the kernel before its opts, which came without its expression"
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencePart:
-    """Elements that are compared together. `places` has, of each array that `compute` returns, the
-    output and the elements of it. `compute(inputs, widen)` computes them, in float64 or in the
-    dtypes of the expression; `steps` is the length of the longest reduction, `work` the number of
-    elements of all values on the way."""
+    """Elements that are compared together. `compute(inputs, widen)` returns an array of right
+    values for each of `places`, in float64 (`widen`) or in the dtypes of the expression. A place is
+    the number of an output and the index of the elements in it, flat. `steps` is the length of the
+    longest reduction, `work` the number of elements of all values that are computed (of a kernel:
+    its lane-steps). `right` and `runs` memoise results."""
 
     places: Sequence[tuple[int, Any]]
     inputs: Sequence[Array]
@@ -64,18 +64,18 @@ class ReferencePart:
     runs: list[list[Array]] = field(default_factory=list, compare=False)
 
     def values(self, widen: bool) -> list[Array]:
-        """Return the right values for `inputs`, computed once: many answers may be compared."""
+        """Return the right values for `inputs`, computed once for all answers."""
         if widen not in self.right:
             self.right[widen] = self.compute(self.inputs, widen)
         return self.right[widen]
 
     @property
     def is_close(self) -> bool:
-        """Whether an element is compared by what it may lose, not by the greatest one."""
+        """Whether an element's limit is a share of its own value, not of the greatest one."""
         return self.work <= CLOSE_WORK
 
     def others(self) -> list[list[Array]]:
-        """Return the values with other roundings, in the dtypes of the expression."""
+        """Return the values of each run with other roundings, in the dtypes of the expression."""
         if not self.runs:
             self.runs.extend(rounded_otherwise(lambda: self.compute(self.inputs, False)))
         return self.runs
@@ -83,14 +83,14 @@ class ReferencePart:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The right values of outputs, in parts; `against` names what they are of."""
+    """The right values of outputs, in parts; `against` says in words what they are."""
 
     parts: Callable[[], Iterable[ReferencePart]]
     against: str
 
     def outputs(self, sizes: Sequence[int]) -> list[References] | None:
-        """Return the right values of outputs of `sizes`, flat, without other roundings; None where
-        only some elements of one are compared."""
+        """Return the right values of each output, flat, without other roundings; `sizes` are the
+        outputs' numbers of elements. None where not all elements of all outputs are compared."""
         right: dict[int, References] = {}
         for part in self.parts():
             wide, narrow = part.values(True), part.values(False)
@@ -107,8 +107,8 @@ class Reference:
 def kernel_reference(
     kernel: UOp, slots: Sequence[int], inputs: Sequence[Array], against: str = ""
 ) -> Reference:
-    """Return an un-optimised kernel as the reference of itself with opts; `inputs` holds an array
-    per slot."""
+    """Return the reference of a kernel with opts: `kernel`, without them, interpreted. `inputs` has
+    an array per slot, of which the outputs are read as zeros."""
     empty = blank(inputs, slots)
 
     @cache
@@ -135,13 +135,13 @@ def kernel_reference(
 
 
 def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
-    """Return the arrays of a kernel with zeros for its outputs: a run must not read the results of
-    the run before."""
+    """Return the arrays of a kernel with zeros for its outputs, so that no run reads the results of
+    an earlier one."""
     return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
 
 
 def reduce_steps(kernel: UOp) -> int:
-    """Return the number of values that the longest reduction of a kernel combines."""
+    """Return the number of values that the longest reduction of a kernel combines, at least 1."""
     steps = [
         math.prod(r.extent for r in n.src[1:]) for n in kernel.toposort() if n.op is Ops.REDUCE
     ]
@@ -158,7 +158,7 @@ def lane_steps(kernel: UOp) -> int:
 
 
 def _sampled(kernel: UOp) -> Iterator[UOp]:
-    """Yield the whole kernel, or, where it is too large, kernels with output axes fixed at sampled
+    """Yield the whole kernel; if it is too large, copies with output axes fixed at random
     positions."""
     if lane_steps(kernel) <= FULL_STEPS:
         yield kernel
@@ -193,14 +193,16 @@ def _marked(kernel: UOp) -> UOp:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckResult(Printed):
-    """The outcome. Of floats, `max_abs_error` is the greatest error of an element that is judged by
-    its size, and `tolerance` the greatest that was allowed; of whole numbers, how many elements
-    differ, and how many may. `checked` of `total` elements were compared. `relative` has the error
-    and the tolerance as shares of the greatest value of the output that is nearest to its
-    tolerance, or furthest beyond it; None where there is no such value: of whole numbers and of
-    zeros. `flipped` elements are as other roundings may have them, and few (`check/nearness.py`).
-    `is_told` is whether there is an answer: where it is not, roundings decide too many elements,
-    and `ok` is false. `against` says what it was compared with."""
+    """The verdict on an answer; true if it is right.
+
+    `max_abs_error` and `tolerance` are the greatest error and the greatest limit among the worst
+    elements of the outputs; of whole numbers, how many differ and how many may. `checked` of
+    `total` elements were compared. `relative` has the error and the limit of one output, that with
+    the greatest error / limit, as shares of its greatest value; None for whole numbers and zeros.
+    `flipped` elements were decided by a rounding (`check/nearness.py`). `is_told` is False where
+    these are too many for a verdict; `ok` is False, too. `against` says what the answer was
+    compared with; `whole`: no output has floats.
+    """
 
     ok: bool
     max_abs_error: float
@@ -222,7 +224,7 @@ class CheckResult(Printed):
 
     @property
     def summary(self) -> str:
-        """The verdict in words, without what it was compared with."""
+        """The verdict in words, without `against`."""
         verdict = "right" if self.ok else "WRONG" if self.is_told else "cannot be told"
         count = f"{self.checked:,} of {self.total:,} elements compared"
         words = f"{verdict}: {count}, {self._error_text()}"
@@ -246,13 +248,14 @@ class CheckResult(Printed):
 def check(
     kernel: UOp, slots: Sequence[int], inputs: list[Array], actual_arrays: Sequence[Array]
 ) -> CheckResult:
-    """Compare `actual_arrays`, which some opts of `kernel` wrote to `slots`, with the un-optimised
-    `kernel` on the reference interpreter; `inputs` holds an array per slot."""
+    """Return the verdict on `actual_arrays`, the outputs of `kernel` with some opts: they are
+    compared with those of `kernel` on the reference interpreter. `slots` are the slots of the
+    outputs, `inputs` has an array per slot."""
     return compared(kernel_reference(kernel, slots, inputs), actual_arrays)
 
 
 def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResult:
-    """Compare the arrays of a kernel's outputs with what is right."""
+    """Return the verdict on the arrays of a kernel's outputs."""
     worst, allowed, right, is_wrong, flipped = 0.0, 0.0, True, False, 0
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
@@ -262,14 +265,14 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
         for number, (output, place) in enumerate(part.places):
             expected, actual = wide[number], actual_arrays[output].reshape(-1)[place]
             masks[output][place] = True
-            stands = _stands(actual, number, part)
-            error, limit = stands.error, stands.limit
-            flipped += stands.flipped
-            is_wrong = is_wrong or not stands.ok and stands.is_told
+            verdict = _output_nearness(actual, number, part)
+            error, limit = verdict.error, verdict.limit
+            flipped += verdict.flipped
+            is_wrong = is_wrong or not verdict.ok and verdict.is_told
             worst, allowed = max(worst, error), max(allowed, limit)
             is_float = dtypes.from_numpy(actual.dtype).is_float
-            one = _Comparison(error, limit, closeness.greatest(expected) * is_float)
-            nearest = max(nearest, one, key=_Comparison.rank)
+            comparison = _Comparison(error, limit, closeness.greatest(expected) * is_float)
+            nearest = max(nearest, comparison, key=_Comparison.rank)
             right = right and error <= limit
     checked = sum(int(np.count_nonzero(places)) for places in masks)
     whole = not any(dtypes.from_numpy(a.dtype).is_float for a in actual_arrays)
@@ -279,9 +282,10 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
     )  # fmt: skip
 
 
-def _stands(actual: Array, number: int, part: ReferencePart) -> Nearness:
-    """Return how output `number` of a part stands beside the references: where it is right, with
-    the greatest error, beside the greatest value, if that is small."""
+def _output_nearness(actual: Array, number: int, part: ReferencePart) -> Nearness:
+    """Return the verdict on output `number` of a part. References in its own dtypes and with other
+    roundings are computed only where the one in float64 does not confirm it. Error and limit are
+    those by the greatest value where the output is right by these."""
     wide = part.values(True)[number]
     references = References(wide, wide, (), part.steps)
     usual = usual_nearness(actual, references)
@@ -300,22 +304,23 @@ def _stands(actual: Array, number: int, part: ReferencePart) -> Nearness:
 
 
 def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
-    """Return the verdict on a kernel whose value a rule made: it stands for none of the user's, so
-    the results that come of it must be right, too."""
+    """Return the verdict on a kernel with an output that stands for no value of the user's graph:
+    `own`, on the value that a rule made, and `results`, on the results of the expression, must
+    both be right."""
     verdict = own if not own.ok else results
     against = f"{own.against}, and all results with {results.against}"
     return replace(verdict, ok=own.ok and results.ok, against=against)
 
 
 class _Comparison(NamedTuple):
-    """An error, what is allowed, and the greatest right value (0 of whole numbers)."""
+    """An error, its limit, and the greatest right value (0 of whole numbers)."""
 
     error: float
     limit: float
     greatest: float
 
     def rank(self) -> tuple[float, float]:
-        """Return what is greater the nearer an error is to its limit; of equals, the limit."""
+        """Return a sort key: the error as a share of its limit (if that is not 0), the limit."""
         return self.error / self.limit if self.limit else self.error, self.limit
 
     def relative(self) -> tuple[float, float] | None:
@@ -326,9 +331,9 @@ class _Comparison(NamedTuple):
 
 
 def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
-    """Return (greatest error, tolerance), of whole numbers how many differ and 0: rounding errors
-    grow with the square root of the length of the reduction, which is computed in float32 at least.
-    """
+    """Return (greatest error, tolerance); of whole numbers, (how many differ, 0). The tolerance
+    grows with the square root of `steps`, the length of the reduction, which is computed in float32
+    at least."""
     errors = closeness.errors(actual, expected)
     if not dtypes.from_numpy(actual.dtype).is_float:
         return float(np.count_nonzero(errors)), 0.0

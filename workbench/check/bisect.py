@@ -1,8 +1,8 @@
 """The first wrong rewrite of a compilation.
 
-The result of every pass is checked. In the first wrong pass the rewrites are bisected: the state
-before the first wrong rewrite is right, the one after it is wrong. Source of the idea: git bisect;
-bugpoint (LLVM).
+The states after the passes are checked in order. In the first pass with a wrong result the rewrites
+are bisected: the state before the blamed rewrite is right, the state after it is wrong. Source of
+the idea: git bisect; bugpoint (LLVM).
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.text.program import to_expr
 
 Oracle = Callable[[Any], "str | None"]
-"""Return what is wrong with a state: "" where it is right, None where that is unknown."""
+"""Returns what is wrong with a state: "" if it is right, None if that is unknown."""
 SCHEDULING = "scheduling"
-"""The stage of what was wrong before there was a kernel."""
+"""The stage of an error that the kernel has before its first pass."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FirstWrongRewrite(Printed):
-    """The first wrong rewrite. `stage` is the pass; `number` is the rewrite in it, from 1, of
-    `rewrites`, and `rule` its rule: 0 and None where the pass is a function. `before` and `after`
-    are the node and its replacement (the whole state, of a function); `problem` says how the result
-    is wrong. `unsure` names the passes and rewrites right before it whose results cannot be
-    computed: each of them may be the first wrong one instead."""
+    """The first wrong rewrite: `stage` names the pass, `number` (from 1) the rewrite among its
+    `rewrites`, by `rule`; `before` and `after` are the node and its replacement. Of a pass whose
+    rewrites are unknown (a function, or one that failed) the numbers are 0, `rule` is None, and
+    `before` and `after` are its states. `problem` says how the result is wrong. `unsure` names the
+    passes and rewrites directly before it whose results cannot be computed: each of them may be
+    the first wrong one instead."""
 
     stage: str
     number: int
@@ -72,7 +73,7 @@ def first_wrong(records: Sequence[PassRecord], oracle: Oracle) -> FirstWrongRewr
 
 
 def _outermost(records: Sequence[PassRecord]) -> list[tuple[PassRecord, list[PassRecord]]]:
-    """Return the outermost passes, each with those that ran inside of it."""
+    """Return the outermost passes, each with the passes that ran inside it."""
     groups: list[tuple[PassRecord, list[PassRecord]]] = []
     names = {r.name for r in records}
     for record in records:
@@ -84,7 +85,7 @@ def _outermost(records: Sequence[PassRecord]) -> list[tuple[PassRecord, list[Pas
 
 
 def _while_right(records: list[PassRecord], oracle: Oracle) -> list[PassRecord]:
-    """Return the passes up to the first whose input is wrong."""
+    """Return the passes before the first one whose input is wrong."""
     for place, record in enumerate(records):
         if oracle(record.before):
             return records[:place]

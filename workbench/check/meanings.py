@@ -1,7 +1,6 @@
-"""The meanings of the kernels of an expression: values of the user's graph before any rule rewrote
-it.
+"""Meanings of kernels: the values of the user's graph, before any rewrite, that they must compute.
 
-A rule that is wrong changes what a kernel computes, not what it stands for.
+A wrong rule changes what a kernel computes, not the values that it stands for.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 
 MOST = 1 << 24
-"""Elements of all values of a graph that are computed in full; of a larger one a part is."""
+"""Most elements of all values of a graph that is computed in full; of a larger one, a part is."""
 MOST_BELOW = 1 << 22
-"""Elements that the sampled ones may be computed from."""
+"""Most elements that the sampled elements are computed from."""
 SAMPLES = (4096, 512, 64, 8, 1)
-"""How many elements of an output are sampled: the first number that is not too much work."""
+"""Numbers of sampled elements of an output; the first that is not too much work is taken."""
 OF_EXPRESSION = "what the expression means before any rule, by the reference interpreter"
 TRUSTED = "gradients are what the rule of {} says, and that it is a derivative is not checked"
 OF_RULE = "the value that a rule made, which stands for none of the expression"
@@ -40,10 +39,10 @@ Memory = Callable[[UOp], Array]
 
 
 class Meanings:
-    """The `roots` of the user's graph, and the `outputs` that rules made of them, by the records of
-    the scheduler's passes. `trusted` names the gradient rules that the user gave: gradients mean
-    what these say. `whole` are the roots with all that is below them: in `roots` values that were
-    computed before are BUFFERs."""
+    """The values of the user's graph that stored values stand for, by the `records` of the
+    scheduler's passes, which made `outputs` of the `roots`. `trusted` names the user's gradient
+    rules, which define the gradients that they give. Values that were computed earlier are BUFFERs
+    in `roots`, and expressions in `whole`."""
 
     def __init__(
         self,
@@ -61,21 +60,21 @@ class Meanings:
 
     @property
     def against(self) -> str:
-        """What a result of the expression is compared with."""
+        """What a result of the expression is compared with, in words."""
         if not self._trusted:
             return OF_EXPRESSION
         return f"{OF_EXPRESSION}; {TRUSTED.format(', '.join(self._trusted))}"
 
     def of_result(self, node: UOp) -> tuple[UOp, ...]:
-        """Return the values of the user's graph that a stored value must equal; () where it stands
-        for none. Results come first: a kernel that reads the value is compared by itself."""
+        """Return the values of the user's graph that a stored value must equal, () if there are
+        none: the results of the expression among its meanings, else those of `of_operand`."""
         roots = {base(root) for root in self.roots}
         values = self._meanings.get(node, ())
         return tuple(v for v in values if v in roots) or self.of_operand(node)
 
     def of_operand(self, node: UOp) -> tuple[UOp, ...]:
-        """Return the values of the user's graph that a stored value stands for where it is
-        read: itself, where it is one of them."""
+        """Return the values of the user's graph that a stored value stands for as an operand: only
+        itself, if it is one of them."""
         values = self._meanings.get(node, ())
         return (node,) if node in values else values
 
@@ -83,7 +82,7 @@ class Meanings:
     def _meanings(self) -> Mapping[UOp, tuple[UOp, ...]]:
         """The values of the user's graph that each simplified value stands for."""
         images = dict(zip(self.roots, self.outputs, strict=True))
-        if not any(each.dropped for each in self._passes):  # else not all are known
+        if not any(each.dropped for each in self._passes):  # else inner values are unknown
             graph = self._passes[0].before
             inner = {n: n for n in graph.toposort() if n is not graph}
             for each in self._passes:
@@ -100,9 +99,9 @@ class Meanings:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
-    """How a kernel is checked: on `inputs`, by BUFFER, where they are not those that the kernels
-    before it computed; beside `reference`. Where the kernel computes no value of the user's
-    graph, `is_inner`, the results of the whole expression must be right, too."""
+    """How a kernel is checked: against `reference`, on `inputs` by BUFFER ({}: on what the kernels
+    before it computed). `is_inner`: an output of it stands for no value of the user's graph, so the
+    results of the whole expression must be right, too."""
 
     inputs: Mapping[UOp, Array]
     reference: Reference
@@ -112,8 +111,8 @@ class ReferenceComparison:
 def comparison_of(
     meanings: Meanings, items: Sequence[ScheduleItem], number: int, leaf: Memory, computed: Memory
 ) -> ReferenceComparison:
-    """Return how the kernel of item `number` is checked. `leaf` has the data of the user's
-    tensors, `computed` the results of the items before it."""
+    """Return how the kernel of item `number` is checked. `leaf` returns the data of the user's
+    tensors, `computed` the results of earlier items. Errors: TooManyPositions."""
     item = items[number]
     values = {b: n for each in items for b, n in zip(each.outputs, each.nodes, strict=True)}
     outputs = [meanings.of_result(node) for node in item.nodes]
@@ -144,8 +143,8 @@ def whole_reference(meanings: Meanings, roots: Sequence[UOp], leaf: Memory) -> R
 
 
 def _operands(operands: Mapping[UOp, UOp], leaf: Memory) -> tuple[dict[UOp, Array], str]:
-    """Return what BUFFERs contain that kernels before write, computed by the reference, and words
-    for that; nothing where that is too much work."""
+    """Return the contents of BUFFERs that earlier kernels write, computed by the reference from
+    `operands`, and words for this; no contents where this is too much work."""
     if not operands:
         return {}, ""
     graph = UOp.sink(*operands.values()).toposort()
@@ -164,8 +163,8 @@ def _operands(operands: Mapping[UOp, UOp], leaf: Memory) -> tuple[dict[UOp, Arra
 def _reference(
     targets: Sequence[tuple[int, UOp]], contents: Mapping[UOp, Array], leaf: Memory, against: str
 ) -> Reference:
-    """Return the reference of tensor-level values, each with its output; `contents` are those of
-    the BUFFERs that kernels write. Errors: TooManyPositions."""
+    """Return the reference of `targets`, output numbers with tensor-level values. `contents` has
+    the data of BUFFERs that kernels write, `leaf` that of others. Errors: TooManyPositions."""
     nodes = [node for _, node in targets]
     graph = UOp.sink(*nodes).toposort()
     buffers = [n for n in graph if n.op is Ops.BUFFER]
@@ -194,8 +193,8 @@ def _reference(
 
 
 def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
-    """Return elements of values, the first and the last among them, as many as are not too much
-    work, and their positions. Errors: TooManyPositions."""
+    """Return sampled elements of values, always with the last one, and their positions: as many as
+    are not too much work. Errors: TooManyPositions where a single element is."""
     for count in SAMPLES:
         generator = np.random.default_rng(0)
         positions = [

@@ -1,9 +1,9 @@
 """The tolerance of each element, and the distance of an answer from its references.
 
-There are three kinds of reference: float64, the expression's own dtypes, and these with other
-roundings (`ir/meaning/closeness.py`). Where these differ little, they say how far an element may be
-off. Where they differ much, a rounding decides (a floor, a comparison), and the element must have
-a value that one of them has, or one between.
+References are computed in float64, in the expression's own dtypes, and in these with other
+roundings (`ir/meaning/closeness.py`). Where the references of an element differ little, their
+differences set its tolerance. Where they differ much, a rounding decides the value (by a floor or a
+comparison), and the element must equal one of them, or lie between two.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from workbench.ir.meaning.closeness import other_roundings
 from workbench.ir.meaning.values import cast_array
 
 ULPS = (1.0, 1.0, 4.0, 16.0)
-"""Units in the last place by which operations round otherwise, each in two runs."""
+"""Units in the last place by which operations are off in a run with other roundings; two runs each.
+"""
 SMALL_RUNS = 4
-"""The runs of which each operation is off by one unit: they tell how large an error is."""
+"""The first runs, in which operations are off by one unit: they measure rounding errors."""
 LOSSES = 8.0
-"""Times these differ by that an element may be off: functions lose several units."""
+"""An element may be off by this multiple of the differences of these runs: functions lose several
+units."""
 FLIPPED = 64
-"""Of this many elements one at most may be like neither reference, where roundings decide."""
+"""One element in this many, and at least one, may be decided by a rounding."""
 BY_CHANCE = 16
-"""Of this many elements that roundings decide, one may be far from all runs."""
+"""Where roundings decide many elements, one in this many may be far from all runs by chance."""
 TELLING = 1 / 8
-"""A tolerance above this share of the greatest value tells too little."""
+"""The greatest useful tolerance, as a share of the greatest value."""
 
 
 class References(NamedTuple):
-    """The right values of an output: in float64, in its own dtypes, and with `others`, other
-    roundings, in the order of `rounded_otherwise`. `steps` is the length of the longest reduction,
-    `scale` the greatest input. Where `is_close`, an element may be off by a share of itself and by
-    what it loses; else by a share of the greatest."""
+    """The right values of an output: in float64 (`wide`), in its own dtype (`narrow`), and with
+    other roundings (`others`, in the order of `rounded_otherwise`). `steps` is the length of the
+    longest reduction, `scale` the greatest magnitude of an input. An element may be off by a share
+    of itself where `is_close`, else by a share of the greatest value."""
 
     wide: Array
     narrow: Array
@@ -49,9 +51,9 @@ class References(NamedTuple):
 
 
 class Nearness(NamedTuple):
-    """The verdict on an output. `error` and `limit` are those of the element that is nearest to its
-    limit, or furthest beyond; of whole numbers, how many are wrong, and 0. `flipped` elements were
-    decided by a rounding. `is_told` is whether there is an answer."""
+    """The verdict on an output. `error` and `limit` are those of the element with the greatest
+    error / limit; of whole numbers, the number of wrong elements and 0. `flipped` elements were
+    decided by a rounding. `is_told` is False where these are too many for a verdict."""
 
     error: float
     limit: float
@@ -64,7 +66,7 @@ class Nearness(NamedTuple):
 
 
 def rounded_otherwise(compute: Callable[[], list[Array]]) -> list[list[Array]]:
-    """Return what `compute` returns with other roundings, each pair of runs with opposite ones."""
+    """Return the results of each run of `compute` with other roundings, in pairs of opposites."""
     runs = []
     for seed, ulps in enumerate(ULPS):
         for side in (1, -1):
@@ -74,9 +76,10 @@ def rounded_otherwise(compute: Callable[[], list[Array]]) -> list[list[Array]]:
 
 
 def usual_limits(references: References, kind: DType) -> Array:
-    """Return how far each element may be off wherever its expression loses little: some units in
-    the last place of itself where `is_close`, else of the greatest value that the dtype has; of
-    low-precision floats one of its own, and some of float32, which they are computed in."""
+    """Return how far each element may be off if its expression loses little: some units in the last
+    place of the element itself (`is_close`) or of the greatest value. Low-precision floats may be
+    off by one unit of their own and some of float32, in which they are computed; whole numbers by
+    0."""
     wide, steps = references.wide, references.steps
     if not kind.is_float:
         return np.zeros(wide.shape)
@@ -89,13 +92,12 @@ def usual_limits(references: References, kind: DType) -> Array:
 
 
 def _least(kind: DType) -> float:
-    """Return the least positive number that is not subnormal, a few times: some devices have no
-    others."""
+    """Return the least positive normal number: some devices flush smaller ones to 0."""
     return float(ml_dtypes.finfo(kind.numpy).smallest_normal)  # type: ignore[no-untyped-call]
 
 
 def usual_nearness(actual: Array, references: References) -> Nearness:
-    """Return how `actual` stands beside the reference in float64 alone."""
+    """Return the verdict on `actual` by the reference in float64 alone."""
     errors = closeness.errors(actual, references.wide)
     kind = dtypes.from_numpy(actual.dtype)
     if not kind.is_float:
@@ -104,7 +106,7 @@ def usual_nearness(actual: Array, references: References) -> Nearness:
 
 
 def nearness(actual: Array, references: References) -> Nearness:
-    """Return how `actual` stands beside its references."""
+    """Return the verdict on `actual` by all of its references."""
     if dtypes.from_numpy(actual.dtype).is_float:
         return _of_floats(actual, references)
     return _of_whole(actual, references)
@@ -124,19 +126,19 @@ def _of_floats(actual: Array, references: References) -> Nearness:
         between = (own >= low - slack) & (own <= high + slack)
     near = np.where(between, near, np.minimum(near, slack))
     rest = errors > near
-    around = is_open & _nearness(own, low, high)
-    nearness = _nearness(own, low.min(initial=np.inf), high.max(initial=-np.inf))
-    rule = _Exceptions(rest, like_other, between, around, nearness, is_open)
-    failures = rule.deciding()
-    flipped = rule.flipped if failures is None else 0
+    around = is_open & _are_near(own, low, high)
+    within = _are_near(own, low.min(initial=np.inf), high.max(initial=-np.inf))
+    exceptions = _Exceptions(rest, like_other, between, around, within, is_open)
+    failures = exceptions.failures()
+    flipped = exceptions.flipped if failures is None else 0
     among = ~rest if failures is None else failures
     nearest = _nearest(errors[among], near[among])
-    return nearest._replace(flipped=flipped, is_told=rule.is_told)
+    return nearest._replace(flipped=flipped, is_told=exceptions.is_told)
 
 
 def _range(values: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest value of each element: the finite ones where infinities of
-    both signs are among them, between which everything is."""
+    """Return the least and the greatest value of each element; the least and the greatest finite
+    one where infinities of both signs are among its values."""
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     finite = np.where(np.isfinite(values), values, np.nan)
     is_all = np.isneginf(low) & np.isposinf(high)
@@ -144,15 +146,15 @@ def _range(values: Array) -> tuple[Array, Array]:
     return np.where(is_all, ends[0], low), np.where(is_all, ends[1], high)
 
 
-def _nearness(own: Array, low: Array, high: Array) -> Array:
-    """Return which values are not far from a range."""
+def _are_near(own: Array, low: Array, high: Array) -> Array:
+    """Return which values are in a range, or beyond it by no more than its width."""
     with np.errstate(all="ignore"):
         room = high - low
         return np.asarray((own >= low - room) & (own <= high + room))
 
 
 def _nearest(errors: Array, limits: Array) -> Nearness:
-    """Return the error that is nearest to its limit, or furthest beyond."""
+    """Return error and limit of the element with the greatest error / limit."""
     if not errors.size:
         return Nearness(0.0, 0.0)
     with np.errstate(all="ignore"):
@@ -162,13 +164,13 @@ def _nearest(errors: Array, limits: Array) -> Nearness:
 
 
 def limits(references: References) -> Array:
-    """Return how far each float may be off."""
+    """Return how far each float of an output may be off."""
     return _limits(references)[0]
 
 
 def _limits(references: References) -> tuple[Array, Array, Array]:
-    """Return how far each float may be off, which a rounding decides, and how far these may be off
-    a value that they can have."""
+    """Return three arrays: how far each float may be off, whether a rounding decides it, and how
+    far it may be off one of its possible values."""
     wide, narrow, others, steps, scale, _ = references
     kind = dtypes.from_numpy(narrow.dtype)
     usual = usual_limits(references, kind)
@@ -187,14 +189,14 @@ def _limits(references: References) -> tuple[Array, Array, Array]:
 
 
 def _in_dtype_of(narrow: Array, wide: Array) -> Array:
-    """Return values of the reference in float64 as the dtype of the expression holds them."""
+    """Return the reference in float64, `wide`, cast to the dtype of `narrow`."""
     kind = dtypes.from_numpy(narrow.dtype)
     return np.asarray(cast_array(wide, dtypes.float64, kind))
 
 
 def _spread(arrays: Sequence[Array]) -> Array:
-    """Return the greatest difference of each element; infinity where some values are infinite or no
-    numbers, and others are not."""
+    """Return the greatest difference between the values of each element: 0 where all are equal or
+    all NaN, else infinity where one is infinite or NaN."""
     values = np.array(arrays, np.float64)
     with np.errstate(all="ignore"):
         spread = values.max(0) - values.min(0)
@@ -203,30 +205,31 @@ def _spread(arrays: Sequence[Array]) -> Array:
 
 
 def _of_whole(actual: Array, references: References) -> Nearness:
-    """Whole numbers must be exact, unless they come of floats: these keep the error of floats."""
+    """Return the verdict on whole numbers. They must be exact, unless the references differ, as
+    those that are computed from floats do."""
     wide, narrow, others = references[:3]
     values = np.array([wide.astype(narrow.dtype), narrow, *others])
     low, high = values.min(0), values.max(0)
     spread = high.astype(np.float64) - low.astype(np.float64)
     size = np.maximum(np.abs(high.astype(np.float64)), np.abs(low.astype(np.float64)))
-    is_open = spread > size * TELLING  # of an index, too: what is between means nothing
+    is_open = spread > size * TELLING  # an index, perhaps: one between two right ones is wrong
     between = (actual >= low) & (actual <= high)
     rest = (actual != wide) & (actual != narrow) & (is_open | ~between)
     like_other = (values == actual).any(0)
     own, least, greatest = (a.astype(np.float64) for a in (actual, low, high))
-    around = is_open & _nearness(own, least, greatest)
+    around = is_open & _are_near(own, least, greatest)
     ends = least.min(initial=np.inf), greatest.max(initial=-np.inf)
-    rule = _Exceptions(rest, like_other, between, around, _nearness(own, *ends), is_open)
-    failures = rule.deciding()
+    exceptions = _Exceptions(rest, like_other, between, around, _are_near(own, *ends), is_open)
+    failures = exceptions.failures()
     if failures is None:
-        return Nearness(0.0, 0.0, rule.flipped)
-    return Nearness(float(np.count_nonzero(failures)), 0.0, 0, rule.is_told)
+        return Nearness(0.0, 0.0, exceptions.flipped)
+    return Nearness(float(np.count_nonzero(failures)), 0.0, 0, exceptions.is_told)
 
 
 class _Exceptions(NamedTuple):
-    """The elements that are not near the references (`rest`): which of these are like one with
-    other roundings, between those, not far from those (`around`), or `within` the range of all
-    elements; and which elements a rounding decides."""
+    """Masks of the elements of an output. `rest`: not near the references. `like_other`: as with
+    other roundings; `between`: between two references; `around`: not far from these; `within`: not
+    far from the range of all elements' references. `is_open`: decided by a rounding."""
 
     rest: Array
     like_other: Array
@@ -246,14 +249,14 @@ class _Exceptions(NamedTuple):
 
     @property
     def _is_chaotic(self) -> bool:
-        """Whether roundings decide more elements than a few runs can show the values of, and than a
-        wrong one can be told from."""
+        """Whether roundings decide so many elements that a few runs cannot show their possible
+        values."""
         return bool(np.count_nonzero(self.is_open) > self.rest.size * TELLING)
 
     @property
     def _wrong(self) -> Array:
-        """Elements that no rounding explains. Where roundings decide many, a few have had similar
-        values in all runs by chance."""
+        """The elements that no rounding explains. Where roundings decide many elements, a few may
+        be far from all runs by chance."""
         explained = self.like_other | self.between
         if not self._is_chaotic:
             return self.rest & ~explained
@@ -269,8 +272,8 @@ class _Exceptions(NamedTuple):
         unlike = np.count_nonzero(self.rest & ~self.like_other)
         return bool(unlike > few or self.flipped > max(1, few))
 
-    def deciding(self) -> Array | None:
-        """Return the elements for which an answer is not right, None where it is."""
+    def failures(self) -> Array | None:
+        """Return the elements that make an answer not right; None if it is right."""
         wrong = self._wrong
         if wrong.any():
             return wrong

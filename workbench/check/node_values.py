@@ -1,7 +1,7 @@
 """The values of one node on a kernel's data, computed by the reference interpreter.
 
-A node of a kernel has a value for each position of the axes that are open at it; `at` fixes some. A
-node of the tensor level has one for each element. Of too many values a part is computed.
+A node of a kernel has a value for each position of its open axes, of which `at` fixes some; of too
+many values, a part is computed. A node of the tensor level has a value for each element.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from workbench.ir.text.program import to_expr
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 1 << 22
-"""Lane-steps that are interpreted for the values of one node."""
+"""Lane-steps beyond which axes are fixed; 16 times as many for one node are refused."""
 WITHOUT_VALUES = frozenset({Ops.PARAM, Ops.BLOCK, Ops.AFTER})
-"""Ops that are not computed from anything at a position."""
+"""Ops without a value at a position."""
 LEVELS_WITH_VALUES = frozenset("tk")
-"""The levels that the reference interpreter can compute a node of: of tensors, and of kernels."""
+"""The levels of which the reference interpreter computes nodes: tensors and kernels."""
 MOST_ELEMENTS = 1 << 25
-"""Elements that all tensors below a node of the tensor level may have together."""
+"""Most elements of all tensors below a node of the tensor level together."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NodeValues(Printed):
-    """The values of a node: `array` has an axis for each of `axes`; `at` are the axes that stand
-    at one position, `chosen` those of them that were fixed because there are too many values.
-    An index whose gate is closed is -1."""
+    """The values of a node: `array` has an axis for each of `axes`. `at` has the positions of the
+    fixed axes; `chosen` names those that no caller fixed: all values would be too many. An index
+    whose gate is closed is -1."""
 
     text: str
     dtype: str
@@ -146,7 +146,7 @@ def values_in_kernel(
 def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
     """Return the values of a node of the tensor level; its axes are named "0", "1", ..
 
-    Errors: WorkbenchError as above, and where the tensors below it are too large.
+    Errors: WorkbenchError as `values_in_kernel`, and where the tensors below it are too large.
     """
     _check_node(node, "ex.values")
     nodes = node.toposort()
@@ -200,8 +200,8 @@ def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
 
 
 def value_source(node: UOp) -> UOp | None:
-    """Return the node whose value a node has: of a STORE or a STAGE what is stored, of an INDEX the
-    position; None for a node without values."""
+    """Return the node whose values are those of `node`: what an END, a STORE or a STAGE stores, the
+    position of an INDEX into flat memory, else the node itself; None for a node without values."""
     if node.op is Ops.END:
         node = node.src[0]
     if node.op in (Ops.STAGE, Ops.STORE):
@@ -213,12 +213,12 @@ def value_source(node: UOp) -> UOp | None:
 
 
 def is_lowered(op: Ops) -> bool:
-    """Whether an op is only of the lowered program, where values are in registers."""
+    """Whether an op stands only in lowered programs, where values are in registers."""
     return LEVELS_WITH_VALUES.isdisjoint(OPS[op].levels)
 
 
 def _value_of(node: UOp) -> UOp:
-    """Return the value of a node to compute; of an index a number that can be stored."""
+    """Return the value of a node to compute: an index as int64, -1 where its gate is closed."""
     source = value_source(node)
     if source is None:
         because = f"{node.op.name} is not computed from anything at a position"
@@ -244,7 +244,7 @@ def _storing(
     ranges: Sequence[UOp],
 ) -> UOp:
     """Return the kernel that stores `value` at every position of its axes in argument `slot`.
-    A fixed axis is substituted, unless a reduction below runs over it, too."""
+    A fixed axis is substituted, unless a reduction below runs over it, too (`closed`)."""
     changes = {
         r: UOp.index(fixed[r.axis_name]) for r in axes if r.axis_name in fixed and r not in closed
     }

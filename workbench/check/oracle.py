@@ -1,7 +1,7 @@
 """The oracle: the states of a kernel's compilation, compared with the reference.
 
-The reference interpreter computes graphs, the emulator statement trees, and the device programs;
-each result is compared with the reference, in float64, with the tolerance of `check`.
+The reference interpreter runs kernels, the emulator runs statement trees, and the device runs
+programs. Each result is compared with the reference as in `check/nearness.py`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MOST_STEPS = 1 << 22
 
 @dataclass(frozen=True)
 class StateReference:
-    """The expected result of a computation: what `compute(widen)` returns for each of `slots`, in
-    float64 or in their own dtypes; `steps` is the length of the longest reduction."""
+    """The expected outputs of a kernel: `compute(widen)` returns an array for each of `slots`, in
+    float64 (`widen`) or in its own dtype; `steps` is the length of the longest reduction."""
 
     slots: Sequence[int]
     compute: Callable[[bool], Sequence[Array]]
@@ -62,22 +62,22 @@ class StateReference:
         return [dict(zip(self.slots, run, strict=True)) for run in runs]
 
     def problem(self, actual_arrays: Mapping[int, Array]) -> str:
-        """Return how `actual_arrays` differs from the reference; "" where it does not."""
+        """Return how `actual_arrays`, by slot, differ from the reference; "" if they do not."""
         for slot, want in self.wide.items():
             actual = actual_arrays[slot].reshape(want.shape)
             references = References(want, want, (), self.steps)
-            stands = usual_nearness(actual, references)
-            if not stands.ok:
+            result = usual_nearness(actual, references)
+            if not result.ok:
                 narrow, *others = [
                     run[slot].reshape(want.shape) for run in (self.narrow, *self.others)
                 ]
                 references = references._replace(narrow=narrow, others=others)
-                stands = nearness(actual, references)
-            if stands.ok:
+                result = nearness(actual, references)
+            if result.ok:
                 continue
             if not dtypes.from_numpy(actual.dtype).is_float:
-                return f"{stands.error:,.0f} of {actual.size:,} elements differ"
-            return f"the greatest error is {stands.error:.3g} (tolerance {stands.limit:.3g})"
+                return f"{result.error:,.0f} of {actual.size:,} elements differ"
+            return f"the greatest error is {result.error:.3g} (tolerance {result.limit:.3g})"
         return ""
 
 
@@ -160,16 +160,15 @@ class KernelOracle:
 
 
 def _slots_differ(block: UOp) -> bool:
-    """Whether a parameter has two dtypes: low-precision floats of which only some are integers
-    yet."""
+    """Whether a parameter has two dtypes: lowering has replaced low-precision floats by integers in
+    some nodes only."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
     return len({p.slot for p in params}) < len(params)
 
 
 def _is_of_one_item(block: UOp) -> bool:
-    """Whether a statement tree is what one work-item does: the program that it becomes is run. Its
-    loops over work-items are none then; memory that two of them use, and that is not shared, is
-    one of each work-item.
+    """Whether a statement tree describes a single work-item, which the emulator cannot run: it has
+    a SPECIAL, or storage of a work-item (not shared) that several loops over work-items use.
     """
     nodes = block.toposort()
     loops = [n for n in nodes if n.op is Ops.LOOP and n.arg == "item"]
@@ -182,7 +181,7 @@ def _is_of_one_item(block: UOp) -> bool:
 
 
 def _ordered(kernel: UOp) -> UOp:
-    """Drop axes that a rewrite has made needless from the loop order."""
+    """Return a kernel whose loop order has no axis that a rewrite has removed."""
     present = {n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE}
     return construct.in_order(kernel, [n for n in kernel.arg.order if n in present])
 
@@ -190,8 +189,8 @@ def _ordered(kernel: UOp) -> UOp:
 def observed(
     original: UOp, opts: Sequence[Opt], rules_off: Sequence[str], device: str
 ) -> tuple[PassRecord, ...]:
-    """Return the records of the passes from a kernel, with opts applied to it, to its program, up
-    to the first error, which the last record has."""
+    """Return the records of the passes from a kernel with `opts` to its program. After an error,
+    the last record has it."""
     with without(rules_off), observe() as watching, suppress(Exception):
         stages(original, device, opts=opts)
     return tuple(watching.records)
@@ -204,9 +203,9 @@ def bisected(
     inputs: Sequence[Array],
     verdict: Callable[[Sequence[Array]], CheckResult],
 ) -> FirstWrongRewrite | None:
-    """Return which of the `observed` passes makes a kernel wrong on `inputs`, an array per slot,
-    or None. Where the `verdict` on what the kernel itself means says that it is wrong, it was wrong
-    as it was scheduled."""
+    """Return the first rewrite of the `observed` passes that makes a kernel wrong on `inputs` (an
+    array per slot), or None. Where `verdict` rejects the results of `original` itself, scheduling
+    made the error."""
     with unobserved():
         reference = reference_of(original, inputs, original.outputs)
         result = verdict([reference.narrow[slot] for slot in original.outputs])

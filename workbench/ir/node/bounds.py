@@ -1,11 +1,11 @@
 """Bounds: the least and greatest value a node can take, by interval arithmetic.
 
-Exact for the ops of index arithmetic; others get their dtype's range. A bound that
-could overflow the dtype is widened to the dtype's range, because the value then wraps.
+Each op of index arithmetic has a rule here; others get their dtype's range. A bound that could
+overflow the dtype is widened to the dtype's range, because the value then wraps.
 
-Index rules remove gates and choose 32-bit indexes by these bounds, so a bound that is too narrow is
-an access outside of a buffer; one that is too wide only leaves a gate in place. In doubt an op has
-no rule here.
+Index rules remove gates and choose 32-bit indexes by these bounds. So a bound that is too narrow
+causes an access outside of a buffer; one that is too wide only leaves a gate in place. In doubt an
+op has no rule.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.ir.node.ops import COMPARE, Ops
 
-Bounds = tuple[Any, Any]  # each a Const, or infinity in between
+Bounds = tuple[Any, Any]  # (least, greatest); infinite only where an op does not wrap
 Node = Any  # a UOp: uop.py imports this file, not the other way round
 
 
@@ -58,8 +58,8 @@ def bounds_of(node: Node) -> Bounds:
 
 
 def unwrapped_bounds(node: Node) -> Bounds:
-    """Return the bounds of an op on integers that do not wrap: (-inf, inf) for an op that has no
-    rule here."""
+    """Return the bounds of an op on integers as if it did not wrap; (-inf, inf) for an op without a
+    rule."""
     if node.op not in _INTEGER:
         return _ANY
     bounds: Bounds = _INTEGER[node.op](*[s.bounds for s in node.src])
@@ -137,7 +137,7 @@ def _truncated_div(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _truncated_mod(a: Bounds, b: Bounds) -> Bounds:
-    """It has the sign of a, and is nearer to 0 than a is, and than b."""
+    """The result has the sign of a; its magnitude is at most that of a, and below that of b."""
     if b[0] <= 0 <= b[1]:
         return _ANY
     if a[0] >= 0 and b[0] == b[1] > 0:

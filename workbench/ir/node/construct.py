@@ -1,5 +1,5 @@
-"""Constructors of nodes by the names of their parts: the only file that knows the order of sources
-and of the parts of an arg. `views.py` has the same names for reading.
+"""Constructors of nodes, with a parameter for each part of `src` and `arg`. `views.py` has the same
+names for reading.
 
 Sections: Constructors of nodes by the names of their parts; Constants.
 """
@@ -19,17 +19,16 @@ from workbench.ir.node.views import LoopRole, Space
 
 Shape = tuple[int, ...]
 RUNNING = "running"
-"""The arg of a LOAD that reads an unfinished accumulator: another node than one that reads its
-result."""
+"""The arg of a LOAD of an unfinished accumulator; a LOAD of the result is another node."""
 
 VALUE = "value"
-"""The arg of an INDEX of a value of the tensor level: memory may be one, too."""
+"""The arg of an INDEX of a tensor-level value, such as a BUFFER: it is no INDEX into memory."""
 
 # memory
 
 
 def buffer(dtype: DType, uid: int | str, device: str, shape: Shape) -> UOp:
-    """Return the BUFFER that `uid` is the name of, in this process and no other."""
+    """Return the BUFFER named `uid`; the name holds in this process only."""
     return UOp(Ops.BUFFER, dtype, (), (uid, device, shape))
 
 
@@ -39,19 +38,19 @@ def param(dtype: DType, slot: int, length: int) -> UOp:
 
 
 def stage(value: UOp, indexes: Iterable[UOp], name: str, shape: Shape, buffers: int = 1) -> UOp:
-    """Return the STAGE that holds `value` at every point of its own loops, `indexes`, in `buffers`
-    that are filled in turn."""
+    """Return the STAGE that stores `value` for every step of its own loops, the ranges of
+    `indexes`, in `buffers` tiles that are filled in turn."""
     arg = (name, shape) if buffers == 1 else (name, shape, buffers)
     return UOp(Ops.STAGE, value.dtype, (value, *indexes), arg)
 
 
 def define(dtype: DType, name: str, shape: Shape, space: Space, buffers: int = 1) -> UOp:
-    """Return storage inside a kernel; the first dimension has `buffers` that are filled in turn."""
+    """Return storage inside a kernel; its first dimension has `buffers` tiles, filled in turn."""
     return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space, buffers))
 
 
 def register(dtype: DType, name: str, first_lane: int) -> UOp:
-    """Return the REG of `name` that holds its lanes from `first_lane` on."""
+    """Return the REG with the lanes of the accumulator `name` from `first_lane` on."""
     return UOp(Ops.REG, dtype, (), (name, first_lane))
 
 
@@ -59,13 +58,13 @@ def register(dtype: DType, name: str, first_lane: int) -> UOp:
 
 
 def index(memory: UOp, *indexes: UOp) -> UOp:
-    """Return the place of one element of `memory`, by one index per dimension."""
+    """Return the INDEX of an element of `memory`, with one index per dimension."""
     return UOp(Ops.INDEX, memory.dtype, (memory, *indexes))
 
 
 def read(value: UOp, *indexes: UOp) -> UOp:
-    """Return the element of a tensor-level value at an index per axis, while a schedule becomes
-    kernels."""
+    """Return the element of a tensor-level value, with one index per axis; such nodes exist only
+    while kernels are built."""
     return UOp(Ops.INDEX, value.dtype, (value, *indexes), VALUE)
 
 
@@ -80,8 +79,8 @@ def load(place: UOp) -> UOp:
 
 
 def running(place: UOp, step: int | None = None) -> UOp:
-    """Return what is in an accumulator while others are still to be combined with it. Reads at
-    several moments, which other statements lie between, are told apart by a `step`."""
+    """Return a LOAD of an unfinished accumulator. Reads at several moments, with other statements
+    between them, differ in their `step`."""
     arg = RUNNING if step is None else f"{RUNNING} {step}"
     return UOp(Ops.LOAD, place.dtype, (place,), arg)
 
@@ -94,18 +93,18 @@ def is_running(node: UOp) -> bool:
 def store(
     place: UOp, value: UOp, vector: str | None = None, condition: tuple[UOp, ...] = ()
 ) -> UOp:
-    """Return the STORE of `value`; `vector` names the axis along which it writes vectors. A linear
-    program's has a `condition`, a node, where it does not happen everywhere."""
+    """Return the STORE of `value`; `vector` names the axis along which it writes vectors. In a
+    linear program, `condition` may hold one node: where it is false, nothing is stored."""
     return UOp(Ops.STORE, dtypes.void, (place, value, *condition), vector)
 
 
 def accumulate(place: UOp, value: UOp, combines: Ops, vector: str | None) -> UOp:
-    """Return the statement that combines one more value into an accumulator."""
+    """Return the ACCUMULATE that combines `value` into an accumulator."""
     return UOp(Ops.ACCUMULATE, dtypes.void, (place, value), (combines, vector))
 
 
 def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
-    """Return `statement`, a STORE, in the loops that it closes."""
+    """Return the END of `statement`, a STORE, and of the loops that it closes."""
     return UOp(Ops.END, dtypes.void, (statement, *loops))
 
 
@@ -113,14 +112,14 @@ def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
 
 
 def barrier(batches: int | None = None) -> UOp:
-    """Return the BARRIER, after which what work-items have written is there for all; of what is
-    copied ahead, all but the last `batches` fills."""
+    """Return the BARRIER after which all work-items see what others of the group have written. Of
+    asynchronous copies, the last `batches` fills may still be on their way."""
     return UOp(Ops.BARRIER, dtypes.void, (), batches)
 
 
 def special(axis: UOp, role: LoopRole, dimension: int) -> UOp:
-    """Return the statement that `axis`, a RANGE, is the number of this work-group ("grid") or
-    work-item ("item") along a dimension of the launch, from here on."""
+    """Return the SPECIAL after which `axis`, a RANGE, is the number of this work-group ("grid") or
+    work-item ("item") along a dimension of the launch."""
     return UOp(Ops.SPECIAL, dtypes.void, (axis,), (role, dimension))
 
 
@@ -130,8 +129,8 @@ def when(condition: UOp, body: Iterable[UOp]) -> UOp:
 
 
 def warp_shuffle(value: UOp, distance: int) -> UOp:
-    """Return the `value` of another lane of the warp: the one whose number differs from this one's
-    in the bits of `distance`."""
+    """Return `value` of another lane of the warp: the lane whose number differs from this one's in
+    the bits of `distance`."""
     return UOp(Ops.WARP_SHUFFLE, value.dtype, (value,), distance)
 
 
@@ -145,14 +144,14 @@ def reduce(value: UOp, ranges: Iterable[UOp], combines: Ops) -> UOp:
 
 
 def wmma(a: UOp, b: UOp, elements: UOp, closes: Iterable[UOp], core: TensorCore) -> UOp:
-    """Return the product of two tiles of a warp: each lane has the `elements` of the result, and
-    the elements of the operands that `closes` has the axes of."""
+    """Return the product of two tiles of a warp. `elements` is the axis of the result's elements
+    that a lane holds; `closes` are the axes of the operands' elements that it holds."""
     return UOp(Ops.WMMA, core.accumulator, (a, b, elements, *closes), core)
 
 
 def exchange(rows: UOp, elements: UOp, closes: UOp, before: Fragment, after: Fragment) -> UOp:
-    """Return a tile of a warp in another layout: each lane had the elements of a row, along
-    `closes`, and has the `elements` of its fragment."""
+    """Return a tile of a warp in another layout. A lane gives the elements of a row, along the axis
+    `closes`, and gets those of its fragment, along `elements`."""
     return UOp(Ops.EXCHANGE, rows.dtype, (rows, elements, closes), (before, after))
 
 
@@ -172,7 +171,7 @@ def in_order(kernel: UOp, order: Iterable[str]) -> UOp:
 
 
 def identity(combines: Ops, dtype: DType) -> UOp:
-    """Return what an accumulator of ADD, MUL, MAX or MIN starts from."""
+    """Return the start value of an accumulator of ADD, MUL, MAX or MIN."""
     return UOp.const(dtype, REDUCTIONS[combines].identity(dtype))
 
 
@@ -182,7 +181,7 @@ def full(shape: tuple[int, ...], value: UOp) -> UOp:
 
 
 def constant_of(node: UOp) -> UOp | None:
-    """Return the CONST that a node is everywhere, or None."""
+    """Return the CONST that is a node's value at every point, or None."""
     if node.op is Ops.EXPAND and node.src[0].op is Ops.CONST:
         return node.src[0]
     return node if node.op is Ops.CONST else None

@@ -1,8 +1,8 @@
-"""The exact least and greatest value of an index expression, where interval bounds are too wide.
+"""Analyses of index expressions: affine terms, values, exact ranges, and the elements they touch.
 
-Interval arithmetic forgets that `i // 8 * 8` and `i % 8` are of the same `i`. The parts of a
-sum that share no range are independent, so each is evaluated at every step of its own few ranges,
-and the extremes add up.
+Interval arithmetic ignores that `i // 8 * 8` and `i % 8` depend on the same `i`. The parts of a sum
+that share no range are independent, so each is evaluated at every step of its own few ranges, and
+the extremes add up.
 
 Sections: Affine index expressions; The values of index expressions for all values of their
 ranges, as numpy arrays; The exact least and greatest value of an index expression, where
@@ -50,8 +50,8 @@ def terms(node: UOp) -> tuple[Terms, int]:
 
 
 def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
-    """Return the one index of an element in memory of `shape`, the last axis next to next; it is
-    valid where all of `indexes` are."""
+    """Return the flat index of an element in row-major memory of `shape`; it is valid where all of
+    `indexes` are."""
     total, valid = UOp.index(0), UOp.const(dtypes.bool, True)
     for place, extent in zip(indexes, shape, strict=True):
         index, gate = split_gate(place)
@@ -61,7 +61,7 @@ def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
 
 
 def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
-    """Return the sum as a node, in the order of `parts`, the constant last; an empty sum has the
+    """Return the sum of `parts`, in their order, and the constant as a node; an empty sum has the
     dtype of `zero`."""
     total: UOp | None = None
     for atom, factor in parts.items():
@@ -73,7 +73,7 @@ def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
 
 
 def divisor(index: UOp) -> int:
-    """Return a number that divides every value of `index`; 0 divides only zero."""
+    """Return a number that divides every value of `index`; 0 where all are 0."""
     divisors: dict[UOp, int] = {}
     for node in index.toposort():
         below = [divisors[s] for s in node.src]
@@ -94,21 +94,21 @@ def divisor(index: UOp) -> int:
 # The values of index expressions for all values of their ranges, as numpy arrays.
 
 MOST_AXES = 16
-"""Ranges that are evaluated at once, at most; numpy's limit of dimensions is a little higher."""
+"""Most ranges that are evaluated at once; numpy's limit of dimensions is higher."""
 
 
 def index_values(
     roots: Sequence[UOp], axes: Sequence[UOp], most: int, others_stand: bool = False
 ) -> list[Array] | None:
-    """Return the values of expressions at every step of `axes`: arrays that broadcast to their
-    extents. None where they have more than `most` steps, or depend on memory, on a float, or on a
-    range that is not among `axes` (with `others_stand`, such a range is 0)."""
+    """Return the values of expressions at every step of `axes`: arrays that broadcast to the axes'
+    extents. None for more than `most` steps or MOST_AXES axes, and for an expression that depends
+    on memory, a float, or a range outside `axes` (with `others_stand`, such a range is 0)."""
     if len(axes) > MOST_AXES or math.prod(r.extent for r in axes) > most:
         return None
     values: dict[UOp, Array] = {}
     for node in UOp.sink(*roots).toposort():
-        # A program may round a product and its sum once, numpy rounds twice: of one float there
-        # would be two values, and what is truncated to an index differs by a whole element.
+        # A program may round a product and its sum once, numpy rounds twice. Truncated to an
+        # index, the two floats may differ by a whole element.
         if node.dtype.is_float:
             return None
         if node.op is Ops.RANGE:
@@ -136,14 +136,14 @@ def _steps(axis: UOp, axes: Sequence[UOp]) -> Array:
 # The exact least and greatest value of an index expression, where interval bounds are too wide.
 
 _POINTS = 1 << 18
-"""Index values of one independent part that are evaluated, at most."""
+"""Most values of one independent part that are evaluated."""
 TermList = list[tuple[UOp, int]]
 
 
 def exact_range(index: UOp) -> tuple[int, int]:
-    """Return (least, greatest) value over all steps of the ranges of an integer expression.
+    """Return the (least, greatest) value of an integer expression over all steps of its ranges.
 
-    Exact unless a part has more steps than that or reads memory; such a part gets its bounds.
+    A part that has more than 2**18 steps, reads memory or has floats gets its interval bounds.
     """
     parts, low = terms(index)
     high = low
@@ -176,7 +176,7 @@ def _extremes(ranges: frozenset[UOp], group: TermList) -> tuple[int, int]:
 
 
 def _sums(axes: list[UOp], group: TermList) -> Array | None:
-    """Return the sum at every step of `axes`, or None where it depends on more than ranges."""
+    """Return the sum at every step of `axes`; None where its values cannot be enumerated."""
     values = index_values([atom for atom, _ in group], axes, _POINTS)
     if values is None:
         return None
@@ -190,19 +190,19 @@ def _sums(axes: list[UOp], group: TermList) -> Array | None:
 # The elements that one gated index touches while some ranges run, as (stride, extent) pairs.
 #
 # An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
-# each is evaluated at every step of its own few ranges; where its values are at equal distances it
-# is one step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
-# number of values is known. A loaded index is counted as another one at every point.
+# each is evaluated at every step of its own few ranges. A part whose values are at equal distances
+# is one pair: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
+# number of values is known. An index from memory counts as a different one at every point.
 
 TRIED_OUT = 1 << 14
-"""Points of a part that are evaluated, at most."""
+"""Most points of a part that are evaluated."""
 Step = tuple[int, int]
 
 
 class IndexSteps(NamedTuple):
-    """The index as a sum: `start`, `fixed` (its terms in fixed ranges), i * stride with i below
-    each extent, and parts that together have `others` values, or at most that number if not
-    `exact`."""
+    """An index as a sum: `start`, the terms in fixed ranges (`fixed`), i * stride with i below
+    extent for each of `steps`, and parts that together have `others` values (at most that many, if
+    not `exact`)."""
 
     steps: tuple[Step, ...]
     others: int
@@ -212,7 +212,7 @@ class IndexSteps(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Terms and conditions, and the moving ranges that they share with no other part."""
+    """Terms and gates of an index, and their moving ranges, which no other part depends on."""
 
     ranges: frozenset[UOp]
     terms: tuple[tuple[UOp, int], ...]
@@ -248,13 +248,13 @@ def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
 
 
 def loads(node: UOp) -> bool:
-    """Whether a value is read from memory."""
+    """Whether a value depends on memory."""
     return any(n.op is Ops.LOAD for n in node.toposort())
 
 
 def _conditions(gate: UOp | None, moving: frozenset[UOp]) -> tuple[list[UOp], bool]:
-    """Return the conditions of a gate that moving ranges alone decide, and whether these are all;
-    the others count as true."""
+    """Return the conditions of a gate that moving ranges alone decide, and whether these are all
+    conditions; the others count as true."""
     conditions: list[UOp] = []
     exact, stack = True, [] if gate is None else [gate]
     while stack:
@@ -287,8 +287,8 @@ def _joined(one: _Part, other: _Part) -> _Part:
 
 
 def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] | None:
-    """Return (the first value, the distance or None where it varies, the number of values) of a
-    part; None where they cannot be enumerated."""
+    """Return (least value, distance, number of values) of a part; the distance is None where it
+    varies. None where the values cannot be enumerated."""
     narrowed = _narrowed(part)
     if narrowed is not None:
         return narrowed
@@ -313,8 +313,8 @@ def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] 
 
 
 def _narrowed(part: _Part) -> tuple[int, int, int] | None:
-    """Return what `_values` does, for a part of one range of any size that is compared with
-    numbers."""
+    """Return what `_values` returns, for a part of one range, however long, whose gates compare it
+    with constants; None for other parts."""
     if len(part.ranges) != 1:
         return None
     (axis,) = part.ranges
@@ -340,7 +340,7 @@ def _narrowed(part: _Part) -> tuple[int, int, int] | None:
 
 
 def _most(part: _Part) -> int:
-    """Return an upper bound of the number of distinct values of a part: one for each point."""
+    """Return an upper bound of the number of distinct values of a part, by points and bounds."""
     points = math.prod(r.extent for r in part.ranges)
     if not part.terms:
         return 1

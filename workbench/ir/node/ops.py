@@ -166,13 +166,13 @@ class OpInfo(NamedTuple):
     the result's type (ir/verify/rows.py); `python` is the meaning on numpy arrays of the source
     dtype, where the op is elementwise.
 
-    `symbol` stands between two sources in text, and binds as its `precedence` says; an op
-    without one is written as a call. `label` stands in a picture ("": the op's name). `word` is for
-    titles and comments; a title names an op that `is_function` beside reductions, too. `cost` is
-    the scheduler's estimate for one element, in additions; `slots` is how many arithmetic
-    instructions of a core it counts as; `latency` how long an op that needs its result waits, in
-    multiply-adds: 0 where nothing but its slots counts. The rule of its gradient stands in
-    ir/gradient, since rules are written in nodes.
+    `symbol` stands between two sources in text, and binds as its `precedence` says; an op without
+    one is written as a call. `label` stands in a picture ("": the op's name). `word` is for titles
+    and comments; titles name reductions, and ops that are `is_function`. `cost` is the scheduler's
+    estimate for one element, in additions; `slots` is the number of arithmetic instructions of a
+    core that it counts as. `latency` is the time after which its result can be used, in
+    multiply-adds (0: only its slots count). The rules of gradients stand in ir/gradient, since they
+    are written in nodes.
     """
 
     arity: int | None

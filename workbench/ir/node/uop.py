@@ -33,7 +33,7 @@ from workbench.ir.node.views import Space, Views, shape_of
 # A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a
 # node closes are a list among its sources; a STAGE closes the ranges of its indexes.
 
-Node = Any  # a UOp: uop.py imports this file, not the other way round
+Node = Any  # a UOp: the functions of this section stand before the class
 
 _NONE: frozenset[Node] = frozenset()
 
@@ -47,7 +47,7 @@ def ranges_of(node: Node) -> frozenset[Node]:
     if node.op is Ops.WMMA:
         return _of_product(node)
     if node.op is Ops.EXCHANGE:
-        rows, *axes = node.src  # none of these at the linear level
+        rows, *axes = node.src  # no axes at the linear level
         return rows.ranges.difference(axes[1:]).union(axes[:1])  # type: ignore[no-any-return]
     if node.op in (Ops.REDUCE, Ops.END, Ops.STAGE):
         return node.src[0].ranges.difference(closed(node))  # type: ignore[no-any-return]
@@ -100,8 +100,8 @@ WrittenOpt = tuple[str, str | int | None, str | int | None]
 class KernelInfo(NamedTuple):
     """The arg of a kernel's SINK (and BLOCK): its name, and `order`, the names of its loop axes,
     outermost first, which the graph does not determine. `work_groups`: whether opts may make
-    work-groups of its axes (False after NOLOCALS). `opts` are those that the code asks for; None
-    where they are to be chosen."""
+    work-groups of its axes (False after NOLOCALS). `opts` are the opts in the user's code; None:
+    they are still to be chosen."""
 
     name: str
     order: tuple[str, ...]
@@ -110,8 +110,8 @@ class KernelInfo(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`, of which
-    the first has `buffers` that are filled in turn."""
+    """Storage that lowering gives a REDUCE or STAGE, with dimensions `shape`; the first has
+    `buffers` tiles, which are filled in turn."""
 
     name: str
     shape: tuple[int, ...]
@@ -153,7 +153,7 @@ class UOp(Views, Operators):
     _ranges: Any
     _of_axes: Any
     _normal_by: Any
-    """The table of rules of the last rewrite of which none matches at this node or below it."""
+    """The last table of rules of which none matches at this node or below it."""
 
     def __new__(cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
         if op in _CONSTANTS:
@@ -301,7 +301,7 @@ class UOp(Views, Operators):
         return UOp(Ops.WHERE, yes.dtype, (self, yes, no))
 
     def reduce(self, *ranges: UOp, arg: Ops = Ops.ADD) -> UOp:
-        """Return this combined over `ranges` by the operation `arg`, a sum unless it says so."""
+        """Return this combined over `ranges` by the op `arg`; itself where there are no ranges."""
         return UOp(Ops.REDUCE, self.dtype, (self, *ranges), arg) if ranges else self
 
     # walking
@@ -309,7 +309,7 @@ class UOp(Views, Operators):
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
         """Return this node and all nodes below it, sources first, as an ordered set.
 
-        `gate(node)` False keeps the node and skips its sources.
+        Where `gate(node)` is False, the sources of the node are skipped.
         """
         visited: dict[UOp, None] = {}
         stack: list[UOp | None] = [self]
@@ -334,7 +334,7 @@ class UOp(Views, Operators):
 
         The values themselves are not searched again. Where a RANGE in the list of a
         REDUCE or END is replaced by an expression, the list gets all ranges of the expression
-        instead: the one place where substitution is not plain.
+        instead.
         """
         if not changes:
             return self
@@ -387,7 +387,7 @@ def mark_normal(node: UOp, rules: object) -> None:
 
 
 def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
-    """Fill `slot` of `node`, and of every source that lacks it first, without recursion."""
+    """Fill `slot` of `node`, after those of the nodes below that lack it, without recursion."""
     if all(getattr(s, slot) is not _UNSET for s in node.src):
         object.__setattr__(node, slot, rule(node))
         return

@@ -1,5 +1,5 @@
-"""Names for the sources and the arg of a node, op by op. This file and `construct.py`, which
-puts them there, are the only ones that know their positions.
+"""Names for the sources and the arg of a node, op by op. `construct.py` has the constructors that
+put them there.
 
 Sections: Names for the sources and the arg of a node, op by op; Shapes of tensor-level values,
 derived from op, sources and arg.
@@ -18,15 +18,17 @@ from workbench.ir.node.ops import ELEMENTWISE, AxisType, Ops
 # Names for the sources and the arg of a node, op by op.
 
 Space = Literal["register", "scratch", "shared"]
-"""Where a DEFINE is: one value per lane in registers, or an array in memory."""
+"""Where a DEFINE is: in registers, in memory of a work-item, or in memory that a work-group shares.
+"""
 LoopRole = Literal["chunked", "thread", "grid", "item"]
-"""How a launch runs a LOOP: in chunks, one after the other, or with a thread per step."""
+"""How a launch runs a LOOP: in chunks, one after the other, or with a thread, a work-group or a
+work-item per step."""
 
 
 class WrittenCode(NamedTuple):
-    """The arg of a EXTERN: source text in a language, whose function takes the sources in order.
-    `starts` are the positions of those that begin with the contents of others, which come after
-    them. `is_foreign` text came from a file, and is never run."""
+    """The arg of an EXTERN: source text in a language, whose function takes the sources in order.
+    `starts` are the positions of sources that begin with the contents of other memory: as many
+    sources at the end, in the same order. `is_foreign` text came from a file, and is never run."""
 
     language: str
     text: str
@@ -57,12 +59,12 @@ class Views:
 
     @property
     def store(self) -> Self:
-        """The STORE that an END closes the loops of."""
+        """The STORE of an END, whose loops it closes."""
         return self.src[0]
 
     @property
     def code(self) -> WrittenCode | None:
-        """The source text that a kernel (a SINK) is; None where it is IR."""
+        """The source text of a kernel (a SINK) in some language; None for a kernel of IR."""
         values = [store.value for store in self.stores]
         return next((v.arg for v in values if v.op is Ops.EXTERN), None)
 
@@ -90,7 +92,7 @@ class Views:
 
     @property
     def flat_index(self) -> Self:
-        """The one position of an INDEX into a PARAM (the last, of other memory), gate and all."""
+        """The only position of an INDEX into a PARAM, with its gate (of other memory, the last)."""
         return self.src[-1]
 
     @property
@@ -118,7 +120,7 @@ class Views:
 
     @property
     def buffers(self) -> int:
-        """How many tiles a STAGE or DEFINE holds at a time, which are filled in turn."""
+        """The number of tiles that a STAGE or DEFINE holds; they are filled in turn."""
         if self.op is Ops.STAGE:
             return self.arg[2] if len(self.arg) > 2 else 1
         return self.arg.buffers  # type: ignore[no-any-return]
@@ -130,7 +132,7 @@ class Views:
 
     @property
     def device(self) -> str:
-        """The device whose memory a BUFFER is, or a COPY goes to."""
+        """The device of the memory of a BUFFER, or the target of a COPY."""
         return self.arg if self.op is Ops.COPY else self.arg[1]  # type: ignore[no-any-return]
 
     @property
@@ -179,13 +181,13 @@ class Views:
 
     @property
     def elements(self) -> Self:
-        """The axis of the elements that a lane has of the result of a WMMA or an EXCHANGE of a
+        """The axis of the elements that a lane holds of the result of a WMMA or an EXCHANGE, in a
         statement tree."""
         return self.src[2 if self.op.name == "WMMA" else 1]
 
     @property
     def dimension(self) -> int:
-        """The dimension of a launch that a SPECIAL is the number along; 0 is the innermost."""
+        """The dimension of a launch along which a SPECIAL counts; 0 is the innermost."""
         return self.arg[1]  # type: ignore[no-any-return]
 
     @property
@@ -248,14 +250,13 @@ def shape_of(node: Node) -> Shape:
     """Return the shape of `node`; its sources' shapes are known.
 
     A constant has shape () and fits beside any shape; other operands must agree exactly.
-    Errors: ShapeError as `addressable`.
+    Errors: ShapeError (see `addressable`); VerifyError for operands of different shapes.
     """
     return addressable(_derived(node))
 
 
 def addressable(shape: Shape) -> Shape:
-    """Return `shape`. Errors: ShapeError for more elements than 64-bit positions can name,
-    which no index expression could tell apart."""
+    """Return `shape`. Errors: ShapeError for more elements than 64-bit positions can number."""
     if math.prod(shape) >= LIMIT or max(shape, default=0) >= LIMIT:
         line = user_line()
         raise ShapeError(

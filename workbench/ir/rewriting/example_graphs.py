@@ -1,4 +1,4 @@
-"""Short ways to build the graphs of examples."""
+"""Constructors for the graphs of the rules' examples."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ KINDS = {kind.value: kind for kind in AxisType}
 
 
 def variable(dtype: DType, name: str = "x", lo: Any = None, hi: Any = None) -> UOp:
-    """Return a value that is only known by its name, and by its bounds: those of its dtype."""
+    """Return a VAR with bounds, by default those of its dtype."""
     bounds = dtype.min if lo is None else lo, dtype.max if hi is None else hi
     return UOp(Ops.VAR, dtype, (), (name, *bounds))
 
 
 def axis(name: str, size: int) -> UOp:
-    """Return a range whose kind is that of its name's first letter."""
+    """Return a RANGE; the first letter of its name (or of what follows a "_") is its kind."""
     return UOp.range(size, name, KINDS[name.rpartition("_")[2][0]])
 
 

@@ -97,7 +97,7 @@ class _FailureReader:
         return self.where, self._sentence(where, error or f"is {answer}")
 
     def refusal(self, node: UOp, rules: RuleSet | None) -> Problem | None:
-        """Return why the node stays as it is though the pattern fits."""
+        """Return why the node stays as it is though the pattern fits; None if it is replaced."""
         becomes = self.rule.becomes
         replacement: UOp | None
         if isinstance(becomes, Pat):
@@ -119,7 +119,7 @@ class _FailureReader:
         return None
 
     def _mismatch(self, pat: Pat, node: UOp) -> str | None:
-        """Return why `pat`, its sources apart, does not fit `node`; else bind its name."""
+        """Return why `pat`, without its sources, does not fit `node`; if it fits, bind its name."""
         if pat.ops is not None and node.op not in pat.ops:
             names = op_names(pat.ops).replace("|", " or ")
             return f"the op is {node.op.name}, and {names} is needed"
@@ -165,7 +165,7 @@ def _parts(way: Way, pat: Pat, node: UOp) -> Iterator[tuple[Way, Pat, UOp]]:
 
 
 def _earlier(rule: Rule, node: UOp, rules: RuleSet | None) -> Problem | None:
-    """Return the earlier row of the set that fires at the node."""
+    """Return a problem if an earlier row of the set fires at the node."""
     for row, matcher in () if rules is None else rules.by_op[node.op]:
         if row.name == rule.name:
             return None

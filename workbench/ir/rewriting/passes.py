@@ -1,6 +1,6 @@
 """Passes: named, documented values, each a rule table or a function from IR to IR.
 
-Sections: Passes; Memos of what was made of kernels under the rules in force.
+Sections: Passes; Memos of values computed from kernels under the rules in force.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from workbench.ir.rewriting.rewrite import RuleSet, rewrite, rules_in_force
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function,
-    which may apply `rules` to a state that it makes, or is made of named `steps`."""
+    """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function. A
+    function may apply `rules` to a state that it makes, or consist of named `steps`."""
 
     name: str
     doc: str
@@ -44,8 +44,8 @@ class Pass:
             return record.after
 
     def recording(self, state: Any) -> Recording:
-        """Return a context that records one run, for who calls `run` itself: because it returns
-        more than a state, or takes other arguments."""
+        """Return a context that records one run, for a caller of `run` itself, which may return
+        more than a state, or take other arguments."""
         return recording(self.name, self.doc, state)
 
     def merged(self) -> AbstractContextManager[None]:
@@ -60,18 +60,18 @@ def tables(*passes: Pass) -> dict[str, RuleSet]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Memos of what was made of kernels under the rules in force.
+# Memos of values computed from kernels under the rules in force.
 
 T = TypeVar("T")
 MOST_ENTRIES = 1024
 
 
 class Memo(Generic[T]):
-    """What was made of a kernel and what else decides it (a device, a target), by these and the
-    rules in force; the last entries are kept.
+    """Values that are computed from a kernel, by the kernel, what else decides them (a device, a
+    target) and the rules in force. The latest entries are kept.
 
-    Nothing is locked while a value is made: two threads may make one at once, and the first stays;
-    what fails, or is ended by Ctrl-C, leaves no entry.
+    Nothing is locked while a value is made: two threads may make one at once, and the first stays.
+    A value whose making fails, or is ended by Ctrl-C, leaves no entry.
     """
 
     def __init__(self, most: int = MOST_ENTRIES):
@@ -79,8 +79,8 @@ class Memo(Generic[T]):
         self._most, self._lock = most, free_lock()
 
     def value(self, of: Hashable, make: Callable[[], T], is_seen: bool = False) -> T:
-        """Return the entry for `of`, which `make` makes if there is none; where an observer is to
-        see how (`is_seen`), it is made in any case."""
+        """Return the entry for `of`; if there is none, `make` makes it. With `is_seen` it is made
+        in any case, so that an observer sees how."""
         rules = rules_in_force()
         key = of, rules
         entry = self.entries.get(key)

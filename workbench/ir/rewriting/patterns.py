@@ -27,8 +27,8 @@ Spans = dict[Way, tuple[int, int]]
 
 
 class Pat:
-    """A pattern. `ops` None matches any op; `src` None any sources, and others may follow those of
-    `src` where `more` is set; `value` is a CONST's value."""
+    """A pattern. `ops` None matches any op, `src` None any sources; with `more`, further sources
+    may follow. `value` is the value of a CONST, `kind` a kind of dtype (`var`)."""
 
     __slots__ = ("arg", "kind", "more", "name", "ops", "src", "value")
 
@@ -176,7 +176,7 @@ class Pat:
 
 
 def op_names(ops: tuple[Ops, ...] | None) -> str:
-    """Return "MAX|MIN", "_" for any op; the first three of many."""
+    """Return names as "MAX|MIN"; "_" for any op, and the first three of more than four."""
     if ops is None:
         return "_"
     more = "|.." if len(ops) > 4 else ""
@@ -204,7 +204,7 @@ def literal(value: Const) -> Pat:
 
 
 def literal_or(part: Pat | Const) -> Pat:
-    """Return a pattern as it is, and that of a number."""
+    """Return a pattern as it is, and the pattern of a number. Errors: DTypeError for others."""
     if isinstance(part, Pat):
         return part
     if not isinstance(part, Real):
@@ -231,7 +231,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "exact": ("bool", "int", "uint", "index"),
     "value": ("bool", "int", "uint", "float"),
 }
-"""Kinds of dtype that a pattern may ask for, and those of `DType.kind` that each takes."""
+"""The kinds of dtype that a pattern may ask for, and the values of `DType.kind` that fit each."""
 
 
 def fits_kind(kind: str, dtype: DType) -> bool:
@@ -240,7 +240,7 @@ def fits_kind(kind: str, dtype: DType) -> bool:
 
 
 MOST_COMPARED = 4
-"""Ops that are compared one by one; of more, it is looked whether one is among them."""
+"""Most ops that a matcher compares one by one; more are looked up in a set."""
 
 
 class _Code:

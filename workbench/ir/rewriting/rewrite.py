@@ -4,8 +4,8 @@
     Rule("fold-max", op(Ops.MAX, x, c), pick, where=one_side_wins)
 
 `rewrite` goes bottom-up to a fixed point: sources first, then the node until no rule fires, then
-the nodes that rules added. It looks for an observer once; then it records each match by reference.
-`replay` gives the state after any match.
+the nodes that rules added. For an observer, it records each match by reference; `replay` gives the
+state after any match.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Rule:
     """One rewrite: where `match` fits (and `where` holds), the node becomes `becomes`.
 
     `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
-    names that may return None for "not here". `doc` says why, where that is not plain.
-    All of them may read the node and the nodes below it, and nothing else: a node at which no rule
+    names that returns a node, or None if the rule does not apply. `doc` says why, where that is not
+    plain. They may read the node and the nodes below it, and nothing else: a node at which no rule
     of a set fires is not tried with that set again.
     """
 
@@ -122,7 +122,7 @@ class RuleSet:
         return match_and_keep
 
     def without(self, *names: str) -> RuleSet:
-        """Return the set with the named rules switched off; WorkbenchError if there is none."""
+        """Return the set without the named rules. Errors: WorkbenchError for an unknown name."""
         unknown = set(names) - {r.name for r in self.rules}
         if unknown:
             raise WorkbenchError(
@@ -140,7 +140,7 @@ class RuleSet:
         return subset
 
     def more(self, added: tuple[RuleSet, ...]) -> RuleSet:
-        """Return the set with other sets' rules before its own; memoised."""
+        """Return the set with the rules of other sets before its own; memoised."""
         union = self._more.get(added)
         if union is None:
             rules = [rule for each in (*added, self) for rule in each.rules]
@@ -214,7 +214,7 @@ def advice() -> str:
     off = sorted(rules_off())
     if off:
         return f"switch {' and '.join(off)} on again"
-    return "tell us: a rule of lowering should have taken it apart"
+    return "report it: a rule of lowering should have replaced it"
 
 
 @scope
@@ -252,8 +252,8 @@ def check_names(names: Iterable[str], rules: Iterable[Rule | PassStep]) -> None:
 FUSE = 1_000_000
 """Matches after which a rewrite counts as endless."""
 MOST_PENDING = 50_000
-"""Nodes that wait at once for what replaces them; with more a rewrite counts as endless: a rule
-makes ever new nodes."""
+"""Most nodes that wait at once for their replacements; with more, a rewrite counts as endless: a
+rule makes ever new nodes."""
 
 
 def rewrite(
@@ -277,7 +277,7 @@ def rewrite(
 
 def applied(root: UOp, rules: RuleSet, name: str, matches: list[Match] | None) -> UOp:
     """Return `root` with `rules` applied everywhere until none fires, as a part of the pass `name`,
-    which has a record of its own; `matches` gets what fired."""
+    which has a record of its own; the matches are added to `matches`."""
     rules = with_added(rules, name).less(_OFF.get())
     return _run(root, rules.by_op, matches, None)
 
@@ -292,7 +292,7 @@ def _run(root: UOp, by_op: Table, matches: list[Match] | None, limit: int | None
         1  match    its sources have their replacements: the node is rebuilt over them, and the
                     rules of its op are tried. If one matches, the right side is visited, and the
                     node waits for it below; else the node is its own replacement
-        2  resolve  `result`, the right side, has its replacement: it is that of the node as well
+        2  resolve  the replacement of `result`, the right side, is that of the node as well
 
     Later rewrites by the same table skip a node that `mark_normal` marked: no rule of it matches
     there, nor at any node below. The mark stays true since nodes are immutable, a rule reads its
@@ -343,8 +343,8 @@ def _run(root: UOp, by_op: Table, matches: list[Match] | None, limit: int | None
 
 
 def _check_progress(pending: dict[UOp, Rule], node: UOp, rule: Rule, fuse: int) -> None:
-    """Errors: EndlessRewrite where a rule replaces a node that still waits for what replaces it: it
-    would wait for itself. Nodes are interned, so its second visit shows it."""
+    """Errors: EndlessRewrite where a rule fires at a node that waits for its replacement already,
+    since it would wait for itself; with too many waiting nodes; and after too many matches."""
     if node in pending:
         waiting = list(pending)
         cycle = [pending[each] for each in waiting[waiting.index(node) :]]
@@ -395,7 +395,7 @@ def replay(
 def replacements(
     before: UOp, matches: Sequence[Match], count: int | None = None, note: Note | None = None
 ) -> dict[UOp, UOp]:
-    """Return what the nodes of a graph are after the first `count` matches: see `replay`."""
+    """Return the replacement of each node of a graph by the first `count` matches (`replay`)."""
     changes = {m.before: m.after for m in matches[:count]}
     replaced: dict[UOp, UOp] = {}
     begun: set[UOp] = set()

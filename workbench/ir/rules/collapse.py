@@ -1,11 +1,11 @@
-"""Reductions without a loop: a sum over a range under a mask that the range itself decides.
+"""Collapse of reductions: sums under a mask that their range decides, computed without a loop.
 
     REDUCE(add, where(i == r, x[r], 0), r)   is  where(0 <= i < n, x[i], 0)
     REDUCE(add, where(r < k, x, 0), r)       is  x * clamp(k, 0, n)
 
-The first turns indexing by a tensor, written as a masked sum, into a load at an index from memory;
-its gate stays, so that an index outside gives 0. The second counts. Source of the idea: tinygrad's
-reduce collapse.
+The first rule turns indexing by a tensor, written as a masked sum, into a load at an index from
+memory; its gate stays, so that an index outside gives 0. The second rule counts. Source of the
+idea: tinygrad's reduce collapse.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def counted(n: UOp) -> UOp | None:
 
 
 def _masked(value: UOp) -> tuple[list[UOp], UOp]:
-    """Return (conditions, what is summed where all of them hold); elsewhere it adds 0."""
+    """Return (conditions, value): the value is summed where all of them hold, 0 elsewhere."""
     mask: list[UOp] = []
     while True:
         if value.op is Ops.WHERE and value.src[2] is value.like(0):
@@ -86,7 +86,7 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
 
 
 def _as_index(node: UOp, axis: UOp, other: UOp) -> UOp | None:
-    """Return an integer, which is compared with `other`, in index arithmetic; None where that may
+    """Return `node`, an integer that is compared with `other`, as an index; None where that may
     not be exact."""
     if node.dtype is dtypes.index:
         return node
@@ -100,8 +100,8 @@ def _as_index(node: UOp, axis: UOp, other: UOp) -> UOp | None:
 
 
 def _clamped_near(node: UOp, other: UOp) -> UOp:
-    """Return an integer clamped to just beyond the values of `other`, with each of which it then
-    compares as before, if it may have more than the 32 bits of most indexes."""
+    """Return an integer that compares with `other` as `node` does: `node`, if it has at most 32
+    bits, else clamped to just beyond the bounds of `other`."""
     least, most = node.dtype.min, node.dtype.max
     if most <= dtypes.int32.max:
         return node
@@ -113,7 +113,7 @@ def _clamped_near(node: UOp, other: UOp) -> UOp:
 
 
 def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
-    """Return (k, d) where the sides of a comparison differ by k*axis - d, k being 1 or -1."""
+    """Return (k, d), k 1 or -1, if the sides of a comparison differ by k*axis - d; else None."""
     if part.op not in COMPARE or not part.src[0].dtype.is_int:
         return None
     a, b = part.src
@@ -153,7 +153,8 @@ def _bound(part: UOp, axis: UOp) -> tuple[UOp | None, UOp | None] | None:
 
 
 def _placed(value: UOp, axis: UOp, at: UOp, valid: UOp) -> UOp | None:
-    """Return `value` at position `at` of `axis`; its loads are gated by `valid`."""
+    """Return `value` at position `at` of `axis`, its loads gated by `valid`; None for other loads
+    than from flat memory."""
     if axis not in value.ranges:
         return value
     loads = [n for n in value.toposort() if n.op is Ops.LOAD and axis in n.ranges]
@@ -177,7 +178,7 @@ def _all(conditions: Iterable[UOp]) -> UOp:
 
 
 def _reduced(n: UOp, axis: UOp, value: UOp) -> UOp:
-    """Return `value` summed over the ranges that are left."""
+    """Return `value` summed over the ranges of `n` other than `axis`."""
     others = tuple(r for r in n.src[1:] if r is not axis)
     return construct.reduce(value, others, n.combines)
 

@@ -1,8 +1,8 @@
 """Index rules: arithmetic of ranges and constants. Every rule is exact on all points.
 
-Sums are kept flat, one term per atom, constants last; division and modulo by a positive constant
-lose the terms that divide evenly and those that are too small to matter. Source of the ideas:
-Halide's and tinygrad's simplifiers.
+Sums are kept flat, one term per atom, constants last. A division or modulo by a positive constant
+loses the terms that it divides evenly, and terms that are too small to change the result. Source of
+the ideas: Halide's and tinygrad's simplifiers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def mod_terms(i: UOp, c: UOp) -> UOp | None:
 
 
 def _split(node: UOp, by: int) -> tuple[UOp | None, UOp]:
-    """Return (a, b) with node == by*a + b; a is None where nothing divides."""
+    """Return (a, b) with node == by*a + b; a is None where that splits off nothing useful."""
     parts, constant = terms(node)
     even = {atom: k // by for atom, k in parts.items() if k % by == 0}
     odd = {atom: k for atom, k in parts.items() if k % by}
@@ -88,8 +88,8 @@ def div_congruent(i: UOp, c: UOp) -> UOp | None:
 
 
 def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
-    """Return (quotient, remainder) where coefficients reduced modulo `by`, to residues from 0 up or
-    to the nearest ones, keep the remainder within one period."""
+    """Return (quotient, remainder) if the sum stays within one period of `by` after its
+    coefficients are reduced modulo `by`, to 0 .. by-1 or to the nearest residues; else None."""
     parts, constant = terms(node)
     for nearest in (False, True):
         residues = {a: k % by for a, k in parts.items()}

@@ -25,7 +25,7 @@ _SHUFFLES = (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.FLIP)
 
 
 def keep_shape(before: UOp, after: UOp) -> UOp:
-    """Give a constant that replaces a tensor the tensor's shape."""
+    """Return a constant that replaces a tensor in the tensor's shape, any other node as it is."""
     return after if after.shape == before.shape else full(before.shape, after)
 
 
@@ -154,7 +154,7 @@ def pieces_joined(n: UOp, condition: UOp) -> UOp | None:
 
 
 def _one_piece(left: UOp, right: UOp, axis: int) -> UOp | None:
-    """Return the piece that two neighbours along `axis` are together; None if they are not."""
+    """Return the piece that two neighbouring pieces along `axis` form; None for others."""
     if left.op is not right.op or left.op not in (Ops.SHRINK, Ops.PERMUTE, Ops.FLIP):
         return None
     if left.op is not Ops.SHRINK:
@@ -178,7 +178,7 @@ def _one_piece(left: UOp, right: UOp, axis: int) -> UOp | None:
 
 
 def _constant_in(node: UOp, piece: Box) -> UOp | None:
-    """Return the CONST that a value is everywhere in a piece of it; None if that is not known."""
+    """Return the CONST that a value has in all of a piece of it; None if that is not known."""
     while (constant := constant_of(node)) is None:
         if node.op is Ops.EXPAND:
             (node,) = node.src

@@ -1,5 +1,5 @@
-"""Pieces: which element of a value each element of a movement of it is, where that is linear in
-pieces: movement with padding, repetition, and values that are joined.
+"""Pieces: the boxes of a value that movement, padding, repetition and joins make, in each of which
+the positions of its elements in a source are linear.
 
     x.roll(3, 0)  ->  of 8 rows: rows 0 to 3 are rows 5 to 8 of x, rows 3 to 8 are rows 0 to 5
 """
@@ -17,17 +17,17 @@ from workbench.ir.node.views import Shape
 from workbench.ir.rules.strides import LINEAR, Strided, whole
 
 Box = tuple[tuple[int, int], ...]
-"""For each axis, where a part of a value begins and ends."""
+"""Where a part of a value begins and ends, for each axis."""
 
 MOST_PIECES = 32
-"""Pieces of a value that are followed; more are not worth the time."""
+"""Most pieces of a value; more are not worth the time."""
 MOST_NODES = 96
-"""Nodes that are looked through for a value with the same elements."""
+"""Most nodes that are searched for a value with the same elements."""
 
 
 class StridedPiece(NamedTuple):
-    """In `box`, what is i, j, .. places after its first element is element `first + i * strides[0]
-    + j * strides[1] + ..` of `base`. An axis of one element has stride 0."""
+    """A part of a value: the element (i, j, ..) of its `box` is element `first + i * strides[0] +
+    j * strides[1] + ..` of `base`. An axis of one element has stride 0."""
 
     box: Box
     base: UOp
@@ -35,7 +35,7 @@ class StridedPiece(NamedTuple):
     strides: tuple[int, ...]
 
     def within(self, box: Box) -> StridedPiece | None:
-        """Return the part of it that is in another box; None if there is none."""
+        """Return the part of this piece in another box; None if there is none."""
         both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(self.box, box, strict=True))
         if any(low >= high for low, high in both):
             return None
@@ -44,7 +44,7 @@ class StridedPiece(NamedTuple):
         return StridedPiece(both, self.base, first, _strides(both, self.strides))
 
     def outside(self, box: Box) -> Iterator[StridedPiece]:
-        """Yield the parts of it that are not in another box."""
+        """Yield the parts of this piece outside of another box."""
         rest = [*self.box]
         for axis, (low, high) in enumerate(box):
             start, end = rest[axis]
@@ -57,8 +57,8 @@ class StridedPiece(NamedTuple):
                 return
 
     def joined(self, other: StridedPiece) -> StridedPiece | None:
-        """Return the piece that it is together with one that follows it along an axis; None if they
-        are not one."""
+        """Return the piece that this one and one that follows it along an axis form; None if they
+        form none."""
         pairs = zip(self.box, other.box, strict=True)
         apart = [axis for axis, (a, b) in enumerate(pairs) if a != b]
         if len(apart) != 1 or self.base is not other.base:
@@ -78,7 +78,7 @@ class StridedPiece(NamedTuple):
 
 
 Pieces = tuple[StridedPiece, ...]
-"""What a value is made of; where it has no piece, it is 0."""
+"""The pieces of a value; outside of them, it is 0."""
 
 
 def _strides(box: Box, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _itself(node: UOp) -> Pieces:
 
 
 def _merged(pieces: Iterable[StridedPiece]) -> Pieces:
-    """Return pieces, those that are one together as one."""
+    """Return pieces, merged where two form one."""
     left = sorted(pieces, key=lambda p: p.box)
     done: list[StridedPiece] = []
     while left:
@@ -113,7 +113,7 @@ def _merged(pieces: Iterable[StridedPiece]) -> Pieces:
 
 
 def pieces_of(node: UOp, known: dict[UOp, Pieces]) -> Pieces:
-    """Return the pieces of a value, of values that no movement makes; `known` remembers them."""
+    """Return the pieces of a value, whose bases no movement makes; `known` memoises them."""
     pieces = known.get(node)
     if pieces is None:
         pieces = _moved(node, known) if node.size else ()
@@ -124,8 +124,8 @@ def pieces_of(node: UOp, known: dict[UOp, Pieces]) -> Pieces:
 
 
 def _moved(node: UOp, known: dict[UOp, Pieces]) -> Pieces | None:
-    """Return the pieces of a movement or a join, by those of its sources; None where they are not
-    followed."""
+    """Return the pieces of a movement or a join, by those of its sources; None for other ops, and
+    where they are too many."""
     if is_join(node):
         return _chosen(node, known)
     if node.op not in LINEAR and node.op is not Ops.PAD:
@@ -205,8 +205,8 @@ def _chosen(node: UOp, known: dict[UOp, Pieces]) -> Pieces | None:
 
 
 class Line(NamedTuple):
-    """From `low` to `high` of an axis, elements `first`, `first + stride`, .. counted from the
-    first of a piece."""
+    """A part of a piece along one axis, from `low` to `high`: elements `first`, `first + stride`,
+    .., counted from the first element of the piece."""
 
     low: int
     high: int
@@ -215,7 +215,7 @@ class Line(NamedTuple):
 
 
 def _reshaped(pieces: Pieces, old: Shape, new: Shape) -> Pieces | None:
-    """Return pieces of a value of shape `old` as pieces of it in shape `new`."""
+    """Return the pieces of a value of shape `old` after a reshape to `new`; None if too many."""
     groups = list(_groups(old, new))
     result: list[StridedPiece] = []
     for p in pieces:
@@ -236,7 +236,7 @@ def _reshaped(pieces: Pieces, old: Shape, new: Shape) -> Pieces | None:
 
 
 def _groups(old: Shape, new: Shape) -> Iterator[tuple[slice, slice]]:
-    """Yield the fewest neighbouring axes of two shapes that have as many elements."""
+    """Yield the shortest runs of neighbouring axes of two shapes with equally many elements."""
     i = j = 0
     while i < len(old) or j < len(new):
         before, after = i, j
@@ -254,7 +254,7 @@ def _groups(old: Shape, new: Shape) -> Iterator[tuple[slice, slice]]:
 
 
 def _lines(piece: StridedPiece, shape: Shape, axes: slice) -> list[Line] | None:
-    """Return the lines that a piece is when neighbouring axes become one; None if they are many."""
+    """Return the lines of a piece after neighbouring axes become one; None if they are too many."""
     lines, size = [Line(0, 1, 0, 0)], 1
     each = list(zip(piece.box, shape, piece.strides, strict=True))[axes]
     for (low, high), length, stride in reversed(each):
@@ -277,7 +277,7 @@ def _lines(piece: StridedPiece, shape: Shape, axes: slice) -> list[Line] | None:
 
 
 class StridedBox(NamedTuple):
-    """A box of some axes: as a StridedPiece, counted from the first element of one."""
+    """A part of a piece along some axes; `first` counts from the first element of the piece."""
 
     box: Box
     first: int
@@ -285,7 +285,7 @@ class StridedBox(NamedTuple):
 
 
 def _cut(line: Line, sizes: Shape) -> Iterator[StridedBox]:
-    """Yield the boxes that a line is when its axis becomes axes of `sizes`."""
+    """Yield the boxes of a line after its axis becomes axes of `sizes`."""
     if not sizes:
         yield StridedBox((), line.first, ())
         return
@@ -310,7 +310,7 @@ def _cut(line: Line, sizes: Shape) -> Iterator[StridedBox]:
 
 def same_in_pieces(node: UOp) -> UOp | None:
     """Return the lowest value under movement and joins that has the same elements in the same
-    order; None if none has, or if movement in one piece has brought them there."""
+    order; None if none has. Values that `same_elements` finds are left to it."""
     candidates = _values_below(node)
     if not candidates:
         return None
@@ -325,7 +325,7 @@ def same_in_pieces(node: UOp) -> UOp | None:
 
 
 def _as_one(pieces: Pieces, node: UOp) -> tuple[UOp, object] | None:
-    """Return the value of which all elements of `node` are one piece, and their order in it."""
+    """Return the base of a value that is a single piece, and the order of its elements there."""
     if len(pieces) != 1 or pieces[0].box != _box(node.shape):
         return None
     ((_, base, first, strides),) = pieces
@@ -333,9 +333,9 @@ def _as_one(pieces: Pieces, node: UOp) -> tuple[UOp, object] | None:
 
 
 def _values_below(node: UOp) -> list[UOp]:
-    """Return the values under movement and joins that have as many elements as `node`, and others
-    between."""
-    found, seen = [], {(node, False)}
+    """Return the values under movement and joins that have as many elements as `node`, with a value
+    of another size between; [] where the search takes too long."""
+    values, visited = [], {(node, False)}
     stack = [(node, False)]
     while stack:
         each, is_apart = stack.pop()
@@ -347,12 +347,12 @@ def _values_below(node: UOp) -> list[UOp]:
             continue
         for source in sources:
             key = source, is_apart or source.size != node.size
-            if key in seen:
+            if key in visited:
                 continue
-            seen.add(key)
+            visited.add(key)
             stack.append(key)
-            if key[1] and source.size == node.size and source not in found:
-                found.append(source)
-        if len(seen) > MOST_NODES:
+            if key[1] and source.size == node.size and source not in values:
+                values.append(source)
+        if len(visited) > MOST_NODES:
             return []
-    return found
+    return values

@@ -9,11 +9,12 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 
 LINEAR = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.EXPAND})
-"""Movement that adds no padding."""
+"""Movement without padding."""
 
 
 class Strided(NamedTuple):
-    """Element (i, j, ..) is element `start + i * strides[0] + j * strides[1] + ..` of a value."""
+    """A moved value: element (i, j, ..) is element `start + i * strides[0] + j * strides[1] + ..`
+    of the original value."""
 
     shape: Shape
     strides: tuple[int, ...]
@@ -21,8 +22,8 @@ class Strided(NamedTuple):
 
     @property
     def merged(self) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """Its start, and (size, stride) of its axes, neighbours merged where they walk as one.
-        Equal ones have the same elements in the same order, whatever their shapes."""
+        """The start, and (size, stride) of the axes, neighbours merged where one stride walks both.
+        Moved values for which it is equal have the same elements in the same order."""
         axes: list[tuple[int, int]] = []
         for size, stride in zip(self.shape, self.strides, strict=True):
             if size == 1:
@@ -34,7 +35,7 @@ class Strided(NamedTuple):
         return self.start, tuple(axes)
 
     def moved(self, step: UOp) -> Strided | None:
-        """Return what a LINEAR `step` makes of it; None where that is not linear."""
+        """Return this after the LINEAR movement op `step`; None where that is not linear."""
         shape, strides, start = self
         if step.op is Ops.PERMUTE:
             return Strided(step.shape, tuple(strides[a] for a in step.arg), start)
@@ -56,7 +57,7 @@ class Strided(NamedTuple):
         return self._reshaped(step.shape)
 
     def _reshaped(self, shape: Shape) -> Strided | None:
-        """Return it in another `shape`, of as many elements; None where that is not linear."""
+        """Return this in another `shape`, of as many elements; None where that is not linear."""
         start, axes = self.merged
         left = list(axes)
         strides: list[int] = []
@@ -74,7 +75,7 @@ class Strided(NamedTuple):
 
 
 def whole(shape: Shape) -> Strided:
-    """Return a value itself."""
+    """Return a value of `shape` that is not moved."""
     strides, stride = [], 1
     for size in reversed(shape):
         strides.append(stride)

@@ -22,14 +22,15 @@ Ranges = tuple[UOp, ...]
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
 MOST_EVALUATIONS = 10**30
-"""A greater number of evaluations is counted as this: no such kernel is ever run, and their cost
-fits in a float."""
+"""Evaluations are counted up to this number: no kernel with more is ever run, and their cost fits
+in a float."""
 
 
 class Access(NamedTuple):
-    """One read of a value. `valid` is the condition under which it matters; `loops` are the
-    enclosing ranges, outermost first, down to the innermost one that the value depends on: it is
-    computed once per step of these. `root` is the stored value whose kernel this is in."""
+    """One read of a value, at an index per axis. `valid` is the condition under which the element
+    is used. `loops` are the ranges around the read, outermost first, down to the innermost one that
+    the element depends on: it is computed once per step of these. `root` is the stored value in
+    whose kernel the read is."""
 
     indices: tuple[UOp, ...]
     valid: UOp
@@ -38,7 +39,7 @@ class Access(NamedTuple):
 
     @property
     def evaluations(self) -> int:
-        """How often the value is computed if it is fused here, at most MOST_EVALUATIONS."""
+        """How often the value is computed if it is fused here, up to MOST_EVALUATIONS."""
         return min(MOST_EVALUATIONS, math.prod(r.extent for r in self.loops))
 
 
@@ -84,7 +85,7 @@ def push(node: UOp, access: Access, inner: Ranges | None = None) -> tuple[Access
         return (None,) * len(node.src)
     if node.op is Ops.CUSTOM:
         return tuple([_whole(source, access.root) for source in node.src])
-    if node.op in (Ops.REDUCE_AXIS, Ops.PAD):  # all others are as empty as their source
+    if node.op in (Ops.REDUCE_AXIS, Ops.PAD):  # others are as empty as their sources
         if not node.src[0].size:
             return (None,)
         is_pad = node.op is Ops.PAD
@@ -131,7 +132,7 @@ def _reduce(node: UOp, access: Access, inner: Ranges | None) -> Access:
 
 
 def _pad(node: UOp, access: Access) -> Access:
-    """Outside of the source the access is invalid, so that f(0) never matters above a pad."""
+    """Return the access by which a PAD reads its source; in the padding it is not valid."""
     valid, indices = inside_of_pad(node, access.indices, access.valid)
     return settle(access._replace(indices=indices, valid=valid))
 
@@ -139,8 +140,8 @@ def _pad(node: UOp, access: Access) -> Access:
 def inside_of_pad(
     node: UOp, indices: tuple[UOp, ...], valid: UOp = TRUE
 ) -> tuple[UOp, tuple[UOp, ...]]:
-    """Return where a PAD, read at `indices` where that is `valid`, lies inside its source, and the
-    indices there."""
+    """Return the condition and the indices by which a PAD, read at `indices` under the condition
+    `valid`, reads its source."""
     shifted = []
     shape = node.src[0].shape
     for index, n, (before, after) in zip(indices, shape, node.arg, strict=True):
@@ -181,7 +182,7 @@ def _flip(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 
 def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    """Match axes block by block; inside a block, flatten and divide out."""
+    """Match the shortest runs of axes of equal size; inside a run, flatten and divide."""
     target, source = node.shape, node.src[0].shape
     result: list[UOp] = []
     t = s = 0
@@ -202,7 +203,7 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 
 def _ones_left(target: tuple[int, ...], source: tuple[int, ...], t: int, s: int) -> bool:
-    """Whether one side has only axes of size 1 left, which belong to this block."""
+    """Whether one side has only axes of size 1 left, which belong to this run."""
     done_t, done_s = t >= len(target), s >= len(source)
     return done_t != done_s
 
@@ -240,6 +241,7 @@ _MOVES = {
 
 
 def moved(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    """Return where `node`, read at `indices`, reads its source: elsewhere, if it is movement."""
+    """Return the indices at which `node`, read at `indices`, reads its source; only movement
+    changes them."""
     move = _MOVES.get(node.op)
     return indices if move is None else move(node, indices)

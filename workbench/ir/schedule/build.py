@@ -36,8 +36,8 @@ def buffer(node: UOp, device: str) -> UOp:
 def build(
     plan: SchedulePlan, device: str, matches: list[Match] | None = None
 ) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
-    """Return the items in execution order and the BUFFER of each stored value; what happens to
-    reads is added to `matches`.
+    """Return the items in execution order and the BUFFER of each stored value; the matches of the
+    rules are added to `matches`.
 
     A value is on the device of its data; `device` is for values without data.
     """
@@ -99,8 +99,8 @@ def _kernel_root(stores: Sequence[UOp]) -> UOp:
 
 
 def in_order(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
-    """Return items so that each comes after those whose results it reads, in their order where that
-    is free."""
+    """Return items, each after the items whose results it reads, and in their old order where that
+    allows it."""
     writer = {output: item for item in items for output in item.outputs}
     ordered: dict[int, ScheduleItem] = {}
     stack = list(reversed(items))
@@ -140,7 +140,7 @@ def _item(
     loops = plan.reads[members[0]][0].loops
     with tentative(members[0]) as part:
         kernel, params = kernel_of(stores, loops)
-        if members[0].op is Ops.CONTIGUOUS:  # it is alone
+        if members[0].op is Ops.CONTIGUOUS:  # its kernel has no other outputs
             kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
         part.after = kernel
     if matches is not None:
@@ -171,9 +171,9 @@ def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple
 
 
 def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
-    """Return STOREs, sources first, in the order in which they are made: one whose value is
-    computed from another's comes before it. It reads all that this one does, whose memory may be
-    that of an operand (see `in_place.py`)."""
+    """Return STOREs, sources first, in execution order. A value that is computed from another one
+    is stored before it: it reads all operands of the other, whose memory may be that of an operand
+    (see `in_place.py`)."""
     for place, store in enumerate(stores[1:], 1):
         below = store.toposort()
         if any(source.value in below for source in stores[:place]):
@@ -182,7 +182,7 @@ def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
 
 
 def _nested_last(inner: list[UOp], nodes: dict[UOp, None]) -> list[UOp]:
-    """Order reduce ranges so that a reduction inside another's value comes after it."""
+    """Order the ranges of reductions: those of a reduction inside another's value come later."""
     depth = dict.fromkeys(inner, 0)
     for node in reversed(nodes):
         if node.op is Ops.REDUCE:

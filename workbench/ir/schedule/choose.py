@@ -31,11 +31,11 @@ from workbench.ir.schedule.cost import (
 from workbench.ir.schedule.plan import Decision, OutputGroup
 
 MAX_READS = 16
-"""Different reads of a fused value; more make the kernel's code too long."""
+"""Most different reads of a fused value; more make the kernel's code too long."""
 MAX_INDEX = 150
-"""Nodes of the indexes of an access; chains of reshapes and pads make them ever longer."""
+"""Most nodes of the indexes of an access; chains of reshapes and pads make them ever longer."""
 MAX_STEPS = 1000
-"""Steps of a kernel; more compile too slowly, so the next value starts a new kernel."""
+"""Most steps of a kernel; more compile too slowly, so the next value starts a new kernel."""
 
 
 GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
@@ -54,7 +54,7 @@ class Facts:
     reduces: Mapping[UOp, bool]
     """Whether a reduction is below a value."""
     products: Mapping[UOp, bool]
-    """Whether a matrix product is: a reduction that reads its operands many times."""
+    """Whether a matrix product is below: a reduction that reads its operands many times."""
     forced: Mapping[UOp, bool]
     """The values that a user stores (True) or fuses (False)."""
     separated: Mapping[UOp, Decision] = field(default_factory=dict)
@@ -66,8 +66,8 @@ class Facts:
 def choose(
     node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
 ) -> tuple[Decision, Staging | None]:
-    """Return the decision for `node`, read as `reads` says, and how to stage it if it is.
-    `step_counts` counts the steps that computing one element takes in each kernel so far."""
+    """Return the decision for `node`, which has the accesses `reads`, and its Staging if a row of
+    it is staged. `step_counts` has, for each kernel, the steps so far for one element."""
     if node in facts.store_reasons:
         return Decision("store-asked", node, True, facts.store_reasons[node]), None
     if node in facts.forced:
@@ -124,9 +124,9 @@ def _recompute_cost(node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp
 def _row(
     node: UOp, reads: list[Access], facts: Facts, estimates: Mapping[str, float]
 ) -> tuple[Staging, float] | None:
-    """Return how to stage a row of a value in the kernel, and the cost, where it is lower than
-    computing the value at each read. Loops around the row that the value does not depend on fill it
-    again and again."""
+    """Return the Staging of a row of a value in the kernel, and its cost; None where the value can
+    be computed at each read for less. The row is filled again in each step of the loops around it,
+    even of loops that the value does not depend on."""
     recompute_cost = estimates["cost_to_recompute"]
     row = staging(node, reads) if recompute_cost > node.size * STAGE_COST else None
     if row is None:
@@ -146,9 +146,9 @@ def _is_free(node: UOp) -> bool:
 
 
 def _moved(node: UOp, reads: list[Access]) -> Decision:
-    """Fuse a value that only moves another. A padded one is masked wherever it is read: where that
-    happens too often, a copy with its zeros in memory is cheaper. A padded constant is only a test,
-    and reading it from memory would need the same test."""
+    """Return the decision for a value that moves or widens another: it is fused. Only a padded
+    value may be stored, where the tests for padding at its reads cost more than a copy with zeros
+    in memory. A padded constant is fused: reading it from memory would need the same test."""
     if node.op is Ops.PAD and not _is_constant(node):
         evaluations = sum(a.evaluations for a in reads)
         estimates = {
@@ -165,9 +165,9 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
 
 
 def _masks(node: UOp, access: Access) -> float:
-    """Return the cost of testing a read for padding; in a register tile, one test serves all loops
-    that do not move the read. Where only a window moves the tests inside a sum, they are made once
-    for all that is summed beside it, such as channels."""
+    """Return the cost of testing the reads by `access` for padding. In a register tile, one test
+    serves all loops that do not move the read. Where all reduced axes in the tests are as short as
+    a window, one test serves all steps of the other reduced axes, such as channels."""
     moved = access.valid.ranges.union(*[i.ranges for i in access.indices])
     reuse = WINDOW_REUSE if moved.issuperset(access.loops) else TILE_REUSE
     sides = zip(access.indices, node.arg, strict=True)

@@ -30,15 +30,15 @@ READ_COST = 1.0
 LAUNCH_COST = 10_000.0
 """Per kernel: compiling apart, a launch and its bookkeeping."""
 MASK_COST = 1.0
-"""Per read of a padded value: testing whether it is the padding that is read."""
+"""Per read of a padded value: the test for padding."""
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
 WINDOW_REUSE = 4.0
 """The same where every loop moves the operand, as for windows of one channel: neighbouring windows
 overlap."""
 WINDOW = 7
-"""Steps of an axis of a window, at most. A longer sum is computed in lanes, of which each tests
-another place."""
+"""Most steps of an axis of a window. A longer sum is computed in lanes, and each lane tests another
+position."""
 REREADS = 4
 """A reduction that reads its operands this often can gain from a register tile."""
 UNTILED_COST = 0.5
@@ -53,7 +53,7 @@ FEW_RESULTS = 8
 """So few results leave cores without work."""
 
 MOST_POSITION_STEPS = 8
-"""Steps that a position in a comparison has at most to be computed wherever it is read."""
+"""Most steps of a position in a comparison that is computed wherever it is read."""
 
 _CAP = 1e30
 NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
@@ -64,8 +64,8 @@ def totals(
 ) -> dict[UOp, float]:
     """Return per node the cost of computing it with everything below it fused once.
 
-    A stored value or a reduction, which is decided by itself, costs a read; not one of `products`,
-    which are computed with their consumers. The cost of a value that several others use is shared
+    Stored values (`boundaries`), and reductions, which have decisions of their own, cost a read; a
+    reduction in `products` costs its computation. The cost of a value with several users is shared
     out among them.
     """
     users = Counter(s for node in nodes for s in set(node.src))
@@ -107,9 +107,9 @@ def reducing(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
 
 
 def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
-    """Return per node whether it is, or computes from, a product of matrices: a reduction that
-    reads its operands REREADS times over, with its epilogue: element by element, up to where
-    the value is stored or has several users."""
+    """Return per node whether it is a product of matrices (a reduction that reads its operands
+    REREADS times over) or in its epilogue: computed from it element by element, up to where the
+    value is stored or has several users."""
     users = Counter(s for node in nodes for s in set(node.src))
     products: dict[UOp, bool] = {}
     for node in nodes:
@@ -141,8 +141,8 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
 
 
 def rounds_in_order(node: UOp) -> bool:
-    """Whether a value is a sum or product of floats whose rounding depends on the order of its
-    steps, which each loop chooses, and not one that is selected."""
+    """Whether a value is a sum or product of floats, whose rounding depends on the order that a
+    loop chooses; a sum that only selects an element does not round."""
     if node.op is not Ops.REDUCE_AXIS or not node.dtype.is_float:
         return False
     return node.combines in (Ops.ADD, Ops.MUL) and not _selects(node)
@@ -189,13 +189,13 @@ def _moved(node: UOp) -> UOp:
 
 
 def _is_inside_reduction(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
-    """Return whether a value is computed for one reduction alone, and is neither a reduction nor
+    """Return a test of values below the reduction `node`: whether one is neither a reduction nor
     stored."""
     return lambda n: n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
 
 
 def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
-    """Return whether a value has as many elements as a reduction combines."""
+    """Return a test: as `_is_inside_reduction`, with as many elements as the reduction combines."""
     inside = _is_inside_reduction(node, boundaries)
     return lambda n: inside(n) and n.size >= node.src[0].size
 

@@ -30,8 +30,8 @@ from workbench.ir.verify.tensor import custom_kernel
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
 SEPARATE = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
-"""Values with a kernel of their own: no kernel copies, a user asks for contiguous() to have a
-boundary there, and wrote the whole kernel of a CUSTOM."""
+"""Values that no other kernel computes: a COPY runs none, contiguous() asks for a boundary, and the
+kernel of a CUSTOM is the user's."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 
@@ -39,7 +39,7 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
     (True) or fused (False) whatever the costs are.
 
-    Errors: WorkbenchError where that is impossible.
+    Errors: WorkbenchError where a value cannot be forced.
     """
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
@@ -83,8 +83,7 @@ def devices_of(nodes: dict[UOp, None]) -> dict[UOp, str]:
 
 
 def outputs_of(node: UOp) -> tuple[UOp, ...]:
-    """Return the values of all outputs of the kernel of a CUSTOM, which computes them together, or
-    another value by itself."""
+    """Return the values of all outputs of the kernel of a CUSTOM; of another op, the node alone."""
     if node.op is not Ops.CUSTOM:
         return (node,)
     params = {p.slot: p for p in leaves([custom_kernel(node.kernel_text)], Ops.PARAM)}

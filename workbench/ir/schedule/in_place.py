@@ -32,8 +32,8 @@ Interval = tuple[int, int]
 
 
 def narrowed(item: ScheduleItem, old: UOp, new: UOp) -> ScheduleItem:
-    """Return `item`, which computes the BUFFER `new` over the memory of `old`, reading each element
-    where it writes it, without the elements that it would write as they were.
+    """Return `item` without the elements that it would write unchanged. It computes the BUFFER
+    `new` over the memory of `old`, and reads each element where it writes it.
 
     Rewrite: for i in 8: new[i] = i < 2 ? x[i] : old[i]   ->   for i in 2: new[i] = x[i]
     """
@@ -60,8 +60,8 @@ def _is_piece(axis: UOp, lo: int, hi: int) -> bool:
 
 
 def _at_position(kernel: UOp, slot: int) -> UOp:
-    """Return a kernel without the loops of axes at one value of which, that it loads, it changes
-    anything: it stores there alone, where that is a value of the axis.
+    """Return a kernel without the loops of axes along which it changes a single position, which it
+    loads: it stores at that position alone, if the axis has it.
 
     Rewrite: for i in 8: new[i] = i == p[0] ? x : old[i]   ->   new[p[0] if 0 <= p[0] < 8] = x
     """
@@ -95,8 +95,8 @@ def _at_position(kernel: UOp, slot: int) -> UOp:
 
 
 def _equality(condition: UOp) -> tuple[UOp, UOp]:
-    """Return the axis and the value, of no axis, that a condition says are equal; the condition
-    twice, if it says something else."""
+    """Return (axis, value) if a condition is their equality and the value depends on no axis; else
+    the condition twice."""
     if condition.op is Ops.CMPEQ:
         for axis, value in (condition.src, condition.src[::-1]):
             if axis.op is Ops.CAST and axis.dtype.is_int:
@@ -109,8 +109,8 @@ def _equality(condition: UOp) -> tuple[UOp, UOp]:
 
 
 def _part(store: UOp, slot: int) -> dict[UOp, Interval]:
-    """Return the values of ranges at which a STORE changes anything: all others write what is in
-    the memory of `slot` already. Empty where that is not known."""
+    """Return an interval for ranges of a STORE: outside of it, the STORE writes what the memory of
+    `slot` contains already. {} where that is not known."""
     written, _ = split_gate(store.place.flat_index)
     part: dict[UOp, Interval] | None = None
     value = store.value
@@ -133,7 +133,7 @@ def _is_old(value: UOp, slot: int, written: UOp) -> bool:
 
 
 def _hull(a: dict[UOp, Interval], b: dict[UOp, Interval]) -> dict[UOp, Interval]:
-    """Return the intervals that contain those of `a` and of `b`."""
+    """Return the intervals that contain those of `a` and of `b`, for ranges in both."""
     return {r: (min(a[r][0], b[r][0]), max(a[r][1], b[r][1])) for r in a if r in b}
 
 
@@ -172,18 +172,18 @@ def _conjuncts(condition: UOp) -> Iterator[UOp]:
 # --------------------------------------------------------------------------------------------------
 # Safe in-place outputs: kernels whose output may take over the memory of an input.
 #
-# An output may, where each element of the input is read only to compute the element of the output
-# that takes its place: then it is read before it is written, in every order of loops, with all
-# opts, since what is written depends on it. Source of the idea: in-place buffers of array compilers
+# An output may, if each element of the input is read only to compute the element of the output in
+# the same place. Then it is read before it is written, in every order of loops and with all opts,
+# since the written value depends on it. Source of the idea: in-place buffers of array compilers
 # (XLA's donation, Halide's inplace).
 
 _CLOSERS = frozenset({Ops.REDUCE, Ops.STAGE})
 
 
 def reads_where_it_writes(kernel: UOp, in_slot: int, out_slot: int) -> bool:
-    """Return whether the memory of slot `in_slot` may be that of slot `out_slot`, too: `kernel`, a
-    simplified SINK without opts, reads each element of the one only at the index at which it writes
-    the other, and for nothing but what it writes there. True where it does not read `in_slot`.
+    """Return whether slots `in_slot` and `out_slot` may have one memory: `kernel`, a simplified
+    SINK without opts, reads each element of the input only to compute the element of the output at
+    the same index. True where it does not read `in_slot`.
 
     False, to be careful, where the write has a gate or writes an element twice, and where a
     staged row lies between the two. A gate of a read only makes it read less.
@@ -246,9 +246,9 @@ def _is_closed(nodes: dict[UOp, None], loads: list[UOp], written: UOp) -> bool:
 
 
 def _is_earlier(kernel: UOp, other: UOp, end: UOp, loads: list[UOp]) -> bool:
-    """Whether the output `other` is `end`, does not read the memory that `end` overwrites, or reads
-    it before: stores in the same loops that wait for the same reductions, with nothing else in
-    these loops, are in the kernel's order."""
+    """Whether the output `other` does not read the memory that `end` overwrites, or reads it
+    earlier. Stores run in the kernel's order if they have the same loops, wait for the same
+    reductions, and nothing else is in these loops."""
     below = other.toposort()
     if other is end or set(loads).isdisjoint(below):
         return True

@@ -1,7 +1,7 @@
 """Kernels of several outputs: groups of values that one kernel computes, their shared ranges, and
 their reads.
 
-Sections: The reads of each kernel of a plan, in a form in which kernels can be compared; Groups
+Sections: The reads of each kernel of a plan, named so that kernels can be compared; Groups
 of values that are outputs of one kernel; The ranges that the outputs of one kernel share, and
 the check that they fit together.
 """
@@ -28,14 +28,14 @@ from workbench.ir.schedule.cost import steps
 from workbench.ir.schedule.plan import Decision, OutputGroup, SchedulePlan
 
 # --------------------------------------------------------------------------------------------------
-# The reads of each kernel of a plan, in a form in which kernels can be compared.
+# The reads of each kernel of a plan, named so that kernels can be compared.
 #
-# Two kernels of one iteration space read the same element at the same step where their indexes are
-# equal, once the ranges of each are called after their place in its loops.
+# Two kernels of one iteration space read the same element at the same step if their indexes are
+# equal after each range is named by its position in the loops.
 
 
 class PlacedRead(NamedTuple):
-    """A read of memory, its ranges called after their places in the loops around it."""
+    """A read of memory; its ranges are named by their positions in the loops around it."""
 
     source: UOp
     indices: tuple[UOp, ...]
@@ -44,10 +44,10 @@ class PlacedRead(NamedTuple):
 
 @dataclass(slots=True)
 class KernelReads:
-    """What the kernel of `root`, which is written by the access `own`, reads: the bytes of each
-    read, and the reduction that each range around it is of, outermost first. `sources` are the
-    stored values among what it reads, with their accesses; `reductions` are those that it
-    computes; `steps` counts the operations of an element, `work` those of all."""
+    """The reads of the kernel of `root`, which the access `own` writes. `nbytes` has the bytes of
+    each read, `around` the reductions whose ranges are around it, outermost first. `sources` are
+    the stored values that it reads, with the accesses; `reductions` are those that it computes.
+    `steps` counts the operations of one element, `work` those of all."""
 
     root: UOp
     own: Access
@@ -65,7 +65,7 @@ class KernelReads:
 
 
 def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
-    """Return what each kernel, or copy, of a plan reads, by the stored value that is its root."""
+    """Return the reads of each kernel, or copy, of a plan, by the stored value at its root."""
     kernels = {node: KernelReads(node, plan.reads[node][0]) for node in plan.stored}
     reduction_of = _reductions(plan)
     for (node, access), below in plan.links.items():
@@ -91,7 +91,7 @@ def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
 
 
 def placed(source: UOp, access: Access) -> PlacedRead:
-    """Return an access in the form in which it is compared."""
+    """Return an access with its ranges named by position."""
     names = {
         axis: UOp.range(axis.extent, f"_{place}", axis.axis_kind)
         for place, axis in enumerate(access.loops)
@@ -103,7 +103,7 @@ def placed(source: UOp, access: Access) -> PlacedRead:
 
 
 def _reductions(plan: SchedulePlan) -> dict[UOp, UOp]:
-    """Return the reduction that each range is of."""
+    """Return the reduction of each range that belongs to one."""
     reduction_of: dict[UOp, UOp] = {}
     for (node, access), below in plan.links.items():
         if node.op is Ops.REDUCE_AXIS and below[0] is not None:
@@ -117,25 +117,25 @@ def _reductions(plan: SchedulePlan) -> dict[UOp, UOp]:
 #
 # Kernels of one iteration space are joined where that gains: they read the same elements at the
 # same step, one reads what another computes, or both are so small that a launch takes longer than
-# their work. A path from one through another kernel to the other forbids it: it would be a cycle.
+# their work. A path between two through a third kernel forbids it: joining them makes a cycle.
 # Source of the idea: the horizontal fusion of tensor compilers, tinygrad's multi-output kernels.
 
 MOST_OUTPUTS = 8
-"""Outputs of one kernel; more make its code too long."""
+"""Most outputs of one kernel; more make its code too long."""
 MOST_ACCESSES = 12
-"""Different reads and writes of a kernel that is not small: a core prefetches no more."""
+"""Most different reads and writes of a kernel that is not small: a core prefetches no more."""
 MOST_STEPS = 600
-"""Operations of an element of a joined kernel; a longer one compiles too slowly."""
+"""Most operations of an element of a joined kernel; a longer one compiles too slowly."""
 SHARED_PART = 0.25
-"""Part of the bytes of the smaller of two kernels that joining them must save."""
+"""Share of the bytes of the smaller of two kernels that joining them must save."""
 SMALL_WORK = 1 << 16
-"""Operations of kernels that take no longer than a launch."""
+"""Most operations of kernels that take no longer than a launch."""
 FAR_BYTES = 1 << 19
-"""Bytes of an array that is summed along its far stride in any order, since it stays in the
+"""Most bytes of an array that may be summed along its long stride in any order: it stays in the
 second-level cache."""
 EPILOGUE_PART = 0.125
-"""Most work that may stand beside the reductions of another kernel, as a part of theirs: its loops
-have the lanes of these."""
+"""Most work of a kernel without reductions that joins one with reductions, as a share of that one's
+work: the lanes of the loops are chosen for the reductions."""
 
 
 def output_groups(
@@ -144,8 +144,8 @@ def output_groups(
     devices: Mapping[UOp, str],
     products: Collection[UOp],
 ) -> list[OutputGroup]:
-    """Return the groups of stored values that gain from one kernel. Those in `alone` have a kernel
-    of their own; `products` are the reductions that need a register tile."""
+    """Return the groups of stored values that gain from one kernel. Values in `single` have a
+    kernel of their own; `products` are the reductions that need a register tile."""
     spaces = {node: _space(node, devices) for node in plan.stored if node not in single}
     counts = Counter(spaces.values())
     if all(count < 2 for count in counts.values()):
@@ -170,8 +170,9 @@ class IterationSpace(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Joined:
-    """Kernels that are joined to one (or one alone), in a graph of such; `needs` are those whose
-    values it reads."""
+    """Kernels that are joined into one (or a single kernel): a node of a graph, in which `needs`
+    are the nodes whose values it reads. `together` maps reductions to those whose loops they share.
+    """
 
     kernels: list[KernelReads]
     needs: set[_Joined] = field(default_factory=set)
@@ -204,7 +205,7 @@ class _Joined:
         return [r for kernel in self.kernels for r in kernel.reductions]
 
     def group(self) -> OutputGroup:
-        """Return it as a group."""
+        """Return the kernels as a group."""
         members = tuple([kernel.root for kernel in self.kernels])
         accesses = len(self.reads) + len(members)
         return OutputGroup(members, self.together, self.bytes_read_once, accesses)
@@ -227,8 +228,8 @@ class _Joins:
         return list(dict.fromkeys(self._of.values()))
 
     def add(self, root: UOp, space: IterationSpace) -> None:
-        """Join the kernel of `root` to that one, of those that were added, from which it gains most
-        bytes."""
+        """Join the kernel of `root` to the earlier kernel with which it saves most bytes, if that
+        gains anything."""
         kernel = self._of[root]
         gains: dict[_Joined, int] = {}
         for other in self._related(kernel.kernels[0], space):
@@ -245,15 +246,15 @@ class _Joins:
             self._small[space] = root
 
     def _related(self, kernel: KernelReads, space: IterationSpace) -> Iterable[_Joined]:
-        """Return the kernels that read what `kernel` does, or compute it, or are as small."""
+        """Return kernels that share a read with `kernel`, compute its operands, or are small."""
         roots = [self._readers.get((space, read)) for read in kernel.nbytes]
         roots += [s for s in kernel.sources if self._roots.get(s) == space]
         roots.append(self._small.get(space))
         return dict.fromkeys(self._of[root] for root in roots if root is not None)
 
     def _gain(self, one: _Joined, other: _Joined) -> int | None:
-        """Return the bytes that are read once where `other` (one kernel) is joined to `one`; None
-        where that is impossible, or gains nothing."""
+        """Return the bytes that joining `other` (one kernel) to `one` saves; None where that is
+        impossible, or gains too little."""
         (kernel,) = other.kernels
         roots, reads = one.roots, one.reads
         if len(roots) == MOST_OUTPUTS or not _reads_in_place(kernel, roots):
@@ -273,8 +274,8 @@ class _Joins:
         return gain if gain >= least and accesses <= MOST_ACCESSES else None
 
     def _loops_agree(self, one: _Joined, other: _Joined) -> bool:
-        """Whether both want the same lanes: a product of matrices has a register tile for its one
-        reduction, and beside a reduction there may be little that has none."""
+        """Whether one choice of lanes suits both: a matrix product must be the only reduction, and
+        beside other reductions there may be little work that has none."""
         both = one.reductions, other.reductions
         if any(r in self._products for r in (*both[0], *both[1])):
             return not all(both)
@@ -309,9 +310,9 @@ def _reads_in_place(kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
 def _waits_far(
     kernel: KernelReads, roots: Mapping[UOp, Access], shared: Collection[PlacedRead]
 ) -> bool:
-    """Whether a kernel needs complete sums of another one to sum, along the far stride of a large
-    array, what that one does: such a loop belongs outside of the outputs, with all sums of a row at
-    once, and two of which one needs the other cannot both be there."""
+    """Whether a kernel needs complete sums of another one in order to sum a large array, which both
+    read, along its long stride. Such a loop belongs outside of the outputs, with all sums of a row
+    at once; two of which one needs the other's sums cannot both be there."""
     if roots.keys().isdisjoint(kernel.sources):
         return False
     return any(
@@ -404,7 +405,7 @@ class SharedRanges:
         return self._inner[key]
 
     def beside(self, decision: Decision) -> Decision:
-        """Return the decision to store a value with what its kernel stores besides."""
+        """Return the decision to store a value, with the reason and the estimates of its group."""
         group = self._groups.get(decision.node)
         if group is None:
             return decision
@@ -414,12 +415,12 @@ class SharedRanges:
 
 
 def fitting(plan: SchedulePlan, groups: Sequence[OutputGroup]) -> list[OutputGroup]:
-    """Return the groups of which a plan that was made with them has kernels: all of them where it
-    can be used. A value that is stored no longer, since it is read once now, leaves its group; a
-    group is gone where a value is read at other elements than those that are written at that step,
-    or where there is a cycle."""
-    mended = [_without_fused(plan, group) for group in groups]
-    whole = [g for g in mended if len(g.members) > 1 and _group_reads_in_place(plan, g)]
+    """Return the groups that are left after a plan was made with them; all, if the plan can be
+    used. A value that is no longer stored, since it is read only once, leaves its group. A group is
+    dropped if a value of it is read at other elements than the one written at that step, or if it
+    is on a cycle."""
+    remaining = [_without_fused(plan, group) for group in groups]
+    whole = [g for g in remaining if len(g.members) > 1 and _group_reads_in_place(plan, g)]
     if whole != groups:
         return whole
     cycles = _in_cycles(plan, groups)

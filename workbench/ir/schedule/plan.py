@@ -112,10 +112,10 @@ class Schedule:
 
 @dataclass(slots=True, repr=False)
 class SchedulePlan:
-    """The result of the walk. `decisions` are in its order, `stored` has those of stored values.
-    `groups` has the values that share their kernel with others. `reads`: the accesses of each value
-    (its own one where it is stored, then `readers` has those by which others read it); `links`: per
-    value and access, the accesses of its sources."""
+    """The result of the walk: `decisions` in its order, of which `stored` has those of stored
+    values. `groups` has the values that share their kernel with others. `reads` has the accesses by
+    which a value is computed: of a stored value the write alone, while `readers` has the accesses
+    by which others read it. `links` has, for a value and an access, the accesses of its sources."""
 
     nodes: dict[UOp, None]
     groups: Mapping[UOp, OutputGroup] = field(default_factory=dict)
@@ -144,8 +144,8 @@ class SchedulePlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputGroup:
-    """Values that one kernel stores, sources first. `together`: reductions
-    that share their loop with the one that they are mapped to."""
+    """Values that one kernel stores, sources first. `together` maps reductions to those whose loops
+    they share."""
 
     members: tuple[UOp, ...]
     together: Mapping[UOp, UOp]
@@ -168,7 +168,7 @@ class OutputGroup:
 
     @property
     def estimates(self) -> dict[str, float]:
-        """The figures that decided."""
+        """The numbers that decided."""
         return {
             "outputs": len(self.members),
             "bytes_read_once": self.bytes_read_once,

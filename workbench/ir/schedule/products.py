@@ -49,9 +49,9 @@ def separations(
     """Return decisions for values of a plan to store in addition: none where each product has a
     kernel of its own, or is so small that it does not matter.
 
-    Of every kernel with several reductions the values are stored whose storing costs least, if that
-    is less than the time that its products lose without a register tile. The next walk has other
-    kernels, so the caller asks again.
+    In every kernel with several reductions, the values that are cheapest to store are stored, if
+    that costs less than its products lose without a register tile. The next walk has other kernels,
+    so the caller asks again.
     """
     kernels: dict[UOp, list[UOp]] = {}
     for node in nodes:
@@ -90,8 +90,7 @@ def separations(
 
 
 def _cheapest(members: list[Member], times: Mapping[UOp, int]) -> tuple[list[Member], float]:
-    """Return the members whose storing costs least while each product left in the kernel has it
-    to itself, and what that costs."""
+    """Return the cheapest members to store so that no product shares the kernel, and their cost."""
     plans = [
         [m for m in members if m is not product]
         for product in members

@@ -40,8 +40,8 @@ def using(loops: Loops) -> Generator[None, None, None]:
 
 
 def read(value: UOp, indexes: Iterable[UOp], valid: UOp = TRUE) -> UOp:
-    """Return the read of a value at `indexes`, which matters where `valid` holds. That is written
-    at the last index; of a scalar, which has none, at a 0."""
+    """Return the read of a value at `indexes`, which is used where `valid` holds: the gate of the
+    last index. A scalar, which has no index, gets a 0 for it."""
     indexes = tuple(indexes)
     if valid is not TRUE:
         *others, last = indexes or (ZERO,)
@@ -50,7 +50,7 @@ def read(value: UOp, indexes: Iterable[UOp], valid: UOp = TRUE) -> UOp:
 
 
 def parts_of(node: UOp) -> tuple[UOp, tuple[UOp, ...], UOp]:
-    """Return what a read reads, at which indexes, and where it matters."""
+    """Return (value, indexes, condition) of a read."""
     value, *indexes = node.src
     valid = None
     if indexes:
@@ -61,9 +61,9 @@ def parts_of(node: UOp) -> tuple[UOp, tuple[UOp, ...], UOp]:
 def opened(
     plan: SchedulePlan, members: tuple[UOp, ...], buffers: Mapping[UOp, UOp], loops: Loops
 ) -> list[UOp]:
-    """Return the STOREs of the values that one kernel stores, and add to `loops` those of its
-    reductions. What other kernels store is memory here; a row is a CONTIGUOUS with the indexes at
-    which it is filled, and its axes."""
+    """Return the STOREs of the values that one kernel stores, and add the ranges of its reductions
+    to `loops`. Values that other kernels store are BUFFERs in them. A staged row is a CONTIGUOUS:
+    its sources are the value and the indexes at which it is filled, its arg the row's axes."""
     root = plan.reads[members[0]][0].root
     graph = UOp.sink(*members).toposort(lambda n: n in members or n not in buffers)
     graph.popitem()
@@ -152,7 +152,7 @@ def open_reduction(r: UOp, x: UOp) -> UOp:
         return identity(x.combines, x.dtype)
     _, indexes, valid = parts_of(r)
     ranges = _loops.get().get(r)
-    if ranges is None:  # of an example
+    if ranges is None:  # in an example, which has no plan
         long = [a for a in axes if source.shape[a] != 1]
         ranges = tuple([UOp.range(source.shape[a], f"r{a}", AxisType.REDUCE) for a in long])
     left, at = iter(ranges), list(indexes)

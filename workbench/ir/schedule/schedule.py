@@ -31,11 +31,11 @@ from workbench.ir.schedule.plan import base as base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
 
 # --------------------------------------------------------------------------------------------------
-# Merging axes: two neighbouring loops become one where every buffer is walked as by one loop.
+# Merging axes: two neighbouring loops become one where a single loop can walk every buffer.
 #
-# An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. Tried by substitution:
-# m // n for the outer axis, m % n for the inner; kept where simplification leaves no more divisions
-# than there were. Source of the idea: axis coalescing (ISL, TVM's fuse).
+# An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. A merge is tried by
+# substitution (m // n for the outer axis, m % n for the inner), and kept if simplification leaves
+# no more divisions than before. Source of the idea: axis coalescing (ISL, TVM's fuse).
 
 MERGE_LOOPS = PassStep(
     "merge-loops", "Two neighbouring loops that walk every buffer as one are one loop."
@@ -166,11 +166,11 @@ MERGE_AXES = Pass(
 def schedule(
     outputs: Sequence[UOp], device: str, forced: Mapping[UOp, bool] = NOTHING_FORCED
 ) -> tuple[Schedule, tuple[UOp, ...]]:
-    """Return the schedule of `outputs` on `device`, and the outputs as simplified.
+    """Return the schedule of `outputs` on `device`, and the simplified outputs.
 
     An output that is a constant under movement ops, a BUFFER or a RESHAPE of one needs no kernel.
     `forced` stores (True) or fuses (False) simplified values.
-    Errors: WorkbenchError where that is impossible.
+    Errors: WorkbenchError where a value cannot be forced.
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
@@ -205,9 +205,8 @@ def simplified(item: ScheduleItem, has_functions: bool = False) -> ScheduleItem:
     if item.nodes[0].op is Ops.CUSTOM:  # its name and its loops are the user's
         return _compacted(replace(item, kernel=kernel))
     if kernel.arg.order != item.kernel.arg.order:
-        kernel = named(
-            kernel
-        )  # a removed axis leaves its name free; renaming makes equal kernels one object
+        # A removed axis leaves its name free: with new names, equal kernels are one object.
+        kernel = named(kernel)
     item = _compacted(replace(item, kernel=kernel))
     return replace(item, kernel=MERGE_AXES(item.kernel))
 

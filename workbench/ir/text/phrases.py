@@ -38,7 +38,7 @@ OwnLine = Literal["never", "always", "shared", "shared and long"]
 
 
 class Slot(NamedTuple):
-    """The words of source number `source`, in parentheses if they bind less than `tight`. A
+    """The words of source number `source`, in parentheses if they bind less tightly than `tight`. A
     `signed` one begins with +, or with - before the `negated` parts."""
 
     source: int
@@ -211,8 +211,8 @@ def _reduced(node: UOp) -> Phrase:
 
 
 def _exchanged(node: UOp) -> Phrase:
-    """Return `EXCHANGE(tile, rows -> fragment)`: which lane has what is in both layouts of the
-    node, bit by bit, and nothing to read in a line."""
+    """Return `EXCHANGE(tile, rows -> fragment)`: the two layouts, which say what each lane has, are
+    too long for a line."""
     parts = call_parts("EXCHANGE", len(node.src), after="rows -> fragment")
     return Phrase(parts, line=_line(node))
 
@@ -243,7 +243,7 @@ def _custom(node: UOp) -> Phrase:
 
 
 def _code(node: UOp) -> Phrase:
-    """Return `C(sources)`: the text itself is the source that is shown."""
+    """Return `C(sources)`, without the text, which is shown as the kernel's source."""
     name = node.arg.language if isinstance(node.arg, WrittenCode) else node.op.name
     return Phrase(call_parts(name, len(node.src)), line=_line(node))
 
@@ -271,7 +271,7 @@ def _loop(node: UOp) -> Phrase:
         return _called(node)
     notes = dict.fromkeys([axis.axis_kind.words, *([node.arg] if node.arg else [])])
     head = "for ", Slot(0), f" in {axis.extent} ({', '.join(map(str, notes))})"
-    if len(node.src) == 1:  # in a list, what is in it comes after it
+    if len(node.src) == 1:  # in a linear program its body follows it
         return _called(node)._replace(statement=(*head, ":"))
     return _called(node)._replace(statement=(*head, " {"), body=1)
 
@@ -300,7 +300,7 @@ def _shuffled(node: UOp) -> Phrase:
 
 
 def _if(node: UOp) -> Phrase:
-    if len(node.src) == 1:  # in a list, what is in it comes after it
+    if len(node.src) == 1:  # in a linear program its body follows it
         return _called(node)._replace(statement=("if ", Slot(0), ":"))
     return _called(node)._replace(statement=("if ", Slot(0), " {"), body=1)
 

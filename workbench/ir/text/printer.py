@@ -6,11 +6,11 @@
     v3 = LOAD.float32 v2
     v4 = MUL.float32 v3, 2.0
 
-A line is `name = OP.dtype sources {arg}`. The dtype void and the arg None are left out; a
-constant stands where it is used, with its dtype behind a colon where that is not the line's
-own (`512:index`). The last line is the root. A linear program starts with the line LINEAR;
-its lines are its steps, except those with `let`, which only name what a step uses, and a
-lone name is a step that has appeared before. `parse(to_text(x)) is x` at every level.
+A line is `name = OP.dtype sources {arg}`. The dtype void and the arg None are left out. A constant
+stands where it is used; if its dtype is not the line's, it follows a colon (`512:index`). The last
+line is the root. A linear program starts with the line LINEAR, and its lines are its steps. A line
+with `let` is no step: it names a node that a step uses. A lone name repeats an earlier node as a
+step. `parse(to_text(x)) is x` at every level.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _RECORDS = (KernelInfo, Storage, WrittenCode, TensorCore, Fragment)
 
 
 def _without_defaults(arg: _Record) -> tuple[Any, ...]:
-    """Return the fields of an arg, without those at the end that are as they are by default."""
+    """Return the fields of an arg, without those at the end that have their default values."""
     parts = tuple(arg)
     while parts and arg._field_defaults.get(arg._fields[len(parts) - 1]) is parts[-1]:
         parts = parts[:-1]

@@ -1,10 +1,10 @@
-"""The readable text of a linear program, line by line.
+"""Readable text of the IR: graphs, statement trees, and linear programs line by line.
 
     for r0 in 4 (reduce):
       As[l0*16 + l1] = p1[g0*1024 + l0*64 + l1 + r0*16]
       barrier
 
-What a line computes on the way stands in it, unless it is used again or the line would be long.
+A value stands in the line that uses it, unless it is used again or the line would be long.
 
 Sections: Readable text of the IR; The readable text of a linear program, line by line.
 """
@@ -35,7 +35,7 @@ from workbench.ir.text.printer import NodeNames, to_text
 SHORT = 24
 """Most characters of an index that is repeated where it is used."""
 LONG = 90
-"""Characters of an expression from which on it gets a line of its own."""
+"""Most characters of an expression that has no line of its own."""
 Text = tuple[str, int]
 """A text and how tightly it binds."""
 
@@ -100,8 +100,8 @@ def _root_line(root: UOp, writer: TreeWriter) -> str:
 
 
 def tree_lines(block: UOp) -> list[tuple[str, UOp | None]]:
-    """Return the lines of a statement tree, each with the loop or the statement that it is of;
-    each statement names its own shared values."""
+    """Return the lines of a statement tree, each with its loop or statement (None for the header
+    and closing braces); each statement names its own shared values."""
     writer = TreeWriter(NodeNames(), shapes=False)
     header = _header(block, list(block.toposort()), writer)
     lines: list[tuple[str, UOp | None]] = [(line, None) for line in header]
@@ -201,15 +201,15 @@ class TreeWriter:
         return lines
 
     def has_text(self, node: UOp) -> bool:
-        """Whether it is known how a node reads."""
+        """Whether a node has a text already."""
         return node in self._texts
 
     def set_text(self, node: UOp, words: str, binds: int) -> None:
-        """Say how a node reads from now on."""
+        """Set the text of a node, and how tightly it binds."""
         self._texts[node] = words, binds
 
     def has_line(self, node: UOp, own: Phrase, words: str) -> bool:
-        """Whether a node gets a name and a line of its own; `words` are what would stand there."""
+        """Whether a node, of which `words` is the text, gets a name and a line of its own."""
         if own.line == "never":
             return False
         if own.line == "always" or len(words) > LONG:
@@ -228,9 +228,9 @@ _STATEMENTS = frozenset({Ops.STORE, Ops.SET, Ops.BARRIER, Ops.SPECIAL, Ops.LOOP,
 
 
 class ProgramLine(NamedTuple):
-    """A line, `depth` loops deep. `positions` are those in the program of the loads that stand in
-    it, in order, and at the end that of the node whose line it is. `name` is that of the value or
-    the register that it computes, "" where it computes none."""
+    """A line inside of `depth` loops and IFs. `positions` are the positions in the program of the
+    loads in it, in order, and of the node whose line it is, at the end. `name` is the value or the
+    register that it computes; "" for none."""
 
     text: str
     depth: int
@@ -239,8 +239,8 @@ class ProgramLine(NamedTuple):
 
 
 def program_lines(linear: Sequence[UOp]) -> list[ProgramLine]:
-    """Return the lines of a linear program. A load stands in the line that uses it where that is
-    the next one that does anything."""
+    """Return the lines of a linear program. A load stands in the line that uses it, if that is the
+    only use and no other statement comes before it."""
     return list(_ProgramWriter(tuple(linear)).lines())
 
 
@@ -293,7 +293,7 @@ class _ProgramWriter:
         return self._writer.has_line(node, own, words)
 
     def _read(self, root: UOp) -> None:
-        """Learn how nodes read that have no place in the program: axes, memory, constants."""
+        """Set the texts of nodes that are no steps of the program: axes, memory, constants."""
         writer = self._writer
         for node in root.toposort(lambda n: not writer.has_text(n)):
             if writer.has_text(node):

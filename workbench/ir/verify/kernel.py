@@ -17,7 +17,7 @@ from workbench.ir.node.views import LoopRole, Space, WrittenCode
 from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces, shuffle
 
 MAX_SLOTS = 4096
-"""Parameters that one kernel may have; a launch packs a pointer for each."""
+"""Most parameters of a kernel; a launch packs a pointer for each."""
 MAX_LANES = 1 << 14
 """Most lanes of a value: a linear program has an operation for each vector of them."""
 
@@ -212,9 +212,9 @@ def statements(node: UOp) -> str:
 
 
 def _shared_loops(block: UOp) -> list[UOp]:
-    """Return the loops that a launch runs a part of: a "thread" loop around all statements, and in
-    it, or without it, a "chunked" one; or "grid" loops, in any order with others around all
-    statements."""
+    """Return the loops around all statements of which a launch runs a part: a "thread" loop, and in
+    it, or without it, a "chunked" one; or "grid" and "item" loops, in any order with other loops.
+    """
     launch_loops: list[UOp] = []
     body = block.src
     roles: tuple[LoopRole, ...] = ("thread", "chunked")
@@ -303,7 +303,7 @@ def accumulate(node: UOp) -> str:
 
 
 def code(node: UOp) -> str:
-    """Check that source text takes the memory of parameters."""
+    """Check that source text takes parameters, and that initial contents fit theirs."""
     match node.arg:
         case WrittenCode(str(), str(), tuple() as starts, bool()) if is_shape(starts):
             pass

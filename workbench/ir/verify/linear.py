@@ -158,8 +158,8 @@ def _broken(rule: str, node: UOp, why: str) -> VerifyError:
 
 
 class _Walk:
-    """The state before a step: the LOOPs and IFs around it (`blocks`), values by the one that
-    computes them, the registers that are set, and the work-items of a group."""
+    """The state before a step: the LOOPs and IFs around it (`blocks`), the values that each of
+    these has computed, the registers that are set, and the number of work-items of a group."""
 
     def __init__(self, without: frozenset[str]) -> None:
         self.without = without
@@ -219,7 +219,7 @@ class _Walk:
                 raise _broken("open-range", step, f"no loop over {source.axis_name} is open")
 
     def _require_all(self, step: UOp) -> None:
-        """Refuse a step that some work-items may not come to."""
+        """Refuse a step that some work-items may not reach."""
         if any(b.op is Ops.IF for b in self.blocks):
             self._refuse("divergence", step, "it stands in an IF")
 

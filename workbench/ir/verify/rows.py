@@ -38,8 +38,7 @@ def by_op(rows: Iterable[Spec]) -> Table:
 
 
 def require(node: UOp, table: Table) -> None:
-    """Raise VerifyError for the first rule that `node` breaks; its its sources have been
-    checked."""
+    """Errors: VerifyError for the first rule that `node` itself breaks; sources are not checked."""
     for spec in table[node.op]:
         why = spec.check(node)
         if why:

@@ -1,4 +1,4 @@
-"""Rules of the tensor level: the shapes of sources must fit.
+"""Rules of the tensor level, and checks of kernels that a user wrote.
 
 A check returns why a node breaks its rule, "" where it does not.
 
@@ -63,7 +63,7 @@ def bounds_checked(kernel: UOp) -> UOp:
 
 
 def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
-    """Return whether `index` is in 0..size wherever `gate` is open; None if that is not known."""
+    """Return whether 0 <= `index` < `size` wherever `gate` is open; None if that is not known."""
     values = _values(index, gate)
     if values is None:
         return None
@@ -85,9 +85,9 @@ def _values(*indexes: UOp) -> list[Array] | None:
 # is a value, too: it writes each element of its outputs, once, and reads none of them.
 
 MOST_STEPS = 1 << 46
-"""Steps of a statement: at 10**9 in a second, they take most of a day."""
+"""Most steps of a statement: at 10**9 a second, they take most of a day."""
 KEPT_KERNELS = 256
-"""Kernels of texts that are memoised."""
+"""Most kernels that are memoised by their texts."""
 
 
 def kernel_of(text: str) -> UOp:
@@ -294,7 +294,7 @@ def custom(node: UOp) -> str:
 
 
 def _arguments(node: UOp, kernel: UOp) -> str:
-    """Return why the values of a CUSTOM are not those of its kernel's slots."""
+    """Return why the values of a CUSTOM do not fit the slots of its kernel; "" if they do."""
     params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
     count = len(node.output_shapes)
     if kernel.outputs != tuple(range(count)) or len(params) != count + len(node.src):

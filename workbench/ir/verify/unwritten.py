@@ -28,12 +28,12 @@ Conditions = frozenset[UOp]
 
 class Read(NamedTuple):
     """An INDEX of a STAGE, and the conditions under which its value is used. With a STAGE as its
-    node it is the write of that STAGE's own fill."""
+    `place` it is the write by that STAGE's own fill."""
 
     place: UOp
     conditions: Conditions = frozenset()
     outer: tuple[UOp, ...] = ()
-    """Ranges around the STAGE on whose steps it depends which elements are written."""
+    """Ranges around the STAGE that decide which elements are written."""
 
     @property
     def stage(self) -> UOp:
@@ -84,7 +84,7 @@ def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
 
 
 def _range_conditions(conditions: Iterable[UOp | None]) -> Conditions:
-    """Return those conditions that ranges alone decide, a conjunction as its parts."""
+    """Return the conditions that ranges alone decide; a conjunction gives its parts."""
     parts: set[UOp] = set()
     todo = [each for each in conditions if each is not None]
     while todo:
@@ -201,7 +201,7 @@ def _positions(read: Read) -> Array | None:
 
 
 def _without_others(read: Read) -> Read:
-    """Return a read without the conditions that are decided by ranges of which its position does
+    """Return a read without the conditions that are decided by ranges on which its position does
     not depend: the end of a padded row says nothing of the sum that the row is divided by."""
     conditions, axes = frozenset[UOp](), _axes([read._replace(conditions=frozenset())])
     while more := {c for c in read.conditions - conditions if c.ranges & axes}:

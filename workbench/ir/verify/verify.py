@@ -29,7 +29,7 @@ from workbench.ir.verify.tensor import TENSOR
 # Guarded indexes: in an IF, an index may be out of bounds where the condition is false.
 
 _POINTS = 1 << 18
-"""Positions of an index that are tried, at most."""
+"""Most positions of an index that are tried."""
 IN_IF: Table = {
     op: tuple(spec for spec in specs if spec.name != "in-bounds") for op, specs in LOWERED.items()
 }
@@ -58,7 +58,8 @@ def guarded_indexes(block: UOp) -> dict[UOp, list[UOp]]:
 
 
 def check_guarded(guarded: dict[UOp, list[UOp]]) -> None:
-    """Raise VerifyError for an index that leaves its memory where its conditions hold."""
+    """Raise VerifyError for an index that leaves its memory where its conditions hold. An index
+    with too many positions, or one that depends on memory, is not checked."""
     for index, where in guarded.items():
         for condition in dict.fromkeys(where):
             _check(index, condition)

@@ -52,7 +52,7 @@ def repeated_rows(source: UOp) -> UOp:
 
 
 def rolled(rows_on: int, source: UOp) -> UOp:
-    """Return 3 rows of 4 columns, moved on."""
+    """Return 3 rows of 4 columns, rolled by `rows_on` rows."""
     return rows(3 - rows_on, 6 - rows_on, repeated_rows(source))
 
 
