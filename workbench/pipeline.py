@@ -1,5 +1,5 @@
-"""The pipeline from a kernel to its program: all others call it for the `stages` of a kernel, up to
-the one that they need.
+"""The pipeline from a kernel to its program. `stages` runs it up to the stage that the caller
+needs.
 
 Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """
@@ -47,31 +47,31 @@ SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
 )
 """The passes of scheduling that have rules."""
 DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_LOW_PRECISION, DECOMPOSED)
-"""The passes that leave only operations of the device."""
+"""The passes after which only operations of the device are left."""
 COMPILE_PASSES: Mapping[str, RuleSet] = {**tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL), **DEVICE_PASSES}
 """The passes that opts and lowering use."""
 COMPILE_STEPS: tuple[PassStep, ...] = (*STATEMENT_TREE.steps, *LINEARIZE.steps)
-"""The steps of lowering's functions: each can be switched off, as a rule can."""
+"""The steps of lowering's functions: each can be switched off, like a rule."""
 
 FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)
-"""The passes of which the first that there is comes after the opts."""
+"""The passes that may follow the opts: the first of them that ran."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
 Tuner = Callable[[UOp, str], UOp]
-"""Returns a kernel with the opts with which it is to run on a device. What runs schedules is handed
-one: choosing opts needs predictions and a search, which need the pipeline."""
+"""Returns a kernel with the opts to run it with on a device. Whoever runs schedules gets one as an
+argument: choosing opts needs predictions and a search, and these need the pipeline."""
 _programs = Memo["Stages"]()
-"""Compiled kernels in memory, of a kernel and a device (one that is registered again is another);
-older ones are read from the disk cache again."""
+"""Compiled kernels in memory, by kernel and device; a device that is registered again counts as
+another. Older ones are read from the disk cache again."""
 _ABSENT: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stages(Unpicklable):
-    """The stages of a kernel on a device: the kernel with its opts, its statement tree, that tree
-    in operations of the device, its linear program, the source, and the program ready to run. A
-    stage that was not requested is None."""
+    """The stages of a kernel on a device: the kernel with its opts, its statement tree, the tree
+    with only operations of the device, the linear program, the source, and the program ready to
+    run. A stage that was not requested is None."""
 
     kernel: UOp
     tree: UOp = _ABSENT
@@ -84,7 +84,7 @@ class Stages(Unpicklable):
 def build(kernel: UOp, device: str) -> Stages:
     """Return all stages of `kernel` (a SINK) on `device`; equal kernels compile once per process.
 
-    Errors: CompileError names the stage that failed and carries the last good state.
+    Errors: CompileError, with the stage that failed and the last good state; DeviceError.
     """
     info = Device[device]
 
@@ -106,12 +106,12 @@ def stages(
     opts: Sequence[Opt] = (),
     language: Language | None = None,
 ) -> Stages:
-    """Return the stages of a kernel, with `opts` applied to it, up to the one named `upto`; `begin`
-    is the kernel, or Stages to continue from. An observer sees every pass.
+    """Return the stages of a kernel, with `opts` applied to it, up to the one named `upto`. `begin`
+    is the kernel, or Stages to continue from (without opts). An observer sees every pass.
 
-    Only a program that will be loaded is verified. A Target without a device is enough up to
-    "linear". `language` is that of a source that is only read, None for the one that the device
-    runs. Errors: as `build`, and KernelOptError for an opt that is not legal.
+    The kernel is verified only if a program will be loaded. Up to "linear", a Target without a
+    device is enough. `language` is that of a source that is only read; None: the one that the
+    device runs. Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
     reached = begin if isinstance(begin, Stages) else Stages(_opted(begin, opts, target))
@@ -130,9 +130,9 @@ def stages(
 
 
 def require_core(kernel: UOp, device: str) -> None:
-    """Check that `device` has the tensor core whose tile a kernel has. Its text would else be that
-    of one work-item that computes the tile alone, which only the device in whose language all
-    kernels are read may show.
+    """Check that `device` has a tensor core for the kernel's tile, if it has one. Without the core,
+    the text would be that of one work-item that computes the whole tile: only `Device.reader`, in
+    whose language all kernels can be read, may show that.
 
     Errors: CompileError.
     """
@@ -198,8 +198,8 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int, language: Language |
 
 
 def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
-    """Return what loads a source on a device. Text that a user wrote may do anything: it runs in a
-    process of its own."""
+    """Return the function that loads a source on a device. Text that a user wrote may do anything:
+    it runs in a process of its own."""
     kernel = reached.kernel
     if kernel.code is None and isinstance(info, Elsewhere):
         from workbench.emulator.program import WorkItemProgram
@@ -214,7 +214,7 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
             f"its {kernel.code.language} came with a file, and may be a stranger's",
             "read it, and give it to Tensor.custom_kernel",
         )
-    if not Device.is_own(info.name):  # no other process has it
+    if not Device.is_own(info.name):  # only this process has it
         return info.load
     from workbench.worker.sandbox import sandboxed
 
@@ -222,8 +222,8 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
 
 
 def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> Source:
-    """Return the source of a kernel whose text a user wrote. Errors: DeviceError for a device of
-    another language."""
+    """Return the source of a kernel whose text a user wrote. Errors: DeviceError for a device or a
+    `language` that is not that of the text."""
     reading, text = language or info.language, kernel.code
     assert text is not None
     writer = Device.for_language(text.language)
@@ -240,7 +240,7 @@ def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> So
 def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Source:
     tree, lowered, linear = reached.tree, reached.lowered, reached.linear
     if rules_off():
-        # a device need not be able to refuse nodes that these rules would have replaced
+        # with rules off, nodes may be left that a device cannot refuse by itself
         with unobserved():
             _checked(lowered, "lowered", "verify-lowered")
             _checked(linear, "linear", "verify-linear")
@@ -262,8 +262,8 @@ def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Sou
 
 
 def _missing(lowered: UOp) -> list[str]:
-    """Return the rules that are switched off and whose ops are left in a statement tree, though not
-    every device has them."""
+    """Return the rules that are switched off though a statement tree still has nodes that they
+    match, which not every device can compile."""
     off = rules_off()
     rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
     nodes = lowered.toposort() if rules else ()
@@ -278,7 +278,7 @@ def _missing(lowered: UOp) -> list[str]:
 
 
 def _staged(stage: str, state: UOp, run: Any) -> Any:
-    """Run one stage; an error names the stage, and has the state before it."""
+    """Run one stage. Errors: CompileError, with the stage or pass, and the state before it."""
     try:
         return run()
     except DeviceError:
@@ -294,13 +294,13 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
 
 
 def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:
-    """Return the rules of passes, including registered ones."""
+    """Return the rules of passes, each once, including registered ones."""
     sets = [with_added(rules, name) for some in passes for name, rules in some.items()]
     return tuple(dict.fromkeys(rule for each in sets for rule in each.rules))
 
 
 def compile_switches() -> tuple[Rule | PassStep, ...]:
-    """Return what can be switched off in opts and lowering: rules, and steps of functions."""
+    """Return what can be switched off in opts and lowering: rules, and steps of passes."""
     return (*rules_of(COMPILE_PASSES), *COMPILE_STEPS)
 
 
@@ -327,8 +327,7 @@ def recorded(
     opts: Sequence[Opt] = (),
     language: Language | None = None,
 ) -> Recorded:
-    """Return `stages` with the same arguments, and the records of all passes, from kernel to
-    program."""
+    """Return `stages` with the same arguments, and the record of every pass that ran."""
     with observe() as watching:
         reached = stages(begin, device, upto, opts, language)
     return reached, tuple(watching.records)

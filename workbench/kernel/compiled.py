@@ -64,8 +64,8 @@ class Compiled(Unpicklable, Displayed):
 
     @property
     def machine_code(self) -> MachineCode | None:
-        """The machine code for a machine that is not here, with what it takes of it; None where no
-        compiler for it is known. Errors: CompileError; DeviceError without the compiler."""
+        """The machine code for a machine that is not here, with its use of the machine; None if no
+        compiler for it is known. Errors: CompileError; DeviceError if the compiler is missing."""
         code: MachineCode | None = self._of_program("machine_code", or_none=True)
         return code
 
@@ -81,7 +81,8 @@ class Compiled(Unpicklable, Displayed):
         return value
 
     def __getitem__(self, level: str) -> Any:
-        """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
+        """Return the state "lowered" (a BLOCK) or "linear" (a tuple of UOps). Errors: LevelError
+        for another name."""
         levels = {"lowered": self.built.lowered, "linear": self.built.linear}
         if not isinstance(level, str) or level not in levels:
             because = "there are " + ", ".join(levels)
@@ -108,12 +109,12 @@ def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
 # page.
 
 KEPT_KERNELS = 512
-"""Kernels whose registers are memoised, the last ones."""
+"""Most kernels whose registers are memoised."""
 
 
 def compiled_registers(kernel: UOp, device: str) -> int | None:
-    """Return the registers of a work-item of a kernel (a SINK) for a device whose costs are by
-    published figures; None where no compiler says them. What was compiled once is on disk."""
+    """Return the registers of a work-item of a kernel (a SINK) on a GPU with published figures;
+    None where no compiler reports them. A result is read from disk the next time."""
     info = Device[device]
     if not info.has_groups or not info.has_hardware or kernel.code is not None:
         return None

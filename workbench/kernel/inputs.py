@@ -1,9 +1,9 @@
 """The source of a kernel's data when a user runs it.
 
-Of an expression: its producers run first, on the same device, into memory of their own; a tensor's
-buffer is never written. Data that are not here, because the expression was loaded without them, are
-seeded random numbers, good for timing. Of IR text alone: seeded random numbers, too. Of a pickled
-kernel: its inputs.
+A kernel of an expression: its producers run first, on the same device, into memory of their own; a
+tensor's buffer is never written. If the expression was loaded without data, they are seeded random
+numbers, which are good for timing. A kernel of IR text: seeded random numbers. A pickled kernel:
+the inputs that were pickled with it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from workbench.kernel.run import CheckRun, Run, random_values
 
 OF_KERNEL = "the kernel before its opts"
 Medians = dict[tuple[UOp, tuple[str, ...], str], list[float]]
-"""The times of kernels on this data, by calls of `time`: of a kernel, the rules that are off, and
-the device. Units: seconds."""
+"""The times of kernels on this data, one for each call of `time`, by kernel, the rules that are
+off, and device. Units: seconds."""
 TOO_LARGE = "what the expression means is too much to compute"
 
 
 @dataclass(frozen=True, slots=True)
 class FromSchedule:
-    """The data of item `number` of a schedule; `on` names another device than the item's."""
+    """The data of item `number` of a schedule. `on` is the device, "" for that of the item."""
 
     run: Run
     number: int
@@ -42,7 +42,7 @@ class FromSchedule:
 
     @property
     def device(self) -> str:
-        """The device that the item's result is on, unless another is named."""
+        """The device of the data: `on`, or else that of the item."""
         return self.on or self.run.items[self.number].device
 
     @property
@@ -59,8 +59,9 @@ class FromSchedule:
         return self.run.buffers(self.number, device)
 
     def check_run(self, kernel: UOp, device: str) -> CheckRun:
-        """Return how a kernel is checked: beside what the expression means, on inputs that do not
-        come from kernels before it, which may be wrong."""
+        """Return the check of a kernel against the meaning of the expression. Its inputs do not
+        come from the kernels before it, which may be wrong. Where the meaning is too much to
+        compute, the kernel is compared with itself before its opts."""
         run, number = self.run, self.number
         device, item = Device.runner(device), run.items[number]
         try:
@@ -108,7 +109,7 @@ class PickledData:
         return replace(self, device=name)
 
     def check_run(self, kernel: UOp, device: str) -> CheckRun:
-        """Return how a kernel is checked: beside itself before its opts."""
+        """Return the check of a kernel against itself before its opts."""
         return CheckRun.of_kernel(kernel, self.buffers(kernel, device))
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
@@ -134,11 +135,11 @@ class Seeded:
         return replace(self, device=name)
 
     def check_run(self, kernel: UOp, device: str) -> CheckRun:
-        """Return how a kernel is checked: beside itself before its opts."""
+        """Return the check of a kernel against itself before its opts."""
         return CheckRun.of_kernel(kernel, self.buffers(kernel, device))
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
-        """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
+        """Return the kernel's buffers by slot, all of them with random values."""
         generator = np.random.default_rng(self.seed)
         params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
         memory = []

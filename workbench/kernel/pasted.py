@@ -13,7 +13,7 @@ from workbench.kernel.runnable import RunnableKernel
 
 
 def graph_of(text: object) -> UOp:
-    """Return the kernel of IR text, with every gated index inside its buffer.
+    """Return the kernel of IR text, checked: each gated index is inside its buffer.
 
     Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
     """
@@ -23,7 +23,8 @@ def graph_of(text: object) -> UOp:
 
 
 def to_python(kernel: RunnableKernel) -> str:
-    """Return self-contained code that binds `kernel`: this one, on seeded data."""
+    """Return complete Python code that makes `kernel` again, on seeded random data, and names it
+    `kernel`."""
     off = ", ".join(map(repr, kernel.rules_off))
     calls = device_call(kernel) + (f".without({off})" if off else "")
     applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
@@ -37,6 +38,6 @@ def to_python(kernel: RunnableKernel) -> str:
 
 
 def device_call(kernel: RunnableKernel) -> str:
-    """Return the call that makes a kernel one for a machine that is not here; "" for others."""
+    """Return the `.on(..)` call for a kernel of a machine that is not here; "" for others."""
     is_elsewhere = Device[kernel.device].is_elsewhere
     return f".on({json.dumps(kernel.device)}).kernel" if is_elsewhere else ""

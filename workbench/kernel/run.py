@@ -40,15 +40,15 @@ IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Run:
-    """A run of a schedule apart from its tensors: memory per device, and the number of items that
-    have run there (`counts`); `meanings` says what its values stand for."""
+    """A run of a schedule with memory of its own on each device, where `counts` items have run so
+    far. `meanings` has the meaning of its values; `device` is where its results are."""
 
     items: tuple[ScheduleItem, ...]
     meanings: Meanings
     tuner: Tuner
-    """Gives a kernel that runs before another one its opts."""
+    """Returns the kernel of an item with its opts, before it runs."""
     device: str = ""
-    """Where its results are."""
+    """The device of the results."""
     rules_off: tuple[str, ...] = ()
     """Rules that are switched off while its kernels compile."""
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
@@ -63,12 +63,12 @@ class Run:
 
     @property
     def has_data(self) -> bool:
-        """Whether the data of all its tensors are here."""
+        """Whether the data of all buffers are here."""
         return not any(is_absent(b) for item in self.items for b in item.buffers)
 
     def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
-        """Return the memory on `device` after the first `count` items have run there; where it is
-        elsewhere, they run here."""
+        """Return the memory on `device` after the first `count` items have run there. Items for a
+        machine that is not here run on the device that stands in for it (`Device.runner`)."""
         device = Device.runner(device)
         memory = self.memory.setdefault(device, {})
         for number in range(self.counts.get(device, 0), count):
@@ -90,13 +90,13 @@ class Run:
             program(buffers)
 
     def leaf(self, node: UOp, device: str) -> Array:
-        """Return what a tensor's BUFFER contains, as the run reads it."""
+        """Return the content of a tensor's BUFFER, as the run reads it."""
         device = Device.runner(device)
         memory = self.memory.setdefault(device, {})
         return self._buffer(node, device, memory, fill=True).to_numpy()
 
     def comparison(self, number: int, device: str) -> ReferenceComparison:
-        """Return how the kernel of item `number` is checked."""
+        """Return the comparison by which the kernel of item `number` is checked."""
 
         def computed(node: UOp) -> Array:
             return self.upto(number, device)[node].to_numpy()
@@ -108,8 +108,8 @@ class Run:
     def results(
         self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> list[Array]:
-        """Return all results, flat, after all items ran; item `number` wrote `outputs`, where they
-        are given, not what it would write."""
+        """Return all results, flat, after all items have run. If `outputs` are given, they stand in
+        for what item `number` would write."""
         device = Device.runner(device)
         memory = dict(self.upto(number if outputs else len(self.items), device))
         for node, array in outputs.items():
@@ -129,10 +129,10 @@ class Run:
     def check(
         self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> CheckResult:
-        """Compare all results with what the expression means (see `results`). Where no item
-        computes them, they are compared with the expression that they were computed from before.
+        """Compare all results (see `results`) with the meaning of the expression. If there are no
+        items, the results were computed before: they are compared with the expression for them.
 
-        Errors: WorkbenchError where that is not known any more.
+        Errors: WorkbenchError if that is not known any more.
         """
         meanings, roots = self.meanings, self.meanings.roots
         if self.is_in_memory:
@@ -144,13 +144,13 @@ class Run:
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether all results were in memory before, and their expression is not known."""
+        """Whether all results were in memory before, and the expression for them is not known."""
         if self.items or self._has_whole():
             return False
         return all(base(root).op is Ops.BUFFER for root in self.meanings.roots)
 
     def _has_whole(self) -> bool:
-        """Whether the whole expression is known, and all that it reads is still there."""
+        """Whether the whole expression is known, and the data that it reads are still there."""
         whole = self.meanings.whole
         leaves = [n for n in UOp.sink(*whole).toposort() if n.op is Ops.BUFFER]
         if any(is_overwritten(n) or allocated(n) is None for n in leaves):
@@ -158,8 +158,8 @@ class Run:
         return any(base(root).op is not Ops.BUFFER for root in whole)
 
     def _buffer(self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool) -> Buffer:
-        """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
-        numbers where these are not here."""
+        """Return this run's own memory for a BUFFER. If `fill`, it has a copy of the tensor's data,
+        or random numbers where the data are absent; else wrong values (see `unwritten`)."""
         if node not in memory:
             if not fill:
                 buffer = unwritten(device, node.dtype, node.size)
@@ -176,8 +176,9 @@ class Run:
     def buffers(
         self, number: int, device: str, inputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> list[Buffer]:
-        """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs:
-        those that are given, or else all, after running their producers."""
+        """Return the buffers of item `number` by slot, with new ones for its outputs. If no
+        `inputs` are given, the producers run first; else `inputs` are copied, and other inputs are
+        those of the run."""
         device, item = Device.runner(device), self.items[number]
         memory = self.memory.setdefault(device, {})
         if not inputs:
@@ -194,9 +195,9 @@ class Run:
 
 
 def unwritten(device: str, dtype: DType, size: int) -> Buffer:
-    """Return a Buffer for what a kernel writes, full of wrong answers: memory that was used before
-    may hold right ones of elements that the kernel leaves out."""
-    if dtype.is_bool:  # some of them, at least
+    """Return a Buffer for a kernel to write, full of wrong values: used memory could have the right
+    values of elements that the kernel does not write."""
+    if dtype.is_bool:  # some of them are wrong
         return Buffer.of(device, dtype, np.arange(size) % 3 == 0)
     byte = 0xFF if dtype.is_float else 0xA5  # NaN
     values = np.full(size * dtype.itemsize, byte, np.uint8).view(dtype.numpy)
@@ -219,8 +220,8 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """The `buffers` that a kernel runs on, by slot, the `reference` of its outputs, and the
-    `verdict` on them."""
+    """What a check of a kernel needs: its `buffers` by slot, the `reference` for its outputs, and
+    `verdict`, which compares the two."""
 
     buffers: Sequence[Buffer]
     reference: Reference
@@ -228,7 +229,7 @@ class CheckRun:
 
     @staticmethod
     def of_kernel(kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS) -> CheckRun:
-        """Return the check of an un-optimised kernel beside itself."""
+        """Return the check of kernels that do the same as `kernel`, by the interpreter."""
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
@@ -248,12 +249,12 @@ def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
 # building a graph.
 
 MOST_DEPTH = 8
-"""Containers in containers that are looked into."""
+"""Most levels of containers that are searched."""
 
 
 def computing(name: str, run: Callable[[], object]) -> Callable[[], object]:
-    """Return a function that is to be timed; its first call raises a WorkbenchError where the
-    result is not computed."""
+    """Return `run` for timing; its first call raises a WorkbenchError if the result is not
+    computed."""
     calls = count()
 
     def checked() -> object:
@@ -266,8 +267,7 @@ def computing(name: str, run: Callable[[], object]) -> Callable[[], object]:
 
 
 def require_computed(name: str, result: object) -> None:
-    """Errors: WorkbenchError where what a function returned, or something in it, was not
-    computed."""
+    """Errors: WorkbenchError if a function's result, or a value in it, is not computed."""
     for value in _nested_values(result):
         hint = _hint(value)
         if hint:
@@ -277,7 +277,7 @@ def require_computed(name: str, result: object) -> None:
 
 
 def _hint(value: object) -> str:
-    """Return what computes a value that is not computed; "" for any other value."""
+    """Return how a value that is not computed can be computed; "" for any other value."""
     uop = getattr(value, "uop", None)
     if isinstance(uop, UOp):
         if is_realized(uop):
@@ -294,7 +294,7 @@ def _hint(value: object) -> str:
 
 
 def _nested_values(value: object, depth: int = 0) -> Iterator[object]:
-    """Yield a value, and those in containers of it."""
+    """Yield a value, and the values in it if it is a container."""
     yield value
     if depth >= MOST_DEPTH:
         return

@@ -1,10 +1,10 @@
 """Functions of the tensor level, expanded: each as EXP2, LOG2, SIN, COS and arithmetic.
 
-EXP, TANH, POW and their like are ops while an expression is built, and while scheduling decides
-what is stored: their rows in the op table have their meaning on numpy, their symbols and their
-cost. In each kernel that scheduling builds, this table replaces them by their formulas, so that no
-later stage knows them. To add a function: its row in the op table, its formula, its row here. Where
-one of these rules is switched off, the kernel still has the op, and no device compiles it.
+EXP, TANH, POW and the like are ops in the tensor graph, and while scheduling decides what is
+stored: the op table has their meaning on numpy, their symbols and their costs. In each kernel that
+scheduling builds, this table replaces them by formulas, so that no later stage has them. To add a
+function, add its row in the op table, its formula, and its row here. While a rule is switched off,
+the kernel keeps the op, and no device compiles it.
 
 Sections: Functions of the tensor level, expanded; An example graph for each function, with named
 inputs.

@@ -21,8 +21,8 @@ from workbench.ir.node.uop import UOp
 # --------------------------------------------------------------------------------------------------
 # Multiply-adds and polynomials, the parts of the formulas of functions.
 #
-# A formula asks for a multiply-add: no other sum of a program has one but a REDUCE (the rule form-
-# fma).
+# Formulas contain their multiply-adds explicitly. Of all other sums only those of a REDUCE become
+# multiply-adds (the rule form-fma).
 
 
 def fma(a: UOp, b: UOp, c: UOp) -> UOp:
@@ -57,7 +57,7 @@ def magnitude(x: UOp) -> UOp:
 
 
 def with_sign_of(size: UOp, x: UOp) -> UOp:
-    """Return the float `size`, which has no sign bit, with that of x."""
+    """Return `size`, a float without a sign bit, with the sign bit of x."""
     bits = dtypes.named(f"int{x.dtype.bits}")
     sign = x.bitcast(bits) & int(bits.min)
     return (size.bitcast(bits) | sign).bitcast(x.dtype)
@@ -79,10 +79,10 @@ LOG2_E = math.log2(math.e)
 def exp(x: UOp) -> UOp:
     """Return e ** x as 2 ** (x * log2(e)), with the product carried to twice the precision.
 
-    Rounding the product alone would cost up to 60 units in the last place of a float32,
-    because the integer part takes bits from the fraction. So x is split into whole + rest and
-    log2(e) into a short high part and a low one; whole * high is then exact, the sum's rounding
-    error is known, and corrects the result. Source: Dekker 1971.
+    Rounding x * log2(e) once would cost up to 60 units in the last place of a float32, because the
+    integer part takes bits from the fraction. So x is split into whole + rest, and log2(e) into a
+    short high part and a low part. Then whole * high is exact, and the rounding error of the sum
+    can be computed: it corrects the result. Source: Dekker 1971.
     """
     limit, high, low = _exp_constants(x.dtype)
     exponent = x.max(-limit).min(limit)
@@ -96,7 +96,7 @@ def exp(x: UOp) -> UOp:
 
 
 def sigmoid(x: UOp) -> UOp:
-    """Return 1 / (1 + e ** -x). Where e ** -x overflows, 1 / infinity is the right 0."""
+    """Return 1 / (1 + e ** -x); where e ** -x is infinite, this is 0, as it should be."""
     return 1.0 / (exp(-x) + 1.0)
 
 
@@ -106,15 +106,15 @@ def softplus(x: UOp) -> UOp:
 
 
 def tanh(x: UOp) -> UOp:
-    """Return tanh(x): a rational function near 0, (1 - u) / (1 + u) with u = e ** -2|x| beyond.
+    """Return tanh(x): near 0 a rational function, else (1 - u) / (1 + u) with u = e ** -2|x|.
 
-    Near 0 the second formula would subtract nearly equal numbers.
+    Near 0 the second formula would subtract nearly equal numbers. The sign of x is put back last.
     """
     size = magnitude(x)
     u = exp(size * -2.0)
     far = (1.0 - u) / (u + 1.0)
     signed = (x < 0.0).where(-far, far)
-    # Beyond 1 the rational function is not used; clamped there, it cannot overflow.
+    # The rational function is used below 0.625; clamped to 1, it cannot overflow.
     near = x.max(-1.0).min(1.0)
     upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
     square = near * near
@@ -128,10 +128,10 @@ def log(x: UOp) -> UOp:
 
 
 def log1p(x: UOp) -> UOp:
-    """Return log(1 + x), also where 1 + x loses most of x. Source: Kahan 1984.
+    """Return log(1 + x), also where rounding 1 + x loses most of x. Source: Kahan 1984.
 
-    The rounding of 1 + x to y is undone by the factor x / (y - 1). It is NaN at infinity: a caller
-    that may have one tests for it first.
+    `y` is 1 + x, rounded; the factor x / (y - 1) corrects log(y) for this rounding. At infinity the
+    result is NaN: callers exclude it.
     """
     y = x + 1.0
     lost = y.eq(1.0)
@@ -155,10 +155,10 @@ def cos_of_turns(turns: UOp) -> UOp:
 
 @cache
 def _exp_constants(dtype: DType) -> tuple[float, float, float]:
-    """Return (limit beyond which exp is 0 or infinite, high and low part of log2(e)).
+    """Return (limit, high, low): beyond `limit`, exp is 0 or infinite; high + low is log2(e).
 
-    The high part is short enough that its product with any whole number up to the limit is
-    exact; the low part is the rest of log2(e), to 40 decimal places.
+    `high` is so short that its product with any whole number up to the limit is exact; `low` is the
+    rest of log2(e), to 40 decimal places.
     """
     limit, bits = (200.0, 15) if dtype is dtypes.float32 else (800.0, 42)
     mantissa, exponent = math.frexp(LOG2_E)
@@ -192,8 +192,8 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 # --------------------------------------------------------------------------------------------------
 # The error function of float nodes: a polynomial near 0, and 1 minus a power of 2 farther out.
 #
-# The polynomials are minimax fits (Remez exchange, 60 digits, rounded to the float at hand). Their
-# error is that of erf itself, relative.
+# The polynomials are minimax fits (Remez exchange, 60 digits, rounded to the dtype). The errors are
+# relative errors of erf.
 
 # erf(t)/t - 1 for t from 0 to 1, in powers of t**2. Error: 2**-28.6 and 2**-56.0.
 ERF_NEAR_ZERO = {
@@ -235,7 +235,7 @@ END = {dtypes.float32: 4.0, dtypes.float64: 6.0}
 def erf(x: UOp) -> UOp:
     """Return 2 / sqrt(pi) times the integral of e ** -t**2 from 0 to x, which is odd.
 
-    Beyond 1 what lacks from 1 is at most 0.16, so its rounding counts for little.
+    Beyond 1, 1 - erf(x) is at most 0.16, so its rounding error matters little.
     """
     size = magnitude(x)
     small = size.min(1.0)
@@ -261,10 +261,10 @@ def ceiled(x: UOp) -> UOp:
 
 
 def rounded(x: UOp) -> UOp:
-    """Return the nearest whole number, the even one of two, with the sign of x.
+    """Return the nearest whole number (of two equally near, the even one), with the sign of x.
 
-    Beside 2**fraction_bits a float has no room for a fraction: adding it rounds. TRUNC changes
-    nothing here, but no gradient goes through it.
+    A float of 2**fraction_bits or more has no bits for a fraction, so adding this number rounds.
+    TRUNC changes no value here: it makes the gradient 0.
     """
     size, shift = absolute(x), 2.0**x.dtype.fraction_bits
     whole = ((size + shift) - shift).trunc()
@@ -282,13 +282,13 @@ def is_odd(whole: UOp) -> UOp:
 
 
 def power(x: UOp, y: UOp) -> UOp:
-    """Return x ** y of floats, with IEEE's answers for zero, negative and infinite x.
+    """Return x ** y of floats, with IEEE's results for zero, negative and infinite x.
 
-    A negative x has a power where y is whole. The relative error grows with the exponent of
-    the result: about abs(y * log2(x)) units in the last place.
+    For a finite negative x the result is NaN, unless y is whole. The relative error grows with the
+    exponent of the result: about abs(y * log2(x)) units in the last place.
     """
     size = magnitude(x)
-    # 1 and -1 to an infinite power are 1, and so is every x to the power 0: not 0 * inf.
+    # 1 and -1 to an infinite power are 1, as is every x to the power 0; the product would be NaN.
     is_one = y.eq(0.0) | size.eq(1.0)
     positive = is_one.where(x.like(1.0), (size.log2() * y).exp2())
     whole = y.trunc().eq(y)
@@ -299,7 +299,7 @@ def power(x: UOp, y: UOp) -> UOp:
 
 
 def has_no_root(x: UOp) -> UOp:
-    """Return where x has whole powers only: below 0, but for -inf and -0.0."""
+    """Return whether x is finite and negative: it has whole powers only."""
     return (x < 0.0) & (x > -math.inf)
 
 
@@ -307,8 +307,8 @@ def has_no_root(x: UOp) -> UOp:
 # Trigonometric and hyperbolic functions of float nodes, and their inverses.
 #
 # The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
-# float at hand), in powers of z = t**2. Each formula is exact for small results, too: none
-# subtracts nearly equal numbers.
+# dtype), in powers of z = t**2. Each formula keeps its precision for small results: none subtracts
+# nearly equal numbers.
 
 # (atan(t)/t - 1) / z for |t| <= tan(pi/8). Error of t + t*z*p(z): 2**-30.4 and 2**-59.4.
 ATAN = {
@@ -363,7 +363,7 @@ HALF_E = {
 
 
 def tan(x: UOp) -> UOp:
-    """Return tan(x) as sin(x) / cos(x), which have all but their last steps in common."""
+    """Return tan(x) as sin(x) / cos(x), which share all but their last steps."""
     return x.sin() / x.cos()
 
 
@@ -417,7 +417,7 @@ def acos(x: UOp) -> UOp:
 
 
 def sinh(x: UOp) -> UOp:
-    """Return (e**x - e**-x) / 2: a polynomial up to 1, where that would lose digits."""
+    """Return (e**x - e**-x) / 2; for |x| < 1 by a polynomial, as the difference loses digits."""
     size = magnitude(x)
     grown, shrunk = _half_exponentials(size)
     near = size.min(1.0)
@@ -470,15 +470,14 @@ def _half_angle(size: UOp, large: UOp) -> tuple[UOp, UOp]:
 
 
 def _half_exponentials(size: UOp) -> tuple[UOp, UOp]:
-    """Return e**size / 2 and e**-size / 2. The first is finite where e**size no longer is."""
+    """Return e**size / 2 and e**-size / 2. The first may be finite where e**size is not."""
     reduced = exp(size - 1.0)
     high, low = HALF_E[size.dtype]
     return fma(reduced, reduced.like(high), reduced * low), 1 / (2 * math.e) / reduced
 
 
 def _below_overflow(x: UOp) -> tuple[UOp, UOp]:
-    """Return x, clamped to where its square is finite and adding 1 matters, and whether it is
-    larger."""
+    """Return (x clamped to 2**28, so that its square is finite; whether x is larger)."""
     limit = 2.0**28
     return x.min(limit), x > limit
 

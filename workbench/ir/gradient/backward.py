@@ -1,9 +1,9 @@
-"""Reverse-mode differentiation: from a graph of the tensor level to that of its gradients.
+"""Reverse-mode differentiation: from a graph of the tensor level to the graph of its gradients.
 
-The nodes are visited from the root down, each after all that read it, and only those that lead to
-a target. The rule of a node's op (`rules.py`) says what it hands on to its sources; what reaches a
-node from several readers is added. Source of the idea: Linnainmaa 1970; by rewriting a graph of
-values, and so differentiable again, Pearlmutter and Siskind 2008.
+Nodes that lead to a target are visited from the root down, each after all nodes that read it. The
+rule of a node's op (`rules.py`) returns the shares of its sources in its gradient; the shares that
+a node gets from several readers are added. Source of the idea: Linnainmaa 1970; by rewriting a
+graph, so that the result can be differentiated again: Pearlmutter and Siskind 2008.
 
 Sections: The steps of the gradient pass, as rewrites; Reverse-mode differentiation.
 """
@@ -36,15 +36,15 @@ from workbench.ir.rewriting.rewrite import rules_off
 # --------------------------------------------------------------------------------------------------
 # The steps of the gradient pass, as rewrites: the rule, the gradient and the result.
 #
-# The graph that the pass begins with has a GRADIENT node for each source of each node on the way to
-# a target: of the source, in the node, given the gradient of that. From the root down, each is
-# replaced by what the rule of the node's op says. It is written when a page or a test reads it: the
-# pass itself makes no such node.
+# GRADIENT(source, node, g) is the share of `source` in g, the gradient of `node`. The graph before
+# the pass has one for each source of each node on the way to a target. From the root down, each is
+# replaced by what the rule of the node's op returns. Only the record that a page or a test reads
+# has these nodes: the pass itself makes none.
 
 
 class Share(NamedTuple):
-    """What a rule hands on: of `g`, the gradient of `node`, the share `value` is its `source`'s;
-    `total` is the gradient of the source with that."""
+    """A result of a rule: `value` is the share of `source` in `g`, the gradient of `node`; `total`
+    is the gradient of `source` with this share added."""
 
     node: UOp
     g: UOp
@@ -55,14 +55,14 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GradientRow(PassStep):
-    """The rule of a step: a row of the table of gradients, with its `function`."""
+    """The rule of a step: a row of the table of gradients, and the `function` that it has."""
 
     function: Callable[..., object] | None = None
 
 
 class GradientSteps(NamedTuple):
-    """The gradient pass as rewrites: they lead from `before` to `after`, whose sources are the root
-    and the gradients of the targets."""
+    """The gradient pass as rewrites, which lead from `before` to `after`. The sources of both are
+    the root and the gradients of the targets."""
 
     before: UOp
     after: UOp
@@ -72,9 +72,9 @@ class GradientSteps(NamedTuple):
 def gradient_steps(
     root: UOp, seed: UOp, gradients: Sequence[tuple[UOp, UOp]], shares: Iterable[Share]
 ) -> GradientSteps:
-    """Return the steps of a pass over `root`, whose own gradient is `seed`: `gradients` has the
-    targets, each with its gradient, `shares` are in the order of the pass. Of tensors only
-    targets are nodes of their own."""
+    """Return the steps of a pass over `root`, whose own gradient is `seed`. `gradients` has each
+    target with its gradient, and `shares` are in the order of the pass. In the steps, equal values
+    are one node, but for targets."""
     shares = list(shares)
     written = [node for pair in gradients for node in pair]
     written += [node for share in shares for node in share]
@@ -99,8 +99,9 @@ def gradient_steps(
 
 
 def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
-    """Yield shares, each with which source of its node has it, from 1: a node may have one twice.
-    None where it is none of them: the rule of windows reaches further down."""
+    """Yield each share with the position of its source among those of its node, from 1, since a
+    node may have a source twice. None where it is none of them: the rule of windows reaches further
+    down."""
     node, last = None, 0
     for share in shares:
         last = last if share.node is node else 0
@@ -113,19 +114,19 @@ def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
 
 
 def _rule_node(node: UOp, source: UOp) -> UOp:
-    """Return the node whose rule handed on a share: that of an occurrence may be its source's."""
+    """Return the node whose rule made a share: below an occurrence, it may be its source."""
     while flows_on(node) and source is not node.src[0]:
         (node,) = node.src
     return node
 
 
 def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
-    """Return the gradient of a source of `node` before a rule says what it is."""
+    """Return the GRADIENT node of a source of `node`, which a rule will replace."""
     return UOp(Ops.GRADIENT, source.dtype, (source, node, g), place)
 
 
 def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
-    """Return the rule that handed on what `source` has of the gradient of `node`."""
+    """Return the rule that made the share of `source` in the gradient of `node`."""
     name, meaning, rule = _rule(node, place is None)
     why = f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
     to = f"{_words(source)} below it" if place is None else f"source {place}"
@@ -138,14 +139,14 @@ def _name(rule: str) -> str:
 
 
 def is_on(node: UOp, is_window: bool = False) -> bool:
-    """Whether the rule that hands on the gradient of `node` is switched on; `is_window`: that of
-    the rows of a window, which reaches further down. Without that one the rules of ops do it."""
+    """Whether the rule for `node` is switched on; with `is_window`, the rule of sliding windows. If
+    that is off, the rules of the single ops are used."""
     off = rules_off()
     return not off or _name(_rule(node, is_window)[0]) not in off
 
 
 def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] | None]:
-    """Return what the rule for `node` is called, what the node is, and the rule."""
+    """Return the name of the rule for `node`, a description of the node, and the function."""
     if is_window:
         return "WINDOWS", "rows of a sliding window", source_gradient
     if node.op is Ops.REDUCE_AXIS:
@@ -170,7 +171,7 @@ def _words(node: UOp) -> str:
 
 
 class NoGradient(Exception):
-    """The op of `node` has no gradient, and one was asked for."""
+    """A gradient through `node` was requested, and its op has none."""
 
     def __init__(self, node: UOp):
         super().__init__(node)
@@ -179,9 +180,9 @@ class NoGradient(Exception):
 
 @dataclass(slots=True)
 class Backward:
-    """Gradients of `root`, whose own is `seed`, by target; a target that no gradient reaches has
-    none. `shares` are what the rules handed on, in the order of the pass, which took `seconds`.
-    `twins` are the tensors below that it did not tell from others."""
+    """The gradients of `root` by target, given its own gradient, `seed`; a target that no gradient
+    reaches is left out. `shares` are the results of the rules, in the order of the pass, which took
+    `seconds`. `twins` are the occurrences that it merged with others."""
 
     root: UOp
     seed: UOp
@@ -191,8 +192,8 @@ class Backward:
     twins: frozenset[UOp] = frozenset()
 
     def of(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
-        """Return the gradient of a tensor that several of the targets stand for, `zero` where none
-        has one."""
+        """Return the gradient of a tensor that the targets `nodes` stand for: the sum of theirs;
+        `zero` where none has one."""
         return self._with_twins(nodes, zero, self._total(nodes, zero))
 
     def _total(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
@@ -211,8 +212,8 @@ class Backward:
 def backward(
     root: UOp, targets: Sequence[UOp], seed: UOp, separate: frozenset[UOp] = frozenset()
 ) -> Backward:
-    """Return the gradients of `root`, whose own is `seed`, with respect to `targets`. They can be
-    differentiated by these, and by the occurrences in `apart`.
+    """Return the gradients of `root`, whose own is `seed`, with respect to `targets`. The gradients
+    can be differentiated by the targets, and by the occurrences in `separate`.
 
     Shapes: a gradient has the shape and dtype of its target.
     Errors: NoGradient for an op without a rule between the root and a target.
@@ -252,9 +253,9 @@ def _add_gradients(result: Backward, graph: MergedGraph, targets: frozenset[UOp]
 
 
 def leading_to(graph: MergedGraph, targets: frozenset[UOp]) -> set[UOp]:
-    """Return the nodes of a graph through which a gradient flows to a target: all floats between
-    them and it. A bit cast and what integers make of it counts: that there is no gradient through
-    it is an error, and not zero."""
+    """Return the nodes through which a gradient flows to a target: the targets and all floats that
+    depend on them by floats. A BITCAST to a float counts, even with integers in between: a gradient
+    through it is an error, not 0."""
     inner: set[UOp] = set()
     bits: set[UOp] = set()
     for node in graph.order:
@@ -274,8 +275,9 @@ def leading_to(graph: MergedGraph, targets: frozenset[UOp]) -> set[UOp]:
 
 
 def _made_as(node: UOp, graph: MergedGraph, targets: frozenset[UOp]) -> UOp:
-    """Return the node whose rule hands on the gradient of `node`: its own, unless it is a duplicate
-    of a target, and so none of the uses of that, or a tensor in which the rule is written."""
+    """Return the node whose rule is used for the gradient of `node`. For a duplicate of a target it
+    is the target's, as the duplicate is not a use of the target; for an alias of an op whose rule
+    uses its result it is that op; else `node` itself."""
     while is_duplicate(node) and graph.source(node) in targets:
         node = graph.source(node)
     if is_alias(node):
@@ -288,8 +290,8 @@ def _made_as(node: UOp, graph: MergedGraph, targets: frozenset[UOp]) -> UOp:
 def _shares(
     node: UOp, made_as: UOp, g: UOp, graph: MergedGraph, inner: set[UOp]
 ) -> Iterable[tuple[UOp, UOp]]:
-    """Yield the sources of `made_as` that lead to a target, with what its rule hands on to each of
-    the gradient of `node`."""
+    """Yield each source of `made_as` that leads to a target, with its share in the gradient of
+    `node`."""
     rows = rows_of(made_as, graph.source)
     if rows is not None and rows.source in inner and is_on(made_as, is_window=True):
         with derived_from(node):
@@ -299,7 +301,7 @@ def _shares(
     if rule is None or not is_on(made_as):
         raise NoGradient(made_as)
     with derived_from(node):
-        # a formula of a bare constant would be a scalar, and fit beside no shape
+        # for a bare constant, a rule would return a scalar, without the shape of the node
         filled = [full(made_as.shape, s) if s.is_const else s for s in made_as.src]
         result = graph.occurrence(node) if made_as.op in OF_RESULT else made_as
         shares = rule(g, result, *filled)

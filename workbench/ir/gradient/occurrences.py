@@ -1,8 +1,8 @@
-"""Occurrences of values: equal expressions are one node, but each tensor has a gradient of its own.
+"""Occurrences of values: equal expressions are one node, but each tensor has its own gradient.
 
-An occurrence is a DETACH of a value with a number. Its gradient flows to what the value was made of
-(`duplicate`), or, where it was made of a tensor that has this value, to that (`alias`). It vanishes
-before anything is scheduled, and of the graph of a gradient only targets stay (the last
+An occurrence is a DETACH of a value, with a number. The gradient of a duplicate flows past the
+value to the sources of the value; the gradient of an alias flows to the value itself. Occurrences
+are removed before scheduling; the graph of a gradient keeps only those that are targets (the last
 section).
 
 Sections: Occurrences of values; Custom gradients; The graph of a value as a gradient reads it.
@@ -35,66 +35,69 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Twins:
-    """The arg of a gradient in whose graph the `occurrences` were one with others: `differentiate`
-    makes it with some of them apart, to be differentiated by these.
-    """
+    """The arg of a gradient in whose graph `occurrences` were merged with equal ones.
+    `differentiate` makes the gradient again with some of them separate, so that it can be
+    differentiated by these."""
 
     occurrences: frozenset[UOp]
     differentiate: Callable[[frozenset[UOp]], UOp]
 
 
 def duplicate(value: UOp) -> UOp:
-    """Return another occurrence of a float: a gradient of it does not count as one of `value`."""
+    """Return another occurrence of a float, whose gradient is no part of the gradient of `value`;
+    of another dtype `value` itself."""
     if isinstance(value.arg, Occurrence):
         return _occurrence(value.src[0], value.arg.is_alias)
     return _occurrence(value, False)
 
 
 def alias(value: UOp) -> UOp:
-    """Return an occurrence that was made of `value`, to which its gradient flows; a number, which
-    has no gradient, as it is."""
+    """Return an occurrence that was made of `value`, to which its gradient flows; `value` itself if
+    it is a constant or not a float."""
     return value if value.is_const else _occurrence(value, True)
 
 
 def with_twins(
     gradient: UOp, twins: frozenset[UOp], differentiate: Callable[[frozenset[UOp]], UOp]
 ) -> UOp:
-    """Return a gradient that is made again where it is differentiated by some of `twins`."""
+    """Return `gradient`; where it is differentiated by some of `twins`, `differentiate` makes it
+    again."""
     if not twins:
         return gradient
     return UOp(Ops.DETACH, gradient.dtype, (gradient,), Twins(twins, differentiate))
 
 
 def is_duplicate(node: UOp) -> bool:
-    """Whether a node is another occurrence of its source, and not made of it."""
+    """Whether a node is a duplicate of its source."""
     return isinstance(node.arg, Occurrence) and not node.arg.is_alias
 
 
 def is_alias(node: UOp) -> bool:
-    """Whether a node is an occurrence that was made of its source."""
+    """Whether a node is an alias of its source."""
     return isinstance(node.arg, Occurrence) and node.arg.is_alias
 
 
 def without_alias(node: UOp) -> UOp:
-    """Return what a node was made as, whatever other tensors are made of it."""
+    """Return the value below the aliases of a node."""
     while is_alias(node):
         (node,) = node.src
     return node
 
 
 def flows_on(node: UOp) -> bool:
-    """Whether the gradient of a DETACH is that of its source."""
+    """Whether the gradient of a DETACH flows to its source unchanged."""
     return isinstance(node.arg, Occurrence | Twins)
 
 
 def without_aliases(nodes: Sequence[UOp]) -> tuple[UOp, ...]:
-    """Return nodes over graphs in which equal values are one node."""
+    """Return `nodes` rebuilt without aliases, so that equal values are one node."""
     images = merged(nodes, ())
     return tuple([images[node] for node in nodes])
 
 
 def merged(nodes: Sequence[UOp], separate: Collection[UOp]) -> dict[UOp, UOp]:
-    """Return what each node under `nodes` is without aliases, but for those in `separate`."""
+    """Return, for each node under `nodes`, that node rebuilt without aliases and Twins; those in
+    `separate` stay."""
     images: dict[UOp, UOp] = {}
     with derived_from():
         for node in UOp.sink(*nodes).toposort():
@@ -116,11 +119,10 @@ def _occurrence(value: UOp, is_alias: bool) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Custom gradients: DETACH nodes with a gradient of their own.
 #
-# A formula says the gradient of a value that is made of others, better than the rules of the ops
-# would: a function of this package, which a copy of the node has, too.
-#
-# A custom gradient of a value is a DETACH of the value, with what it was made of as further
-# sources. The function that returns their gradients stands beside the node, as long as it lives.
+# The first source is the value, the others are what it was made of. A function returns the
+# gradients of the others: a user's function is in a weak dictionary, for as long as the node lives;
+# a function of this package is part of a Formula, the arg of the node, so that copies of the node
+# have it, too.
 
 OwnRule = Callable[[UOp], Sequence[UOp | None]]
 _rules: WeakKeyDictionary[UOp, OwnRule] = WeakKeyDictionary()
@@ -128,8 +130,8 @@ _function_numbers = count(1)
 
 
 class Formula(NamedTuple):
-    """The arg of a value with a formula: `gradient` is called with that of the value, `parameter`,
-    and the sources."""
+    """The arg of a value with a formula. `gradient` is called with the gradient of the value,
+    `parameter`, and the sources without the value; it returns the gradients of these sources."""
 
     name: str
     parameter: Any
@@ -137,32 +139,33 @@ class Formula(NamedTuple):
 
 
 def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) -> UOp:
-    """Return `value`, whose gradient flows to `sources` as `rule` says, and nowhere else."""
+    """Return `value` with a custom gradient: `rule` returns the gradients of `sources` from that of
+    the value, None where nothing flows. `name` stands in `given_rules`."""
     node = UOp(Ops.DETACH, value.dtype, (value, *sources), (name, next(_function_numbers)))
     _rules[node] = rule
     return node
 
 
 def given_rules(graph: Iterable[UOp]) -> list[str]:
-    """Return the names of the custom gradients of a graph."""
+    """Return the different names of the custom gradients in a graph, sorted."""
     return sorted({node.arg[0] for node in graph if node in _rules})
 
 
 def with_formula(value: UOp, sources: Sequence[UOp], formula: Formula) -> UOp:
-    """Return `value`, whose gradient flows to `sources` as `formula` says."""
+    """Return `value`, from which the gradients of `sources` are computed by `formula`."""
     return UOp(Ops.DETACH, value.dtype, (value, *sources), formula)
 
 
 def independent(value: UOp, *sources: UOp) -> UOp:
-    """Return `value`, which was made of `sources` and is the same for all of them: their gradients
-    are 0."""
+    """Return `value`, which was made of `sources` but does not depend on them: their gradients are
+    0."""
     if not value.dtype.is_float:
         return value
     return with_formula(value, sources, Formula("independent", None, _none))
 
 
 def depending(value: UOp, *sources: UOp) -> UOp:
-    """Return `value`, whose own gradient flows on; those of `sources` are 0."""
+    """Return `value` as made of itself, with its own gradient, and of `sources`, with 0."""
     if not value.dtype.is_float:
         return value
     formula = Formula("depending", None, _of_value)
@@ -170,7 +173,7 @@ def depending(value: UOp, *sources: UOp) -> UOp:
 
 
 def as_source(value: UOp, source: UOp) -> UOp:
-    """Return `value`, written otherwise than `source` but the same: its gradient is that of
+    """Return `value`, which equals `source` but is computed differently: its gradient flows to
     `source`."""
     if not value.dtype.is_float:
         return value
@@ -203,21 +206,20 @@ def _of_value(g: UOp, _: None, value: UOp, *sources: UOp) -> list[UOp]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The graph of a value as a gradient reads it: equal values are merged, except those that must stay
-# apart.
+# The graph of a value as a gradient reads it: equal values are merged, but for the targets.
 #
-# Each tensor is an occurrence of its value (`occurrences.py`). The targets of a gradient are kept
-# apart; all other occurrences of equal values are one node again, whose gradient is handed on once,
-# so that it costs nothing to write an expression twice.
+# Each tensor is an occurrence of its value. The targets of a gradient stay separate nodes; all
+# other occurrences of equal values are merged into one node, whose gradient is handed on once. So
+# it costs nothing to write an expression twice.
 
 
 class MergedGraph:
-    """The graph under `root` down to where no gradient flows, in which the occurrences in
-    `separate` are nodes of their own.
+    """The graph under `root`, down to nodes through which no gradient flows. Equal values are
+    merged; the occurrences in `separate` are nodes of their own.
 
-    `order` has one node of each value, sources first; `of` has that of every node. `twins` are the
-    occurrences that are one with what other nodes read: a gradient of this graph does not tell
-    them apart.
+    `order` has one node for each value, sources first; `of` has the node in `order` for every node.
+    `twins` are the occurrences that were merged with others: a gradient of this graph does not
+    distinguish them.
     """
 
     def __init__(self, root: UOp, separate: frozenset[UOp]):
@@ -226,7 +228,7 @@ class MergedGraph:
         self.of: dict[UOp, UOp] = {}
         self._recomputed: dict[UOp, UOp] = {}
         self._read: dict[UOp, UOp | None] = {}
-        """Of each value the one occurrence that is read, None where several are."""
+        """For each value, its only occurrence that is read; None where several are."""
         self._equals: dict[Any, UOp] = {}
         nodes = list(self.walk())
         for node in nodes:
@@ -235,7 +237,7 @@ class MergedGraph:
         self.twins = frozenset(self._twins(nodes))
 
     def walk(self, gate: Callable[[UOp], bool] | None = None) -> Iterator[UOp]:
-        """Yield all nodes, sources first; it does not look below one for which `gate` is False."""
+        """Yield all nodes, sources first; not those below a node for which `gate` is False."""
         visited: set[UOp] = set()
         stack: list[tuple[UOp, bool]] = [(self.root, False)]
         while stack:
@@ -251,11 +253,11 @@ class MergedGraph:
             stack += [(s, False) for s in reversed(below) if s not in visited]
 
     def source(self, node: UOp) -> UOp:
-        """Return the node of the value of the first source of `node`."""
+        """Return the node in `order` for the first source of `node`."""
         return self.of[node.src[0]]
 
     def occurrence(self, node: UOp) -> UOp:
-        """Return what is read of the value of `node`, if that is one occurrence; else the node."""
+        """Return the only occurrence that is read of the value of `node`; `node` if several are."""
         return self._read.get(node) or node
 
     def _below(self, node: UOp) -> tuple[UOp, ...]:

@@ -1,4 +1,4 @@
-"""Gradient rules: one of each op, as nodes.
+"""Gradient rules: for each op, the gradients of its sources as nodes.
 
 Sections: Gradient rules; Gradients of arithmetic; Gradients of functions, at the level of
 functions; Gradients of movement ops; Gradients of REDUCE_AXIS, by the op that it combines with;
@@ -20,12 +20,12 @@ from workbench.ir.node.uop import UOp
 # Gradient rules: their type, and the parts that several of them share.
 
 GradientRule = Callable[..., tuple[UOp | None, ...] | None]
-"""Called with `g`, the gradient of a node, the node, and its sources; returns the gradient of each
-source, in its shape and dtype, or None where nothing flows; None, where there is no gradient."""
+"""Called with `g`, the gradient of a node, the node, and its sources. Returns a gradient for each
+source, in its shape and dtype (None where nothing flows), or None if the node has no gradient."""
 
 
 def summed(g: UOp, axes: tuple[int, ...]) -> UOp:
-    """Return `g` summed over `axes`, which keep size 1; low-precision floats in 32 bits."""
+    """Return `g` summed over `axes`, which keep size 1; low-precision floats sum as float32."""
     if not axes:
         return g
     wide = wide_dtype(g.dtype)
@@ -54,9 +54,9 @@ def expanded(value: UOp, shape: tuple[int, ...]) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Gradients of arithmetic. `g` is the gradient of the node `n`, whose sources are `x`, `y`, ..
 #
-# Where two sources of MAX or MIN are equal, each gets half. Where one is a constant, the right one
-# gets all: relu is MAX(x, 0), whose gradient at 0 is 0 and at NaN 1, and clip MAX(low, x), whose
-# gradient at the limit is 1 and at NaN 0, as in PyTorch.
+# If the sources of MAX or MIN are equal, each gets half; if one is a constant, the right one gets
+# all. So relu, MAX(x, 0), has gradient 0 at 0 and 1 at NaN, and clip, MAX(low, x), has gradient 1
+# at its limit and 0 at NaN, as in PyTorch.
 
 
 def greatest(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
@@ -65,7 +65,7 @@ def greatest(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
     wins = (y < x) if n.op is Ops.MAX else (x < y)
     if n.src[0].is_const:
         return wins.where(g, g.like(0)), (loses | x.eq(y)).where(g, g.like(0))
-    # NaN is neither: then both get all, as in PyTorch.
+    # NaN is neither less nor greater: both sources get all, as in PyTorch.
     if n.src[1].is_const:
         return (loses | x.eq(y)).where(g.like(0), g), wins.where(g.like(0), g)
     half = x.eq(y).where(g * 0.5, g)
@@ -73,7 +73,7 @@ def greatest(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
 
 
 def chosen_by(g: UOp, n: UOp, b: UOp, x: UOp, y: UOp) -> tuple[UOp | None, UOp, UOp]:
-    """Return the gradients of WHERE: each branch has that of the elements it gave."""
+    """Return the gradients of WHERE: each branch gets `g` at the elements taken from it."""
     return None, b.where(g, g.like(0)), b.where(g.like(0), g)
 
 
@@ -113,8 +113,8 @@ def power(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
 
 
 def with_sign(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
-    """Return the gradients of COPYSIGN, n = x with the sign of y: g, or -g where the sign of x is
-    another one."""
+    """Return the gradients of COPYSIGN: for x `g`, or -`g` where x and the result n differ in sign;
+    for y 0."""
     return ((x < 0.0) ^ (n < 0.0)).where(-g, g), g.like(0)
 
 
@@ -154,13 +154,13 @@ FUNCTIONS: dict[Ops, GradientRule] = {
 
 
 def permuted_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` with its axes where they were."""
+    """Return `g` with its axes in the order of the source."""
     order = tuple(n.arg.index(axis) for axis in range(len(n.arg)))
     return (UOp(Ops.PERMUTE, g.dtype, (g,), order),)
 
 
 def summed_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return the sum over what EXPAND repeated."""
+    """Return `g` summed over the axes that EXPAND repeated."""
     new = len(n.shape) - len(x.shape)
     sizes = zip(x.shape, n.shape[new:], strict=True)
     repeated = [new + i for i, (size, wide) in enumerate(sizes) if size != wide]
@@ -168,19 +168,19 @@ def summed_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
 
 
 def padded_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` with 0 for what SHRINK left out."""
+    """Return `g` with 0 for the elements that SHRINK left out."""
     box = tuple((lo, size - hi) for (lo, hi), size in zip(n.arg, x.shape, strict=True))
     return (UOp(Ops.PAD, g.dtype, (g,), box),)
 
 
 def cut_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` without what PAD added."""
+    """Return `g` without the elements that PAD added."""
     box = tuple((lo, lo + size) for (lo, _), size in zip(n.arg, x.shape, strict=True))
     return (UOp(Ops.SHRINK, g.dtype, (g,), box),)
 
 
 def copied_back(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` on the device that the value was copied from."""
+    """Return `g` on the device that the value was copied from; as it is where no memory is read."""
     memory = (m for m in reversed(x.toposort()) if m.op in (Ops.COPY, Ops.BUFFER))
     source = next(memory, None)
     if source is None:
@@ -207,19 +207,19 @@ MOVEMENT: dict[Ops, GradientRule] = {
 # whose source is `x`.
 
 BLOCK = 16
-"""Elements of a block: the product of all others is computed within a block, and among the
-products of the blocks."""
+"""Elements of a block: the product of all other elements is that within the block, times that of
+the other blocks."""
 
 
 def of_sum(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` for each element that was added."""
+    """Return `g`, repeated for each summand."""
     return (expanded(g, x.shape),)
 
 
 def of_greatest(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` for the element that is the result, in equal parts where several are."""
+    """Return `g` for the element that is the result; several such elements share it equally."""
     result = expanded(n, x.shape)
-    # NaN equals nothing: where it is the result, the NaNs share.
+    # NaN equals nothing: where the result is NaN, all NaNs share the gradient.
     is_result = x.eq(result) | (x.ne(x) & result.ne(result))
     one = is_result.where(expanded(x.like(1), x.shape), x.like(0))
     count = expanded(summed(one, n.reduced_axes), x.shape)
@@ -227,7 +227,7 @@ def of_greatest(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
 
 
 def of_product(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
-    """Return `g` times the product of all other elements: without a quotient, so also for zeros."""
+    """Return `g` times the product of all other elements, without a division: x may be 0."""
     axes = n.reduced_axes
     others = tuple(a for a in range(len(x.shape)) if a not in axes)
     order = (*others, *axes)
@@ -240,7 +240,7 @@ def of_product(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:
 
 
 def _product_of_others(x: UOp) -> UOp:
-    """Return at each place of the last axis the product of all others along it."""
+    """Return, for each element of the last axis, the product of all others along it."""
     *lead, size = x.shape
     if size <= BLOCK:
         return _others_directly(x)
@@ -259,7 +259,7 @@ def _product_of_others(x: UOp) -> UOp:
 
 
 def _others_directly(x: UOp) -> UOp:
-    """Return the product of the others, each as a reduction of its own."""
+    """Return the same by one reduction for each element, in quadratic time."""
     *lead, size = x.shape
     square = (*lead, size, size)
     numbers = UOp(Ops.IOTA, dtypes.int32, (), size)
@@ -295,9 +295,9 @@ GRADIENTS: dict[Ops, GradientRule] = {
     Ops.REDUCE_AXIS: reduction,
     Ops.DETACH: own_gradient,
 }
-"""An op of the tensor level whose result is a float and which is not here has no gradient: an
-error names it where one is asked for."""
+"""A float op of the tensor level without a row has no gradient: a request raises an error that
+names the op."""
 OF_RESULT = frozenset(
     {Ops.RECIP, Ops.EXP2, Ops.EXP, Ops.SQRT, Ops.TAN, Ops.SIGMOID, Ops.TANH, Ops.POW}
 )
-"""Ops whose gradient is written in their result: it can be differentiated by that."""
+"""Ops whose rule uses their result, so that the gradient can be differentiated by the result."""

@@ -1,8 +1,9 @@
-"""The gradient of sliding windows (convolution, pooling), made by `tensor/movement/windows.py`.
+"""The gradient of sliding windows (convolution, pooling), which `tensor/movement/windows.py` makes.
 
-They are copies of an axis, end to end, cut into rows longer than it by a shift: column p of row j
-is element p + j * shift. Rule by rule, an element would be looked for in every copy; here it is
-told directly, and the kernel has a step for each row: the adjoint of a convolution is one, too.
+Windows are copies of an axis, end to end, cut into rows that are longer than the axis by a shift:
+column p of row j is element p + j * shift. By the rules of the single ops, a kernel would search
+every copy for an element. By the rule of this file it adds one number for each row: the adjoint of
+a convolution is a convolution.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from workbench.ir.node.uop import UOp
 
 
 class Rows(NamedTuple):
-    """Rows of an axis of `source`, which has `length` elements there: `size` of them, each `shift`
-    later than the one above, of which the first `columns` are kept; row j is at position j of
-    `axis`."""
+    """Rows of an axis of `source`, which has `length` elements there. There are `size` rows; each
+    begins `shift` elements later than the row above, and the first `columns` of each are kept. Row
+    j is at position j of `axis`."""
 
     source: UOp
     axis: int
@@ -29,8 +30,8 @@ class Rows(NamedTuple):
 
 
 def rows_of(node: UOp, source: Callable[[UOp], UOp]) -> Rows | None:
-    """Return the rows that `node`, a SHRINK, keeps the first columns of; None if it is another
-    one. `source` returns the value that a node moves."""
+    """Return the rows whose first columns `node`, a SHRINK, keeps; None for any other node.
+    `source` returns the value that a movement op reads."""
     if node.op is not Ops.SHRINK or (rows := source(node)).op is not Ops.RESHAPE:
         return None
     cut = source(rows)
@@ -62,10 +63,10 @@ def rows_of(node: UOp, source: Callable[[UOp], UOp]) -> Rows | None:
 
 
 def source_gradient(g: UOp, rows: Rows) -> UOp:
-    """Return the gradient of the source of `rows`, whose own is `g`.
+    """Return the gradient of the source of `rows`; `g` is the gradient of the rows.
 
-    Rewrite: with the last row first, and padded before, element i is the sum over rows of their
-    column i + row * shift: rows cut longer by the shift have these below each other.
+    Rewrite: the rows are put in reverse order and padded in front. Then element i is the sum over
+    rows of column i + row * shift: cut longer by the shift, rows have these one below the other.
     """
     axis, shift, size = rows.axis, rows.shift, rows.size
     before, after = g.shape[:axis], g.shape[axis + 2 :]

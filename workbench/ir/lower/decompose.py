@@ -1,12 +1,12 @@
-"""Decomposition: operations that no machine has as one instruction, by those that every machine
-has.
+"""Decomposition: operations that no machine has as one instruction, in terms of those that every
+machine has.
 
-EXP2, LOG2, SIN and COS become branch-free polynomials, so they vectorise like any other
-arithmetic: a file each. IDIV, MOD and shifts get the guards that their definition needs, as few as
-bounds allow. None of it loops or calls a library.
+EXP2, LOG2, SIN and COS become branch-free polynomials (`math.py`), so they vectorise like any other
+arithmetic. IDIV, MOD and shifts get the guards that their definitions need, as few as the bounds
+allow. None of this loops or calls a library.
 
-A product that is summed over ranges becomes a multiply-add. No other one does: a value of the
-program is rounded when it is computed, the same in each kernel that computes it.
+A product that is summed over ranges becomes a multiply-add, and no other product does: any other
+value is rounded when it is computed, the same in each kernel that computes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 
 def both_nonnegative(x: UOp, y: UOp) -> bool:
-    """Whether bounds say that no sign needs care, and that the divisor is not 0."""
+    """Whether, by their bounds, x is not negative and y is positive."""
     return x.vmin >= 0 and y.vmin > 0
 
 
@@ -40,8 +40,9 @@ def mask_for_mod(x: UOp, c: UOp) -> UOp:
 
 
 def floor_div(x: UOp, y: UOp) -> UOp:
-    """Divide by a safe divisor, correct truncation to floor, then select the answers for divisors 0
-    and -1; guards that bounds make needless are left out."""
+    """Return x // y: a division by a safe divisor, corrected from truncation to floor, with the
+    results for the divisors 0 and -1 selected. Guards that the bounds make needless are left
+    out."""
     safe = _safe_divisor(x, y)
     quotient = x.alu(Ops.CDIV, safe)
     if _rest_sign_may_differ(x, y):
@@ -53,7 +54,7 @@ def floor_div(x: UOp, y: UOp) -> UOp:
 
 
 def floor_mod(x: UOp, y: UOp) -> UOp:
-    """The remainder of a truncated division by a safe divisor, with the divisor's sign."""
+    """Return x % y: the remainder of a truncated division, corrected to the divisor's sign."""
     safe = _safe_divisor(x, y)
     rest = x.alu(Ops.CMOD, safe)
     if _rest_sign_may_differ(x, y):
@@ -74,7 +75,7 @@ def _differs(rest: UOp, divisor: UOp) -> UOp:
 
 
 def _overflows(x: UOp, y: UOp) -> bool:
-    """Whether x // y may be the one quotient that does not fit: least // -1."""
+    """Whether x // y may be the one quotient that does not fit: the least integer by -1."""
     return y.vmin <= -1 <= y.vmax and bool(x.vmin == x.dtype.min)
 
 
@@ -95,25 +96,25 @@ def _zero_if_by_zero(y: UOp, value: UOp) -> UOp:
 
 
 def may_exceed_width(y: UOp) -> bool:
-    """Whether a shift may be by more than the width in bits, where machines disagree."""
+    """Whether a shift may be negative or by the width in bits or more: there machines disagree."""
     return y.vmin < 0 or y.vmax >= y.dtype.bits
 
 
 def guard_shift(n: UOp, x: UOp, y: UOp) -> UOp:
-    """Shift by the amount clamped to the width; where that changed the amount, give 0."""
+    """Shift by an amount clamped to below the width; where clamping changed it, the result is 0."""
     amount = y.max(0).min(y.dtype.bits - 1)
     return y.eq(amount).where(x.alu(n.op, amount), n.like(0))
 
 
 def sums_products(n: UOp) -> bool:
-    """Whether products of floats are added up, over a loop or over lanes."""
+    """Whether a node adds up products of floats, over loops or lanes."""
     product = _addend(n)
     return n.combines is Ops.ADD and product.op is Ops.MUL and product.dtype.is_float
 
 
 def fuse_product(n: UOp) -> UOp:
-    """Leave the rounding of the product to the sum: it is FMA(a, b, -0.0), which is a * b exactly,
-    rounded once, until a step adds it to the total, as FMA(a, b, total)."""
+    """Leave the rounding of the product to the sum. The product becomes FMA(a, b, -0.0), which is
+    a * b rounded once; a step of the sum replaces it by FMA(a, b, total)."""
     product = _addend(n)
     with derived_from(product):
         exact = UOp(Ops.FMA, product.dtype, (*product.src, product.like(-0.0)))

@@ -1,6 +1,5 @@
-"""An example graph for each rule of decomposition and of low-precision types; tests evaluate both
-sides.
-"""
+"""Example graphs: one for each rule of decomposition and of low-precision types. Tests evaluate
+both sides of each rule on them."""
 
 from __future__ import annotations
 

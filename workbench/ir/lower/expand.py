@@ -1,9 +1,9 @@
-"""Expansion: a statement over lane axes as plain and vector operations.
+"""Expansion: a statement over lane axes as scalar and vector operations.
 
-A value is expanded once for each assignment of its lanes, and memoised by (node, its lanes): a
-value that does not depend on a lane axis is computed once for all its lanes, which is broadcasting.
-Along the statement's vector axis a load of neighbours is a vector load, a load that does not depend
-on it is a scalar to broadcast, anything else is gathered.
+A value is expanded once for each assignment of its lanes, and memoised by (node, its lanes). So a
+value that does not depend on a lane axis is computed once for all its lanes: this is broadcasting.
+A load along the statement's vector axis is a vector load if its elements are contiguous, a scalar
+to broadcast if it does not depend on the axis, and else a gather.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ INT32 = 1 << 31
 
 
 class Expander:
-    """Expands values of one kernel. `widths` has the vector width of every lane axis, `depth`
-    orders loops; `all_narrow`: every index fits in 32 bits; `of_items`: the kernel is that of a
-    work-item."""
+    """Expands values of one kernel. `widths` has the vector width of every lane axis by name;
+    `depth` orders loops. If `all_narrow`, every index of the kernel fits in 32 bits; if `of_items`,
+    the kernel is that of a work-item."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Expander:
 
     def _expand(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
         """Return `node` over its expanded sources, which are in the memo. `value` stores the result
-        there by (node, vector axis, positions) of those lanes alone that the node depends on."""
+        there by (node, vector axis, positions), with only the lanes that the node depends on."""
         if node.op is Ops.LOAD:
             return self.loads.load(node, vector, lanes, self.value)
         if node.op is Ops.REDUCE:
@@ -111,19 +111,19 @@ class Expander:
         return wide + UOp(Ops.LANES, kind.vec(count), (), steps)
 
     def _as_index(self, node: UOp, part: UOp) -> UOp:
-        """Return a number from memory as an index, with lanes as wide as other index lanes."""
+        """Return a number from memory as an index; its lanes are as wide as other index lanes."""
         is_narrow = part.dtype.count > 1 and self._fits(node)
         kind = (dtypes.int32 if is_narrow else dtypes.index).vec(part.dtype.count)
         return part if part.dtype is kind else part.cast(kind)
 
     def _fits(self, node: UOp) -> bool:
-        """Whether index lanes may be 32 bits wide: decided once per value, all or none."""
+        """Whether index lanes may be 32 bits wide: then those of every value that fits are."""
         return -INT32 <= node.vmin and node.vmax < INT32 and self.all_narrow
 
     # tensor cores
 
     def _product(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
-        """Return the product of two tiles: all elements that a lane has of it, or one."""
+        """Return the product of two tiles: all elements of it that a lane has, or one of them."""
         elements = node.elements
         if vector is not elements:
             whole = self.value(node, elements, {**lanes, elements: 0})
@@ -144,7 +144,7 @@ class Expander:
         return UOp(Ops.WMMA, dtype, (*operands, zero), node.arg)
 
     def _exchange(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
-        """Return the fragment that the lanes of a warp make of the rows that each has read."""
+        """Return the fragment that the lanes of a warp make of the rows that each lane has read."""
         rows, elements, row = node.src
         if vector is not elements:
             whole = self.value(node, elements, {**lanes, elements: 0})
@@ -158,7 +158,7 @@ class Expander:
     # reductions over lanes
 
     def _combine(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
-        """Combine a value over lanes: along a whole vector as a tree, over others in turn."""
+        """Combine a value over lanes: along one vector axis by a tree, along others one by one."""
         own = node.src[1:]
         inner = self._own_vector(node, vector)
         scalar_lanes = [r for r in own if r is not inner]
@@ -179,8 +179,8 @@ class Expander:
         return UOp(Ops.HREDUCE, node.dtype, (wide,), node.arg)
 
     def _own_vector(self, node: UOp, vector: UOp | None) -> UOp | None:
-        """Return the lane axis along which a horizontal reduction reads vectors, where no other
-        vector is."""
+        """Return the lane axis along which a horizontal reduction reads vectors; None where it
+        depends on the axis `vector`, or reads no vectors."""
         if vector is not None and vector in node.ranges:
             return None
         for lane in node.src[1:]:
@@ -191,11 +191,11 @@ class Expander:
 
 
 def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
-    """Return total (op) one, a step of the reduction `source`; a product that is not rounded yet is
+    """Return total (op) one, a step of the reduction `source`. A product that is not rounded yet is
     added by a multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
     if kind is Ops.ADD and one.op is Ops.WMMA:
-        with derived_from(source, one):  # it begins with 0, and adds to any other number
+        with derived_from(source, one):  # its addend is 0 and is replaced by the total
             return UOp(Ops.WMMA, one.dtype, (*one.src[:2], total), one.arg)
     if kind is Ops.ADD and _is_product(one):
         with derived_from(source, one):
@@ -210,7 +210,7 @@ def _widened(parts: list[UOp], count: int) -> list[UOp]:
 
 
 def _is_product(value: UOp) -> bool:
-    """Whether a value is a product that the rule form-fma left to be rounded with its sum."""
+    """Whether a value is an FMA(a, b, -0.0): a product that the rule form-fma left unrounded."""
     if value.op is not Ops.FMA or not value.dtype.is_float:
         return False
     zero = value.src[2].src[0] if value.src[2].op is Ops.BROADCAST else value.src[2]
@@ -218,7 +218,7 @@ def _is_product(value: UOp) -> bool:
 
 
 def _rounded(one: UOp) -> UOp:
-    """Return the first number of a sum: nothing is added to it."""
+    """Return the first number of a sum, rounded if it is a product, as nothing is added to it."""
     if not _is_product(one):
         return one
     with derived_from(one):
@@ -226,15 +226,15 @@ def _rounded(one: UOp) -> UOp:
 
 
 def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
-    """Return the key of the memo. A lane that `node` depends on and that is missing here would give
-    its other elements the value of the first, so the ranges decide, not the caller."""
+    """Return the key of the memo, with all lanes that `node` depends on. The ranges of the node
+    decide which, not the caller: if one were left out, all its lanes would get the value of one."""
     own = tuple((r, lanes[r]) for r in lanes if r in node.ranges)
     return node, vector if vector in node.ranges else None, own
 
 
 def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
-    """Return one side of an AND or OR where its lanes have made the other one constant: `x & True`
-    is x."""
+    """Return a source of an AND or OR whose other source is its neutral element, a constant once
+    lanes are known: `x & True` is x. None for other nodes."""
     if node.op not in (Ops.AND, Ops.OR) or not node.dtype.is_bool:
         return None
     neutral = node.op is Ops.AND
@@ -245,7 +245,7 @@ def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
 
 
 def _fold_condition(node: UOp) -> UOp:
-    """Return a condition that its lanes have made constant as a CONST (29 < 100 is True), and a
+    """Return a condition that is constant once lanes are known as a CONST (29 < 100 is True), and a
     WHERE of such a condition as the side that it picks."""
     if node.op is Ops.WHERE and node.src[0].is_const:
         return node.src[1] if node.src[0].arg else node.src[2]

@@ -47,11 +47,11 @@ MACHINE_DIVISION = Pass(
 class StatementExpander:
     """Expands the statements of a tree, and the conditions in it.
 
-    `widths` has the vector width of each lane axis. It follows from the widest element that a
-    statement loads, stores or computes as a float; tensor cores' fragments and copies of
-    work-items then set the widths of their own axes. Index lanes are 32 bits wide only if every
-    index of the kernel fits. `registers` has the vector registers of each accumulator, which are
-    declared last, since they depend on the widths.
+    `widths` has the vector width of each lane axis by name. It follows from the widest element that
+    a statement loads, stores or computes as a float; fragments of tensor cores and copies by
+    work-items set the widths of their own axes. Index lanes are 32 bits wide only if every index of
+    the kernel fits. `registers` has the vector registers of each accumulator; they depend on the
+    widths, so they are declared last.
     """
 
     def __init__(self, block: UOp, target: Target):
@@ -61,7 +61,7 @@ class StatementExpander:
         self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
         self.machine: dict[UOp, UOp] = {}
         self._operations: list[UOp] = []
-        """Those of the statement that is being expanded."""
+        """The operations of the statement that is being expanded."""
         depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops), 1)}
         sizes = [n.dtype.itemsize for n in nodes if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)]
         itemsize = max(4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float])
@@ -100,9 +100,9 @@ class StatementExpander:
         )
 
     def operations(self, node: UOp) -> list[UOp]:
-        """Return what a statement becomes: the operations that write, and the steps of an
-        accumulation, which stand where the statement stands whatever they depend on: a constant
-        that is added in each iteration must not be hoisted."""
+        """Return the operations of a statement: those that write, and the steps of accumulations.
+        All of them stay where the statement is, whatever they depend on: a constant that is added
+        in each iteration must not be hoisted."""
         self._operations = []
         with derived_from(node):
             self._expand(node)
@@ -124,8 +124,8 @@ class StatementExpander:
             self._write(target, self.expander.value(value, vector, position), vector, position)
 
     def _accumulate(self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None) -> None:
-        """Combine into each accumulator; reduction lanes outermost, so that few values are live at
-        once."""
+        """Combine into each accumulator; reduction lanes are outermost, so that few values are live
+        at a time."""
         target, value = node.src
         positions = list(spread(lanes, vector, self.widths))
         totals = [self._current(target, vector, position) for position in positions]
@@ -186,18 +186,18 @@ class StatementExpander:
             for i in range(begin, begin + size):
                 self._write(target, each[i], None, {**position, vector: position[vector] + i})
 
-    # a lane's part of a tile: a few neighbours here, a few there
+    # a lane's part of a tile: several runs of a few contiguous elements
 
     def _block_axis(self, target: UOp, lanes: Sequence[UOp]) -> UOp | None:
-        """Return the axis of the elements that a lane has of a tile, where some are neighbours in
-        memory; None where there is none."""
+        """Return the axis of the elements of a tile that a lane has, if some of them are contiguous
+        in memory; else None."""
         tiles = [r for r in lanes if r.axis_kind is AxisType.WARP]
         first = dict.fromkeys(lanes, 0)
         sizes = {r: self._block_size(target, r, first) for r in tiles}
         return next((r for r, size in sizes.items() if size > 1), None)
 
     def _block_size(self, target: UOp, vector: UOp, position: dict[UOp, int]) -> int:
-        """Return how many neighbours in memory there are together in a vector."""
+        """Return how many elements of a vector are contiguous in memory: 1, 2 or 4."""
         if not self.of_items or vector.axis_kind is not AxisType.WARP:
             return 1
         whole, _ = split_gate(flat(target))
@@ -210,7 +210,7 @@ class StatementExpander:
         )
 
     def _tests(self, target: UOp, vector: UOp, position: dict[UOp, int], size: int) -> set[UOp]:
-        """Return the conditions of a block of neighbours: one, where they share it, or none."""
+        """Return the different conditions of a block of elements, none without a gate."""
         _, gate = split_gate(flat(target))
         if gate is None:
             return set()
@@ -220,7 +220,7 @@ class StatementExpander:
     def _write_block(
         self, target: UOp, lanes: Sequence[UOp], position: dict[UOp, int], tests: set[UOp]
     ) -> None:
-        """Write neighbours at once, where the condition that they share holds."""
+        """Write contiguous elements at once, where the condition that they share holds."""
         whole, _ = split_gate(flat(target))
         index, _ = self.expander.address(whole, None, position)
         place = self._machine(construct.index(target.memory, index))
@@ -242,8 +242,8 @@ class StatementExpander:
 # --------------------------------------------------------------------------------------------------
 # Edits of a statement tree by a pass, and their record.
 #
-# The pass replaces parts of loop bodies and says which step that was; so the account that a reader
-# steps through is what the pass did. The states are made when they are read.
+# The pass replaces parts of loop bodies, and names the step for each. So the steps on the page are
+# what the pass did. The states of the tree are made when they are read.
 
 LOOPS = (Ops.LOOP, Ops.IF)
 
@@ -251,18 +251,18 @@ LOOPS = (Ops.LOOP, Ops.IF)
 @dataclass(eq=False, slots=True)
 class OpenLoop:
     """A LOOP or an IF of a tree that is edited; the outermost is the BLOCK. `body` has its
-    statements, and the loops in it."""
+    statements and its inner loops."""
 
     node: UOp
     body: list[UOp | OpenLoop]
 
     @classmethod
     def of(cls, node: UOp) -> OpenLoop:
-        """Return a loop, and those in it, opened."""
+        """Return a loop with all loops in it, ready for edits."""
         return cls(node, [cls.of(n) if n.op in LOOPS else n for n in node.body])
 
     def loops(self) -> Iterator[OpenLoop]:
-        """Yield the loops in this one, each after those in it, and at last itself."""
+        """Yield the loops in this one, each after its inner loops, and this one last."""
         for child in self.body:
             if isinstance(child, OpenLoop):
                 yield from child.loops()
@@ -270,8 +270,8 @@ class OpenLoop:
 
 
 class Edit(NamedTuple):
-    """A step of a pass: in the body of a loop, `items` in the place of `removed` others from `at`
-    on."""
+    """A step of a pass: in the body of a loop, `items` replace the `removed` statements from
+    position `at` on."""
 
     step: PassStep
     at: int
@@ -294,14 +294,14 @@ class TreeEdits:
     def replace(
         self, loop: OpenLoop, at: int, removed: int, items: Iterable[UOp | OpenLoop], step: PassStep
     ) -> None:
-        """Put `items` in the place of `removed` others from `at` on in the body of a loop."""
+        """Replace `removed` statements, from `at` on in the body of a loop, by `items`."""
         edit = Edit(step, at, removed, tuple(items))
         edit.apply(loop.body)
         self._edits[loop].append(edit)
 
     def matches(self) -> Iterator[Match]:
-        """Yield the steps, each as what it makes of its loop: those of a loop in their order, and
-        after those of the loops in it. Edits of two loops do not depend on each other's order."""
+        """Yield the steps, each as a replacement of its loop. Those of a loop follow those of its
+        inner loops; otherwise edits of two loops do not depend on each other."""
         bodies = {loop: [*body] for loop, body in self._loops.items()}
         for loop, edits in self._edits.items():
             after = _tree(loop, bodies)
@@ -313,7 +313,7 @@ class TreeEdits:
 
 
 def _tree(loop: OpenLoop, bodies: Mapping[OpenLoop, list[UOp | OpenLoop]]) -> UOp:
-    """Return a loop with the body that it has at some moment."""
+    """Return a loop with its present body in `bodies`."""
     node = loop.node
     head = node.src[: len(node.src) - len(node.body)]
     body = [_tree(n, bodies) if isinstance(n, OpenLoop) else n for n in bodies[loop]]
@@ -321,8 +321,8 @@ def _tree(loop: OpenLoop, bodies: Mapping[OpenLoop, list[UOp | OpenLoop]]) -> UO
 
 
 def innermost_change(before: UOp, after: UOp) -> tuple[UOp, UOp]:
-    """Return the innermost loops of two statement trees (or the whole trees) such that one in the
-    place of the other turns the first tree into the second."""
+    """Return the innermost loop of each of two statement trees (or the whole trees) that contains
+    all differences."""
     while (before.op, before.arg, len(before.src)) == (after.op, after.arg, len(after.src)):
         pairs = zip(before.src, after.src, strict=True)
         changes = [(a, b) for a, b in pairs if a is not b]
@@ -333,11 +333,9 @@ def innermost_change(before: UOp, after: UOp) -> tuple[UOp, UOp]:
 
 
 def matches_between(before: UOp, states: Iterable[tuple[PassStep, UOp]]) -> Iterator[Match]:
-    """Yield the matches that lead from one statement tree through others, each with the step that
-    led to it: it replaces the innermost loop in which the two trees differ.
-
-    Replayed, a match replaces a loop that is as it was when the step was taken: what is inside of
-    it changed before."""
+    """Yield the matches from the tree `before` through the trees in `states`, each with its step. A
+    match replaces the innermost loop in which two successive trees differ, as this loop was when
+    the step was taken: what is inside of it may have changed before."""
     for step, after in states:
         if after is not before:
             yield Match(step, *innermost_change(before, after))

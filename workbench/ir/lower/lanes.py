@@ -1,4 +1,4 @@
-"""Lane axes: the width of their vectors, their order, and the registers of each.
+"""Lane axes: the width of their vectors, their order, and their registers.
 
 A lane axis has no loop: its elements are lanes of vector registers, or several registers.
 """
@@ -25,7 +25,8 @@ vector axis."""
 
 @dataclass(frozen=True, slots=True)
 class VectorRegisters:
-    """A register accumulator: its lane dimensions, and the one that is the vector (if any)."""
+    """An accumulator in registers: its lane dimensions, and the one along which its vectors of
+    `width` elements run, None for scalars."""
 
     name: str
     dtype: DType
@@ -34,7 +35,7 @@ class VectorRegisters:
     width: int
 
     def at(self, lanes: At) -> tuple[UOp, int]:
-        """Return (REG, position in it) of one element."""
+        """Return the REG that has an element, and the position of the element in it."""
         flat, inner = 0, 0
         for dim in self.dims:
             value = lanes[dim]
@@ -60,8 +61,8 @@ def lane_widths(axes: list[UOp], itemsize: int, target: Target) -> dict[str, int
 
 
 def copy_widths(nodes: Iterable[UOp], target: Target) -> dict[str, int]:
-    """Return the vector width of lane axes along which elements are only copied, from memory to
-    memory: a vector is as long as their size allows."""
+    """Return the vector width of lane axes along which elements are only copied, from arguments to
+    shared memory: vectors are as long as the size of the elements allows."""
     statements = [n for n in nodes if n.op in (Ops.STORE, Ops.ACCUMULATE)]
     copies = [n for n in statements if n.op is Ops.STORE and _is_copy(n)]
     sizes: dict[UOp, int] = {}
@@ -89,8 +90,8 @@ def _is_copy(store: UOp) -> bool:
 def statement_lanes(
     statement: UOp, widths: Mapping[str, int]
 ) -> tuple[list[UOp], list[UOp], UOp | None]:
-    """Return the lane axes over which a statement writes, those that it only combines, both by
-    name, and that of the first which is its vector, if one is."""
+    """Return the lane axes over which a statement writes, and those that it only combines, both by
+    name; and the axis among the first along which its vectors run, None for scalars."""
     target, value = statement.src
     lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
     rest = (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes)
@@ -105,7 +106,7 @@ def _name(axis: UOp) -> str:
 
 
 def starts(axis: UOp | None, widths: Mapping[str, int]) -> range:
-    """Return where the vectors along an axis begin; one place without an axis."""
+    """Return the positions at which the vectors along an axis begin; only 0 without an axis."""
     if axis is None:
         return range(1)
     return range(0, axis.extent, widths[axis.axis_name])
@@ -114,7 +115,7 @@ def starts(axis: UOp | None, widths: Mapping[str, int]) -> range:
 def spread(
     axes: list[UOp], vector: UOp | None, widths: Mapping[str, int]
 ) -> Iterator[dict[UOp, int]]:
-    """Yield lane assignments, the axis with most registers outermost: the inner axes then have few
+    """Yield lane assignments, the axis with most registers outermost: so the inner axes have few
     operands, which stay in registers."""
     steps = {a: starts(a, widths) if a is vector else range(a.extent) for a in axes}
     ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
@@ -135,7 +136,8 @@ def is_value(node: UOp) -> bool:
 
 
 def widened(parts: list[UOp], count: int) -> list[UOp]:
-    """Return operands, all `count` lanes wide; index scalars join narrow index lanes."""
+    """Return operands, all `count` lanes wide; scalar indexes beside 32-bit lanes become 32
+    bits."""
     lane_types = {p.dtype.scalar for p in parts if p.dtype.count > 1}
     out = []
     for part in parts:

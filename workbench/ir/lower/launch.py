@@ -31,25 +31,25 @@ from workbench.ir.node.views import LoopRole
 #                                            barrier
 #                                            for r1 in 4 { acc += tile[r1] }
 #
-# The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes about as
-# many steps as n has bits, where every work-item would have made all n. Of an odd number the middle
-# one waits for the next step. The last few each work-item combines by itself: that is sooner done
-# than to wait. Where a machine has warp shuffles, warps combine their parts first
-# (the last section), and this is done with what they leave, if it is many. Source: Harris,
+# The steps of a fill are distributed over work-items (`work_groups.py`), so a sum of n values takes
+# about log2(n) steps; otherwise every work-item would add all n. If the count is odd, the middle
+# value is left for the next step. Each work-item combines the last few values by itself, which is
+# faster than another barrier. On a machine with warp shuffles, warps combine their parts first (the
+# last section); their results are combined in halves if there are many. Source: Harris,
 # "Optimizing parallel reduction in CUDA" (2007).
 
 
 def halvings(count: int) -> Iterator[int]:
-    """Yield how many partial results are left after each step."""
+    """Yield the number of partial results after each step, until few are left."""
     while count > FEW:
         count = (count + 1) // 2
         yield count
 
 
 def tree_loops(items: Sequence[Item], warps: Mapping[UOp, WarpReduction]) -> dict[Loop, int]:
-    """Return the loops whose reductions a work-group does in halves, each with the number of its
-    partial results: the elements of tiles that nothing else reads, or the cells that warps leave of
-    them."""
+    """Return the loops whose reductions a work-group does in halves, each with its number of
+    partial results: the elements of a tile that nothing else reads, or, of a tile that warps
+    combine, the cells."""
     counts: dict[Loop, int] = {}
     for loop, (tile, *_) in tile_loops(items).items():
         plan = warps.get(tile)
@@ -60,7 +60,7 @@ def tree_loops(items: Sequence[Item], warps: Mapping[UOp, WarpReduction]) -> dic
 
 
 def in_halves(loop: UOp, count: int) -> list[UOp]:
-    """Return the statements instead of a LOOP over `count` partial results of `tree_loops`."""
+    """Return the statements that replace a LOOP over `count` partial results of `tree_loops`."""
     axis, parts = loop.axis, list[UOp]()
     for half in halvings(count):
         step = UOp.range(count - half, f"{axis.axis_name}_{half}", AxisType.FILL)
@@ -73,7 +73,7 @@ def in_halves(loop: UOp, count: int) -> list[UOp]:
 
 
 def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
-    """Return the STORE of an element of a tile combined with the one `half` further on."""
+    """Return the STORE that combines an element of a tile with the one `half` elements further."""
     place = update.src[1].src[0]
     target, source = (place.substitute({axis: at}) for at in (step, step + half))
     own, other = (construct.running(at, half) for at in (target, source))
@@ -83,16 +83,17 @@ def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Barriers of a work-group: before a work-item reads a tile that others have written.
 #
-# The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, they
-# are cut in two, the filling before the reading; a device with work-groups has a barrier there.
+# The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, such a
+# loop is split in two: one fills the tile, the next reads it. A device with work-groups has a
+# barrier there.
 
 
 def barriers(kernel: UOp, target: Target) -> int:
     """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run.
-    On a device that has them, a barrier stands after a tile is filled and before work-items read
-    what others wrote; it serves all tiles filled before it; and after each step in which a
-    work-group combines partial results in halves. A barrier before a tile is filled again is not
-    counted: a second tile makes it needless."""
+    On a device that has barriers, one stands between the filling of a tile and the reads of other
+    work-items (it serves all tiles filled before it), and one after each step of a reduction in
+    halves. Those before a tile is filled again are not counted: a second tile makes them needless.
+    """
     _, items = place_statements(statements(recompute_rows(kernel, target)))
     warps = warp_reductions(items, target)
     points = barrier_points(items, warps)
@@ -110,9 +111,9 @@ def barriers(kernel: UOp, target: Target) -> int:
 def barrier_points(
     items: Sequence[Item], warps: Mapping[UOp, WarpReduction]
 ) -> dict[Loop, list[int]]:
-    """Return, for the loops that need barriers, the positions in their bodies before which one
-    stands, in order; without those that fill tiles ahead, whose steps begin with a barrier. Tiles
-    that warps combine to one result are in no memory."""
+    """Return, for each loop that needs barriers, the positions in its body before which they stand,
+    in order. Tiles of pipelined loops are left out: each step of these begins with a barrier. So
+    are tiles that warps combine to one result: they are in no memory."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
     makers = {i.statement.node: i for i in items if not i.init}
     in_registers = {tile for tile, plan in warps.items() if plan.cells == 1}
@@ -129,8 +130,8 @@ def barrier_points(
 
 
 def _between(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
-    """Return the innermost loop around both, and the positions in its body of the items that
-    contain each."""
+    """Return the innermost loop around both items, and the positions in its body of the children
+    that contain them."""
     one, other = _positions(maker), _positions(reader)
     loop = next(loop for loop in one if loop in other)
     return loop, (one[loop], other[loop])
@@ -149,7 +150,7 @@ def _positions(item: Item) -> dict[Loop, int]:
 
 
 def _trips(loop: Loop) -> int:
-    """Return how often the body of `loop` runs: in one work-group, and in all of them."""
+    """Return how often all work-groups together run the body of `loop`."""
     return math.prod(r.extent for r in loop.path() if not r.axis_kind.is_work_item)
 
 
@@ -168,12 +169,12 @@ def _fewest(pairs: list[tuple[int, int]]) -> list[int]:
 # items. `LaunchShape` (`backends/program/launch.py`) says what a device does with them.
 
 Roles = Mapping[UOp, LoopRole]
-"""The role of the loops over an axis."""
+"""The role of each axis whose loops have one."""
 
 
 def launch_roles(root: Loop, target: Target) -> Roles:
-    """Return the roles of axes, whose other loops are plain. Only loops around all statements can
-    be spread over cores or work-groups."""
+    """Return the roles of axes; loops over other axes are ordinary. Only loops around all
+    statements can be distributed over cores or work-groups."""
     return _of_groups(root, target) if target.has_groups else _of_processor(root)
 
 
@@ -190,8 +191,9 @@ def _of_processor(root: Loop) -> Roles:
 
 
 def _of_groups(root: Loop, target: Target) -> Roles:
-    """The GLOBAL and THREAD loops are its grid, without the outermost ones where it has no room for
-    all; the axes of a work-group are its work-items, wherever their loops stand."""
+    """GLOBAL and THREAD loops around all statements are the grid; the outermost are left out while
+    the grid's limits do not allow all. The axes of a work-group are its work-items, wherever their
+    loops stand."""
     loop, spread = _only_loop(root), []
     while loop is not None:
         axis = _axis(loop)
@@ -213,7 +215,7 @@ def _of_groups(root: Loop, target: Target) -> Roles:
 
 
 def _only_loop(loop: Loop) -> Loop | None:
-    """Return the loop that is the whole body of another one."""
+    """Return the loop that is the whole body of `loop`; None if it has another body."""
     child = loop.body[0] if len(loop.body) == 1 else None
     return child if isinstance(child, Loop) else None
 
@@ -244,24 +246,24 @@ _OF_GRID = (AxisType.GLOBAL, AxisType.THREAD)
 #                                            }
 #                                            acc2 += cell
 #
-# A lane adds the value of the lane whose number differs in one bit, for each bit: in the end all
-# have the sum, and nothing need be told to others. So there is one barrier where a tree in shared
-# memory (the first section) has one for each bit, and none where a row of parts is in one warp.
-# What is combined, and how far: `ir/nest/fragments.py`. Source: Luitjens, "Faster Parallel
-# Reductions on Kepler" (2014), butterfly reductions.
+# For each bit of its number, a lane adds the value of the lane that differs in this bit: in the end
+# all lanes have the sum. So there is one barrier, where a tree in shared memory (the first section)
+# has one for each bit; and none where all parts are in one warp. `ir/nest/fragments.py` decides
+# which tiles are combined, and to how many cells. Source: Luitjens, "Faster Parallel Reductions on
+# Kepler" (2014), butterfly reductions.
 
 
 class WarpTile:
-    """A tile that warps combine, as statements: `storage` is what is left of it, `vector` the lane
-    axis along which its statements write vectors."""
+    """A tile that warps combine, as statements. `storage` is that of the cells that the warps
+    leave; `vector` is the lane axis along which its statements write vectors."""
 
     def __init__(self, tile: UOp, plan: WarpReduction, storage: Allocation, vector: str | None):
         self.tile, self.plan = tile, plan
         self.storage, self.vector = storage, vector
 
     def combined(self, value: UOp) -> Iterator[UOp]:
-        """Yield the statements that combine a work-item's part, `value`, with those of its warp,
-        and store what the warp leaves."""
+        """Yield the statements that combine a work-item's part, `value`, with the parts of its
+        warp, and store the result of the warp, if there are several warps."""
         plan, (define, array, lanes, _) = self.plan, self.storage
         yield from self._exchanged(self._part, value, plan.lanes)
         if plan.cells > 1:
@@ -270,7 +272,7 @@ class WarpTile:
             yield construct.store(cell, construct.load(self._part), self.vector)
 
     def repeated(self) -> UOp:
-        """Return the loop in which each warp combines the cells of all."""
+        """Return the loop in which each warp combines the cells of all warps."""
         plan, (define, array, lanes, _) = self.plan, self.storage
         own = plan.axis % plan.cell_lanes
         is_there = own < plan.cells
@@ -283,8 +285,8 @@ class WarpTile:
         return UOp(Ops.LOOP, dtypes.void, (plan.axis, *body), "item")
 
     def read(self, update: UOp) -> UOp:
-        """Return the statement `update`, which combines the elements of the tile one by one, as one
-        that takes the result that each work-item has."""
+        """Return the ACCUMULATE `update` of the elements of the tile, one by one, as an ACCUMULATE
+        of the result that each work-item has."""
         source = self._result if self.plan.cells > 1 else self._part
         return update.replace(src=(update.place, construct.load(source)))
 
@@ -297,14 +299,15 @@ class WarpTile:
         return self._register(f"{self.tile.name}r")
 
     def _register(self, name: str) -> UOp:
-        """Return the place of a register of each work-item."""
+        """Return the INDEX of a register that each work-item has."""
         lanes = self.storage.lanes
         shape = tuple(axis.extent for axis in lanes)
         define = construct.define(self.tile.dtype, name, shape, "register")
         return construct.index(define, *lanes)
 
     def _exchanged(self, place: UOp, value: UOp, lanes: int) -> Iterator[UOp]:
-        """Yield the statements that combine values of neighbouring lanes, each in its register."""
+        """Yield the statements that combine the values of `lanes` neighbouring lanes, in
+        `place`."""
         yield construct.store(place, value, self.vector)
         distance = lanes // 2
         while distance:

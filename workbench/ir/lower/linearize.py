@@ -1,9 +1,9 @@
 """Linearisation: the statement tree as a flat program.
 
-Statements are expanded to operations. Then, from the first to the last, the values that they read
-go to the deepest loop that they depend on: hoisting and common subexpressions need no pass of their
-own. A loop that is complete closes: its operations stand in the list of the loop around it, after
-all that was hoisted out of it.
+Statements are expanded to operations. Then each value that an operation reads is placed in the
+deepest loop that it depends on: hoisting and common subexpressions need no pass of their own. A
+loop that is complete is closed: its operations join the list of the loop around it, after all that
+was hoisted out of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STEPS = (EXPAND_LANES, EMIT_STATEMENT, HOIST_VALUES, CLOSE_LOOP, WRITE_PROGRAM)
 
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
-    """Return the program of a statement tree, lanes expanded to vectors."""
+    """Return the program of a statement tree, with lanes expanded to vectors."""
     require_on("linearize", EXPAND_LANES, EMIT_STATEMENT, CLOSE_LOOP, WRITE_PROGRAM)
     tree = TreeEdits(block)
     with MACHINE_DIVISION.merged(), SIMPLIFY_INDEX.merged():
@@ -94,8 +94,8 @@ def _expansion(statement: UOp, count: int, expander: StatementExpander) -> PassS
 
 @dataclass(slots=True)
 class Scope:
-    """An open loop, or IF (`is_condition`): its operations so far, and the values computed in it.
-    `position` is how far the body of the `loop` is among them."""
+    """An open loop, or an open IF (`is_condition`): its operations so far (`program`), and the
+    values computed in it. `position` is that of the next item in the body of `loop`."""
 
     loop: OpenLoop
     axis: UOp | None = None
@@ -116,9 +116,9 @@ class _Placement:
         self.insertion_points = _insertion_points(tree.root.node)
         self.hoists = HOIST_VALUES.name not in rules_off()
         self.hoisted: dict[int, list[UOp]] = {}
-        """Values that went out of the present loop since the last step, by level."""
+        """Values placed outside of the present loop since the last step, by level."""
         self.reads: set[UOp] = set()
-        """Values that something in a deeper loop than theirs reads."""
+        """Values that an operation in a deeper loop than theirs reads."""
 
     def program(self) -> list[UOp]:
         """Return the operations of the whole tree."""
@@ -152,8 +152,8 @@ class _Placement:
         self._end_hoisting()
 
     def _loop(self, loop: OpenLoop) -> None:
-        """Place what the operations in a loop or an IF read, and close it. What reads memory in an
-        IF stays there: where the condition does not hold, there may be no such element."""
+        """Place what the operations in a loop or an IF read, and close it. A LOAD in an IF stays
+        there: where the condition does not hold, its element may not exist."""
         node, outer = loop.node, self.scopes[-1]
         about = node.src[0]
         if node.op is Ops.IF:
@@ -199,8 +199,8 @@ class _Placement:
         self.reads.update([s for s in node.src if self.placed.get(s, level) < level])
 
     def _end_hoisting(self) -> None:
-        """Let the values that went out of the present loop, and are read there, stand in theirs.
-        What only they read is listed with them when that loop closes."""
+        """Insert the values that were hoisted out of the present loop, and are read in it, in the
+        loops where they were placed. Values that only these read follow when those loops close."""
         inner = self.scopes[-1].loop.node
         for level, placed in self.hoisted.items():
             values = [value for value in placed if value in self.reads]
@@ -226,7 +226,7 @@ class _Placement:
         return next((i for i in levels if self.scopes[i].is_condition), 0)
 
     def _home_level(self, name: str) -> int:
-        """Return the innermost open loop that encloses all uses of a piece of storage."""
+        """Return the level of the innermost loop that encloses all uses of a piece of storage."""
         return len(self.insertion_points[name])
 
 

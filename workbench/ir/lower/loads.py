@@ -1,6 +1,6 @@
-"""Loads of lanes: a vector load of neighbours, one scalar load of a uniform element, an in-register
-transpose of a square of vectors, or one load a lane. A work-item loads neighbours along any lanes
-at once, and picks from them: its lanes are values of their own.
+"""Loads of lanes: a vector load of contiguous elements, a scalar load of a uniform element, an
+in-register transpose of a square of vectors, or one load per lane. The lanes of a work-item are
+separate values: it loads contiguous elements along any lane axis at once, and extracts each.
 
 Sections: Addresses of lanes; Loads of lanes.
 """
@@ -24,13 +24,13 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 # Addresses of lanes: an index as a sum that loops can hoist, and a stride along the vector.
 #
 # `64*g0 + 4*g1 + u0` at u0 = 3 is `64*g0 + 4*g1 + 3`; along u0 its stride is 1. An index that is
-# not a plain sum of axes (a division with a lane inside, a number from memory) is computed for each
-# place.
+# not a sum of multiples of axes (a division with a lane inside, a number from memory) is computed
+# for each position.
 
 
 class Parts(NamedTuple):
-    """An index as a sum: the terms that depend on loops alone, the factor of each lane axis, the
-    atoms with lanes inside and their factors, and the constant."""
+    """An index as a sum: `base` has the terms that depend on loops alone, `strides` the factor of
+    each lane axis, `odd` the factors of all other terms, with lanes inside or from memory."""
 
     base: UOp
     strides: dict[UOp, int]
@@ -40,7 +40,8 @@ class Parts(NamedTuple):
 
 @dataclass(slots=True)
 class Addresses:
-    """Indexes of one kernel. `depth` orders loops, so that sums hoist level by level."""
+    """The indexes of one kernel. `depth` orders loops, so that sums can be hoisted level by
+    level."""
 
     depth: Mapping[UOp, int]
     sums: dict[UOp, Parts] = field(default_factory=dict)
@@ -101,7 +102,7 @@ class Addresses:
 
 
 def _atom(node: UOp, lanes: At, value: Value) -> UOp:
-    """Return a term of a sum at `lanes`: read from memory, or simplified for these lanes."""
+    """Return a term of a sum at `lanes`: expanded if it is read from memory, else simplified."""
     if is_value(node):
         return value(node, None, lanes)
     fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
@@ -126,8 +127,8 @@ def flat(place: UOp) -> UOp:
 
 @dataclass(slots=True)
 class Loads:
-    """Expands the loads of one kernel, `of_items` that of a work-item. A `value` expands their
-    gates, and single lanes."""
+    """Expands the loads of one kernel; with `of_items`, that of a work-item. The callable `value`
+    expands gates and single lanes."""
 
     widths: Mapping[str, int]
     addresses: Addresses
@@ -182,8 +183,8 @@ class Loads:
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
     def _test(self, gate: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
-        """Return the condition of a load; of a work-item's vector one for all lanes, where it holds
-        for all of them or for none."""
+        """Return the condition of a load. For a vector of a work-item it is a single condition, if
+        all lanes have the same."""
         if self.of_items and vector is not None and vector in gate.ranges:
             first, count = lanes[vector], self.widths[vector.axis_name]
             tests = {
@@ -197,8 +198,8 @@ class Loads:
     def _blocks(
         self, node: UOp, vector: UOp, lanes: At, value: Value, condition: tuple[UOp, ...]
     ) -> UOp | None:
-        """Return a vector of blocks of neighbours, each loaded as a vector; None where there are
-        none. A lane's part of a tile is such: a few neighbours here, a few there."""
+        """Return a vector of blocks of contiguous elements, each loaded as a vector, such as a lane
+        has of a tile; None where there are no such blocks."""
         count, first = self.widths[vector.axis_name], lanes[vector]
         index = split_gate(flat(node.place))[0]
         places = [
@@ -225,7 +226,8 @@ class Loads:
         return False
 
     def _register(self, place: UOp, vector: UOp | None, lanes: At) -> UOp:
-        """Read an accumulator: a whole register where the vectors agree, else lane by lane."""
+        """Read an accumulator: a whole register if its vectors run along `vector`, else by
+        lanes."""
         accumulator = self.registers[place.src[0]]
         if vector is None or vector not in accumulator.dims:
             return accumulator.element(lanes)
@@ -236,7 +238,7 @@ class Loads:
         return UOp(Ops.STACK, accumulator.dtype.vec(count), tuple(each))
 
     def _neighbours(self, node: UOp, vector: UOp | None, gate: UOp | None, lanes: At) -> UOp | None:
-        """Return a lane axis along which `node` loads neighbours, all of them or none."""
+        """Return a lane axis along which `node` loads contiguous elements under the same gate."""
         for lane, stride in self.addresses.strides(node.src[0]).items():
             is_wide = lane in lanes and self.widths[lane.axis_name] > 1
             if stride == 1 and is_wide and lane is not vector:
@@ -277,7 +279,7 @@ def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
 
 
 def block_size(places: list[UOp]) -> int:
-    """Return how many neighbours each block of elements has: all as many, 4, 2 or 1."""
+    """Return the length of the blocks of contiguous elements: 4, 2 or 1, the same for all."""
     sums = [terms(place) for place in places]
     for size in (4, 2):
         begins = [sums[i - i % size] for i in range(len(sums))]
@@ -290,8 +292,8 @@ def block_size(places: list[UOp]) -> int:
 
 
 def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return two vectors with the lanes of `a` and `b` in turn: of their first halves, of their
-    second halves."""
+    """Return the lanes of `a` and `b` in turn, as two vectors: those of the first halves, and those
+    of the second halves."""
     count = a.dtype.count
     picks = [lane for i in range(count) for lane in (i, i + count)]
     return (

@@ -1,13 +1,13 @@
 """Low-precision floats: formats of memory, with arithmetic in float32.
 
 An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
-is rounded as the graph says. A dtype that the device does not convert itself is not left then:
-loads and stores move uint16 or uint8, and casts are integer arithmetic (the second section).
-Of one that it converts, LOAD, STORE, BITCAST and the casts from and to float32 are left. Source of
+is rounded as the graph says. A dtype that the device does not convert itself is removed: loads and
+stores move uint16 or uint8, and casts become integer arithmetic (the first section). Of a dtype
+that the device converts, LOAD, STORE, BITCAST and the casts from and to float32 remain. Source of
 rounding to odd: Boldo and Melquiond 2008.
 
-Sections: Low-precision floats; Conversions of low-precision floats from and to float32, by
-integer arithmetic on their bits.
+Sections: Conversions of low-precision floats from and to float32, by integer arithmetic on their
+bits; Low-precision floats.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _INFINITY = 0x7F800000
 
 
 class StorageFormat(NamedTuple):
-    """The layout of a float whose exponent has fewer bits than a float32's, and its last codes.
+    """The layout of a float with fewer bits of exponent than a float32, and its special codes.
 
-    `word` is the integer of its width. Codes from `special` on are infinity or NaN. A float32 of
-    `limit` or more becomes the code `large`, a NaN the code `nan`.
+    `word` is the unsigned integer of its width. Codes from `special` on are infinity or NaN. A
+    float32 of `limit` or more becomes the code `large`, a NaN the code `nan`.
     """
 
     word: DType
@@ -58,12 +58,13 @@ class StorageFormat(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """How many bits of a float32's fraction it lacks."""
+        """The bits of a float32's fraction that this format does not have."""
         return _SINGLE.fraction_bits - self.fraction_bits
 
     def widen(self, bits: UOp) -> UOp:
-        """Moved to a float32's exponent and fraction, the bits are a value some power of two too
-        small; a product corrects that, for subnormals too. Infinity and NaN are selected apart."""
+        """Moved to the exponent and fraction of a float32, the bits are a value that is too small
+        by a power of two; a product corrects this, for subnormals too. Infinity and NaN are
+        selected."""
         bits, sign = bits.cast(_U32), 1 << self.word.bits - 1
         placed = shl(bits & sign - 1, self.cut)
         scaled = placed.bitcast(_F32) * 2.0 ** (_SINGLE.bias - self.bias)
@@ -72,9 +73,11 @@ class StorageFormat(NamedTuple):
         return (value | shl(bits & sign, 32 - self.word.bits)).bitcast(_F32)
 
     def round(self, x: UOp) -> UOp:
-        """Three ranges, each computed and one selected: normal numbers round as bfloat16 does, with
-        the exponent moved; adding a power of two to smaller ones makes the sum's rounding that of
-        subnormals; above both there are infinity, or the greatest number, and NaN."""
+        """Three ranges are computed, and one is selected. Normal numbers are rounded as bfloat16
+        is, with the exponent moved. To smaller numbers a power of two is added, so that the sum is
+        rounded at the last place of subnormals. Above are infinity, or the greatest number, and
+        NaN.
+        """
         bits = x.bitcast(_U32)
         size = bits & _MAGNITUDE
         is_nan = size.like(_INFINITY) < size
@@ -90,7 +93,7 @@ class StorageFormat(NamedTuple):
         return shr(size + (half - moved) + (shr(size, self.cut) & 1), self.cut)
 
     def _subnormal(self, size: UOp) -> UOp:
-        """The last place of the sum is that of subnormals: there they are integers."""
+        """Adding `shift` rounds at the last place of subnormals: the low bits are their code."""
         shift = 2.0 ** (1 - self.bias + self.cut)
         return (size.bitcast(_F32) + shift).bitcast(_U32) + -_SINGLE.bits(shift)
 
@@ -101,8 +104,8 @@ def widen_bfloat16(bits: UOp) -> UOp:
 
 
 def round_bfloat16(x: UOp) -> UOp:
-    """Add just under half of what is cut off, and one more where the result would be odd: a
-    carry goes on into the exponent, up to infinity. A NaN could carry too, and is set apart."""
+    """Add just under half of what is cut off, and one more where the result would be odd. A carry
+    goes on into the exponent, up to infinity. A NaN could carry, too: it is selected."""
     bits = x.bitcast(_U32)
     rounded = shr(bits + 0x7FFF + (shr(bits, 16) & 1), 16)
     is_nan = bits.like(_INFINITY) < (bits & _MAGNITUDE)
@@ -126,8 +129,8 @@ def has_low_precision(tree: UOp) -> bool:
 
 
 def keeps_bits(tree: UOp, dtype: DType) -> bool:
-    """Return whether a statement tree needs the bits of `dtype`, of a NaN too: it reads them as
-    another type, or stores in an argument what it has loaded."""
+    """Return whether a statement tree needs the exact bits of `dtype`, even of a NaN: it reads them
+    as another type, or stores in an argument what it has loaded."""
     return any(_keeps_bits(n, dtype) for n in tree.toposort())
 
 
@@ -143,8 +146,8 @@ def _keeps_bits(n: UOp, dtype: DType) -> bool:
 
 
 def odd_float32(x: UOp) -> UOp:
-    """A float64 as a float32 that can be rounded once more: cut off, and the last bit set where
-    anything was lost. Rounding to the nearest twice would err next to the middle of two."""
+    """Return a float64 as a float32 that can be rounded once more: cut off, with the last bit set
+    where anything was lost. Rounding to the nearest twice errs next to the middle of two values."""
     near = x.cast(_F32)
     back, bits = near.cast(dtypes.float64), near.bitcast(_U32)
     outside = (x < 0.0).where(back < x, x < back)
@@ -174,7 +177,7 @@ def is_to_small(n: UOp, x: UOp) -> bool:
 
 
 def by_float32(n: UOp, x: UOp) -> UOp:
-    """Convert by way of float32, which holds every low-precision float."""
+    """Convert through float32; from float64 to float16 with one rounding (see `odd_float32`)."""
     once = x.dtype is dtypes.float64 and n.dtype is dtypes.float16
     return (odd_float32(x) if once else x.cast(_F32)).cast(n.dtype)
 
@@ -185,7 +188,7 @@ def is_from_small(n: UOp, x: UOp) -> bool:
 
 
 def from_float32(n: UOp, x: UOp) -> UOp:
-    """Convert by way of float32, which every low-precision float fits."""
+    """Convert through float32, which represents every low-precision float."""
     return x.cast(_F32).cast(n.dtype)
 
 
@@ -227,8 +230,8 @@ IN_FLOAT32 = RuleSet("in-float32", [
 
 
 def as_bits(dtype: DType, widened: Callable[[UOp], UOp], rounded: Callable[[UOp], UOp]) -> RuleSet:
-    """Return the rules that remove `dtype`: memory holds an unsigned integer, and a value is
-    BITCAST(bits) until the cast, BITCAST or STORE that reads it reads the bits instead."""
+    """Return the rules that remove `dtype`. Memory has an unsigned integer, and a value is
+    BITCAST(bits), until each cast, BITCAST or STORE that reads it reads the bits instead."""
     word = _WORDS[dtype.bits]
 
     def is_this(n: UOp) -> bool:

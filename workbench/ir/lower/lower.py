@@ -25,7 +25,7 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 
 def values_only(before: UOp, after: UOp) -> UOp:
-    """Leave index arithmetic alone: its lanes are substituted later."""
+    """Return `before` for index arithmetic, whose lanes are substituted later, and else `after`."""
     return before if before.dtype.kind == "index" else after
 
 
@@ -91,7 +91,8 @@ def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
 
 def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     """Yield the statement tree, the lowered tree and the linear program, each computed on demand.
-    The first still has exp2 where the second has its polynomial; both have the same statements."""
+    The two trees have the same statements, but where the target has work-groups: the lowered one is
+    that of a work-item. It has only operations of the target: polynomials instead of exp2."""
     if tile_axes(kernel) is not None:
         kernel = TENSOR_CORES(kernel, target)
     if excess(kernel, target) is not None:
@@ -112,7 +113,7 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
 
 
 def _conversions(tree: UOp, target: Target) -> tuple[DType, ...]:
-    """Return the low-precision floats that the device converts itself in this kernel."""
+    """Return the low-precision dtypes of this kernel that the device converts itself."""
     if not target.converts_in_memory:
         return target.conversions
     return tuple(d for d in target.conversions if not keeps_bits(tree, d))

@@ -21,8 +21,8 @@ from workbench.ir.node.uop import UOp
 
 
 class FloatFormat(NamedTuple):
-    """The bit layout of a float dtype: `uint` is the integer of its width; a value is 2**(exponent
-    - bias) * 1.fraction. `least` is the least normal number."""
+    """The bit layout of a float dtype: `uint` is the integer of its width; a normal value is
+    2**(exponent - bias) * 1.fraction. `least` is the least normal number."""
 
     uint: DType
     fraction_bits: int
@@ -53,19 +53,19 @@ def shl(x: UOp, amount: int | UOp) -> UOp:
 
 
 def shr(x: UOp, amount: int | UOp) -> UOp:
-    """Return x >> amount; the amount is less than the width, and the sign bit is repeated if x is
-    signed."""
+    """Return x >> amount; the amount is known to be less than the width. The sign bit of a signed x
+    is repeated."""
     return x >> amount
 
 
 # --------------------------------------------------------------------------------------------------
 # Argument reduction: the exact multiple of pi/2 in an angle, as x * 2/pi in integers, modulo 4.
 #
-# x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once multiplied
-# by 2**e are multiples of 2 pi and drop out, the far ones are too small to matter. A window of 96
-# or 192 bits is left, whose position depends on e alone. The greatest float nearest to a multiple
-# of pi/2 is 2**-30 (float32) or 2**-62 (float64) times pi/2 from it; the product keeps 62 and 126
-# bits after the point. Source: Payne and Hanek 1983.
+# x is m * 2**e with m of 24 or 53 bits. Bits of 2/pi that are worth 4 or more after multiplication
+# by 2**e give multiples of 2 pi and are left out; bits far behind the point are too small to
+# matter. What remains is a window of 96 or 192 bits, whose position depends on e alone. No float is
+# nearer to a multiple of pi/2 than 2**-30 (float32) or 2**-62 (float64) times pi/2; the product has
+# 62 or 126 bits after the point. Source: Payne and Hanek 1983.
 
 LIMB = 0xFFFFFFFF
 WINDOW = 3
@@ -75,8 +75,8 @@ WINDOW = 3
 def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
     """Return (n, high, low): x is (n + high + low) * pi/2, n modulo 4.
 
-    `high` is from -1/2 to 1/2 and `low` at most half of its last bit. They are undefined for x
-    below 1/2.
+    `high` is from -1/2 to 1/2, and `low` is at most half of the last bit of `high`. For x below 1/2
+    the three are undefined.
     """
     layout = FORMATS[x.dtype]
     bits = x.bitcast(layout.uint)
@@ -85,7 +85,7 @@ def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
     window = _window(place, two_over_pi(layout))
     product = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
     high, low = _words(product, layout)
-    # Adding half of pi/2, and half of `high`'s last bit, makes truncation round to the nearest.
+    # Adding half of pi/2 and half of the last bit of `high` makes truncation round to the nearest.
     half = 1 << (layout.uint.bits - 3)
     high = high + (half | half >> layout.fraction_bits)
     return shr(high, layout.uint.bits - 2), *_fraction(high, low, x.dtype)
@@ -93,8 +93,8 @@ def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
 
 @cache
 def two_over_pi(layout: FloatFormat) -> tuple[int, ...]:
-    """Return the bits of 2/pi as words, most significant first, after the zeros that x = 1/2
-    needs."""
+    """Return the bits of 2/pi as words, most significant first, with as many zeros in front as
+    x = 1/2 needs."""
     # The last window is that of the greatest exponent, 2 * bias.
     width = layout.uint.bits
     count = (layout.bias + 1) // width + WINDOW + 1
@@ -119,10 +119,10 @@ def _pi(bits: int) -> int:
 
 
 def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
-    """Return the window that begins at bit `place` of `words`, least word first.
+    """Return the words of the window that begins at bit `place` of `words`, least word first.
 
-    Whole words are skipped by powers of two, the greatest first, which takes few selections; then
-    each word and its neighbour are shifted together.
+    Whole words are skipped in steps of powers of two, the greatest first: this takes few
+    selections. Then each word and the one behind it are shifted together.
     """
     width = place.dtype.bits
     candidates = [place.like(word) for word in words]
@@ -137,7 +137,7 @@ def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
         ]
         step //= 2
     left, right = place & (width - 1), ~place & (width - 1)
-    # In two shifts, because one by the whole width has no meaning.
+    # Two shifts each, because a shift by the whole width is undefined.
     pairs = zip(candidates, candidates[1:], strict=False)
     window = [shl(a, left) | shr(shr(b, 1), right) for a, b in pairs]
     return window[::-1]
@@ -151,9 +151,9 @@ def _limbs(word: UOp) -> list[UOp]:
 
 
 def _product(a: Sequence[UOp], b: Sequence[UOp]) -> list[UOp]:
-    """Return the limbs of a * b modulo the width of b, without the len(a) least of them.
+    """Return the limbs of a * b modulo the width of b, without the len(a) least ones.
 
-    A product of limbs and two more limbs fit into 64 bits.
+    A product of two limbs plus two more limbs fits into 64 bits.
     """
     limbs: list[UOp] = []
     for i, factor in enumerate(a):
@@ -179,9 +179,10 @@ def _words(limbs: Sequence[UOp], layout: FloatFormat) -> tuple[UOp, UOp]:
 
 
 def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
-    """Return the fraction, the bits after the two of the count, less the two halves, as two floats.
+    """Return two floats, high and low, whose sum is the fraction behind the two bits of the count,
+    less 1/2 and the other half that `reduce_argument` added.
 
-    The bits are cut into pieces as long as the fraction of a float: with the exponent of 1 each
+    The bits are cut into pieces as long as the fraction of a float. With the exponent of 1, each
     piece is a float without a conversion, which vectors of 64-bit integers do not have.
     """
     layout = FORMATS[dtype]
@@ -200,7 +201,7 @@ def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
 # EXP2 as a branch-free polynomial.
 #
 # The polynomial is a minimax fit of the relative error (Remez exchange, 60 digits, rounded to the
-# float at hand). Source of the reduction: Cody and Waite 1980.
+# dtype). Source of the reduction: Cody and Waite 1980.
 
 # (2**f - 1) / f on [-1/2, 1/2], lowest power first. Error of 1 + f*p(f) relative to 2**f:
 # 2**-28.9 and 2**-58.0.
@@ -219,17 +220,17 @@ COEFFICIENTS = {
 
 
 def exp2(x: UOp) -> UOp:
-    """2**x is 2**n * 2**f with n the nearest integer and |f| <= 1/2: a polynomial for 2**f,
-    exponent bits for 2**n, in two steps so that subnormals are rounded once."""
+    """Return 2**x as 2**n * 2**f with n the nearest integer and |f| <= 1/2: a polynomial gives
+    2**f, exponent bits give 2**n, in two factors so that subnormals are rounded once."""
     layout = FORMATS[x.dtype]
     x = _clamp(x, -layout.bias - layout.fraction_bits - 3, layout.bias + 3)
-    # Adding 1.5 * 2**fraction_bits leaves no room for a fraction: n is in the low bits.
+    # Adding 1.5 * 2**fraction_bits rounds to a whole number: n is in the low bits.
     shift = 1.5 * 2.0**layout.fraction_bits
     shifted = x + shift
     n = shifted + -shift
     f = x + -n
     power = fma(f, polynomial(f, COEFFICIENTS[x.dtype]), x.like(1.0))
-    # 2 * bias + n is positive; its halves (rounded down, up) are the two exponents.
+    # 2 * bias + n is positive; its half rounded down and its half rounded up are the exponents.
     both = shifted.bitcast(layout.uint) + (2 * layout.bias - layout.bits(shift))
     for exponent in (shr(both, 1), shr(both + 1, 1)):
         power = power * shl(exponent, layout.fraction_bits).bitcast(x.dtype)
@@ -237,7 +238,7 @@ def exp2(x: UOp) -> UOp:
 
 
 def _clamp(x: UOp, low: float, high: float) -> UOp:
-    """x within [low, high]; comparisons instead of MAX and MIN let NaN through for free."""
+    """Return x within [low, high]; comparisons, unlike MAX and MIN, pass NaN through for free."""
     x = (x < low).where(x.like(low), x)
     return (x.like(high) < x).where(x.like(high), x)
 
@@ -246,7 +247,7 @@ def _clamp(x: UOp, low: float, high: float) -> UOp:
 # LOG2 as a branch-free polynomial.
 #
 # The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
-# float at hand). Source of the reduction in float64: fdlibm's log.
+# dtype). Source of the reduction in float64: fdlibm's log.
 
 # The bits of sqrt(1/2).
 HALF_ROOT = {dtypes.float32: 0x3F3504F3, dtypes.float64: 0x3FE6A09E667F3BCD}
@@ -274,8 +275,9 @@ PER_LN2 = {
 
 
 def log2(x: UOp) -> UOp:
-    """log2(2**e * m) is e + log2(m) with m in [sqrt(1/2), sqrt(2)), so that no digit is lost
-    near 1; subnormals are scaled first; 0, negative, infinite and NaN are selected last."""
+    """Return log2(2**e * m) as e + log2(m) with m in [sqrt(1/2), sqrt(2)), so that no digit is lost
+    near 1. Subnormals are scaled first; results for 0, negative, infinite and NaN are put in
+    last."""
     layout = FORMATS[x.dtype]
     half_root = HALF_ROOT[x.dtype]
     width = layout.fraction_bits
@@ -284,7 +286,7 @@ def log2(x: UOp) -> UOp:
     bits = normal.bitcast(layout.uint) + (layout.one - half_root)
     mantissa = (bits & ((1 << width) - 1)) + half_root
     t = mantissa.bitcast(x.dtype) - 1.0
-    # The biased exponent, or-ed into the fraction of 2**width, is a float without a cast.
+    # The biased exponent in the low bits of the float 2**width gives a float without a cast.
     exponent = (shr(bits, width) | ((layout.bias + width) << width)).bitcast(x.dtype)
     bias = 2.0**width + layout.bias
     exponent = exponent + small.where(x.like(-(bias + width)), x.like(-bias))
@@ -292,8 +294,8 @@ def log2(x: UOp) -> UOp:
 
 
 def _near_one(t: UOp) -> UOp:
-    """log2(1 + t) for 1 + t in [sqrt(1/2), sqrt(2)): t / ln 2, exact to twice the width, plus a
-    small remainder."""
+    """Return log2(1 + t) for 1 + t in [sqrt(1/2), sqrt(2)): t / ln 2, exact to twice the width,
+    plus a small remainder."""
     high, low = (t.like(part) for part in PER_LN2[t.dtype])
     if t.dtype is dtypes.float32:
         rest = t * fma(t, polynomial(t, FLOAT32), low)
@@ -301,7 +303,7 @@ def _near_one(t: UOp) -> UOp:
         half_square = t * t * 0.5
         s = t / (t + 2.0)
         z = s * s
-        # log(1 + t) is t - h + s*(h + z*p(z)), with h half the square of t.
+        # log(1 + t) is t - h + s*(h + z*p(z)) with h = t*t/2.
         inner = fma(z, polynomial(z, FLOAT64), half_square)
         rest = fma(t, low, fma(s, inner, -half_square) * high)
     return fma(t, high, rest)
@@ -316,13 +318,13 @@ def _edges(x: UOp, inside: UOp) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # SIN and COS without branches, accurate up to the greatest finite number.
 #
-# x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
-# is the answer, and its sign. n and r come from one integer product (the section on
-# argument reduction), because subtracting multiples of pi/2 in floats fails for large x; a second
+# x is n * pi/2 + r with |r| at most pi/4. The sine and cosine of r are polynomials; n selects one
+# of them as the result, and its sign. n and r come from one integer product (the section on
+# argument reduction), because subtracting multiples of pi/2 in floats fails for large x. A second
 # method for small x would only add cost: without branches both are computed.
 #
 # The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to the
-# float at hand). SIN and COS of one x share all but the last selection.
+# dtype). SIN and COS of one x share all but the last selection.
 
 # (sin(r)/r - 1) / r**2 in powers of r**2 for |r| <= pi/4. Error of r + r**3 * p(r**2)
 # relative to sin(r): 2**-27.9 and 2**-57.9.
@@ -355,7 +357,7 @@ HALF_PI = {
 
 
 class _Reduced(NamedTuple):
-    """|x| is `quadrant` times pi/2 (mod 4), and a remainder with this sine and cosine."""
+    """|x| modulo 2 pi: `quadrant` times pi/2, plus an angle with this `sine` and `cosine`."""
 
     quadrant: UOp
     sine: UOp
@@ -363,14 +365,14 @@ class _Reduced(NamedTuple):
 
 
 def sin(x: UOp) -> UOp:
-    """sin(-x) is -sin(x), -0.0 included: the sign of x is put back last."""
+    """Return sin(x); since sin(-x) is -sin(x), -0.0 included, the sign of x is put back last."""
     size, sign = _split(x)
     part = _reduce(size)
     return _sine_in_quadrant(size, part.quadrant, part, sign)
 
 
 def cos(x: UOp) -> UOp:
-    """cos(x) is sin(|x| + pi/2), which costs no digit: the quadrant is an integer."""
+    """Return cos(x) as sin(|x| + pi/2), which costs no digit: the quadrant is an integer."""
     size, _ = _split(x)
     part = _reduce(size)
     return _sine_in_quadrant(size, part.quadrant + 1, part)
@@ -387,7 +389,7 @@ def _reduce(x: UOp) -> _Reduced:
     quadrant, high, low = reduce_argument(x)
     half_pi, missing = (x.like(part) for part in HALF_PI[x.dtype])
     rest = high * half_pi
-    # The rounding error of the product (0 where an FMA rounds twice), and the terms left out.
+    # The rounding error of the product (0 where FMA rounds twice), and the terms left out of it.
     lost = fma(low, half_pi, fma(high, missing, fma(high, half_pi, -rest)))
     small = x < math.pi / 4
     rest, lost = small.where(x, rest), small.where(x.like(0.0), lost)
@@ -404,7 +406,7 @@ def _sine_in_quadrant(size: UOp, quadrant: UOp, part: _Reduced, sign: UOp | None
     uint = quadrant.dtype
     odd = (quadrant & 1).ne(0)
     value = odd.where(part.cosine, part.sine)
-    # Two quadrants change the sign: their bit is moved to where the sign is.
+    # Two quadrants change the sign: bit 1 of the quadrant is moved to the sign bit.
     flip = shl(quadrant & 2, uint.bits - 2)
     flip = flip if sign is None else flip ^ sign
     value = (value.bitcast(uint) ^ flip).bitcast(size.dtype)

@@ -72,7 +72,7 @@ STEPS = (
     PLACE_HALVES, PLACE_PIPELINE, PLACE_BARRIER,
 )  # fmt: skip
 OPTIONAL = (PLACE_REGISTERS, PLACE_HALVES)
-"""Those without which the tree means the same."""
+"""Steps without which the tree has the same meaning."""
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -89,7 +89,8 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 
 
 def _states(block: UOp, steps: Sequence[Step]) -> Iterator[tuple[PassStep, UOp]]:
-    """Yield the trees of the first statements of a tree, one more each time."""
+    """Yield the tree with its first statement, its first two, .., each with the step of the
+    last."""
     for count, step in enumerate(steps, 1):
         yield _step_of(step) if isinstance(step, Item) else step, _first_statements(block, count)
 
@@ -117,18 +118,18 @@ def _check_budget(placed: StoragePlan, target: Target) -> None:
 
 
 Step = Item | PassStep
-"""Why a statement stands in the tree: the item that it is, or what else put it there."""
+"""The reason for a statement in the tree: the item that it computes, or a step."""
 
 
 class TreePart(NamedTuple):
-    """A statement, or a loop with others in it, and the step of each statement, in their order."""
+    """A statement, or a loop of statements, and the step of each statement, in order."""
 
     node: UOp
     steps: tuple[Step, ...]
 
     @classmethod
     def of(cls, node: UOp, step: Step) -> TreePart:
-        """Return statements that are there for one reason; BARRIERs have theirs."""
+        """Return a statement or a loop with one step for all of its statements but BARRIERs."""
         return cls(node, tuple([_or_barrier(n, step) for n in _statements(node)]))
 
 
@@ -178,8 +179,8 @@ class _Emission:
         return block, _steps(parts)
 
     def _add_barriers(self) -> None:
-        """Add the BARRIERs of a work-group: before work-items read what others wrote, and, where
-        these statements run again, before they write it again."""
+        """Add the BARRIERs of a work-group: before work-items read what others wrote, and, in a
+        body that is repeated, at its end, before they write again."""
         barrier, warps = construct.barrier(), self.placed.warps
         for loop, points in barrier_points(self.placed.items, warps).items():
             for at in reversed(points):
@@ -188,12 +189,12 @@ class _Emission:
                 loop.body.append(barrier)
 
     def _repeats(self, axis: UOp) -> bool:
-        """Whether a work-item goes through a loop step by step."""
+        """Whether a work-item runs the loop over an axis step by step."""
         return axis not in self.roles
 
     def _around_own_loops(self, item: Item) -> None:
-        """Where an array accumulator's innermost loops are its own, use registers there: load it
-        before those loops, store it after."""
+        """Keep elements of an array accumulator in registers around its innermost own loops: load
+        them before these loops, store them after."""
         node = item.statement.node
         if item.init or node.op is not Ops.REDUCE or not self.allocations[node].array:
             return
@@ -236,8 +237,8 @@ class _Emission:
         return out
 
     def _pipeline(self, loop: Loop, pipeline: Pipeline) -> list[TreePart]:
-        """Return the loop that fills tiles before their reads, and the one before it that fills
-        those of its first steps."""
+        """Return the statements that fill the tiles of the first steps, and the loop, which fills
+        the tiles of later steps."""
         axis, distance = pipeline.axis, pipeline.distance
         count = sum(is_fill_of(child, pipeline.tiles) for child in loop.body)
         fills = _nodes(self._children(Loop(axis, loop.parent, loop.body[:count])))
@@ -267,20 +268,20 @@ class _Emission:
         ]
 
     def _of_group(self, loop: TreePart, child: Loop) -> list[TreePart]:
-        """Return the statements instead of a loop over partial results of a work-group."""
+        """Return what replaces a loop over partial results of a work-group; other loops as is."""
         tiles = [self._warp_tile(item) for item in child.body]
         if None not in tiles:
             return self._of_warps(loop, child, [t for t in tiles if t is not None])
         return self._tree(loop, self.trees[child]) if child in self.trees else [loop]
 
     def _tree(self, loop: TreePart, count: int) -> list[TreePart]:
-        """Return a loop in halves, as its statements."""
+        """Return the statements of a loop over `count` partial results, combined in halves."""
         with derived_from(loop.node):
             *halves, rest = in_halves(loop.node, count)
         return [*[TreePart.of(half, PLACE_HALVES) for half in halves], TreePart(rest, loop.steps)]
 
     def _of_warps(self, part: TreePart, child: Loop, tiles: list[WarpTile]) -> list[TreePart]:
-        """Return what a work-group does with what warps leave of its tiles."""
+        """Return what replaces a loop over tiles whose parts warps have combined."""
         plan, loop = tiles[0].plan, part.node
         if child in self.trees:
             return self._tree(part, plan.cells)
@@ -296,7 +297,8 @@ class _Emission:
         return [*shuffles, *[TreePart(read, (step,)) for read, step in pairs]]
 
     def _warp_tile(self, child: object) -> WarpTile | None:
-        """Return the tile that warps combine, of a statement that reads it; None for others."""
+        """Return the tile that warps combine and that a statement reads; None for other
+        children."""
         reads = child.statement.reads if isinstance(child, Item) else ()
         tile = next((node for node in reads if node in self.placed.warps), None)
         if tile is None or not isinstance(child, Item) or child.init:
@@ -308,7 +310,7 @@ class _Emission:
         return WarpTile(tile, plan, storage, self.vectors.axis(tile))
 
     def _statements(self, item: Item) -> list[TreePart]:
-        """Return the statements that an item is: of a tile that warps combine, there are more."""
+        """Return the statements of an item: several for a tile that warps combine."""
         written = self._statement(item)
         if item.statement.node not in self.placed.warps:
             return [TreePart(written, (item,))]
@@ -355,7 +357,7 @@ class _Emission:
         return construct.index(define, *array, *lanes)
 
     def _read(self, node: UOp, loops: dict[UOp, Loop]) -> UOp:
-        """Return the result of a reduction; lanes that its accumulator keeps apart are combined."""
+        """Return the result of a reduction; lanes with accumulators of their own are combined."""
         zero = UOp.index(0)
         define, array, lanes, _ = self.allocations[node]
         place = tuple(a if a in loops else zero for a in array)
@@ -384,7 +386,7 @@ class _Emission:
 
 
 def _step_of(item: Item) -> PassStep:
-    """Return why a statement stands where it does: what it is, and the loops it stands in."""
+    """Return the step of an item, with what it computes and the loops that it stands in."""
     node = item.statement.node
     loops = [axis.axis_name for axis in item.insertion_point.path()]
     where = f"in the loops {' '.join(loops)}" if loops else "outside of all loops"
@@ -399,8 +401,8 @@ def _step_of(item: Item) -> PassStep:
 
 
 def interleaved(others: Sequence[UOp], fills: Sequence[UOp]) -> Sequence[UOp]:
-    """Return statements, and the fills of a later step: a part of them in each step of the loop
-    that the statements are, where there is one that divides them; else after them."""
+    """Return statements with the fills of a later step. If the statements are one loop whose extent
+    divides those of the fills, each of its steps does a part of them; else the fills come last."""
     loop = others[0] if len(others) == 1 else None
     if loop is not None and loop.op is Ops.LOOP and loop.role is None:
         parts = [_part(fill, loop.axis) for fill in fills]
@@ -410,7 +412,7 @@ def interleaved(others: Sequence[UOp], fills: Sequence[UOp]) -> Sequence[UOp]:
 
 
 def _where(fill: UOp, condition: UOp) -> UOp:
-    """Return a fill that reads nothing, and writes zeros, where a condition does not hold: a branch
+    """Return a fill that, where a condition does not hold, reads nothing and writes zeros: a branch
     would keep a compiler from moving instructions past it."""
     nodes = (n for n in fill.toposort() if n.op is Ops.LOAD)
     loads = [n for n in nodes if n.place.param.op is Ops.PARAM]
@@ -418,8 +420,8 @@ def _where(fill: UOp, condition: UOp) -> UOp:
 
 
 def _part(fill: UOp, step: UOp) -> Sequence[UOp]:
-    """Return the part of a loop that is dealt to a step of another one; () where it does not divide
-    it."""
+    """Return the part of the loop `fill` that one step of another loop does; () if the extent of
+    the other loop does not divide that of `fill`."""
     if fill.op is not Ops.LOOP or fill.axis.extent % step.extent:
         return ()
     axis = fill.axis

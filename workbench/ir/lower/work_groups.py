@@ -2,14 +2,14 @@
 
     for g0 in 32 (grid)  for l0 in 16 (item) { .. }  ->   g0 = group 0, l0 = item 0:  ..
 
-The loops that are a launch's become numbers (SPECIAL). What stands outside of the loops over
-work-items is done by the group together: a work-item keeps registers of its own, so every one
-computes them; memory that all see is written once. Loops that fill it are dealt out,
+The loops of the launch become numbers (SPECIAL). Statements outside of the loops over work-items
+are executed by the group together. A register belongs to one work-item, so each of them computes
+it; memory that all see is written once. Loops that fill it are distributed,
 
     for f in 200 { tile[f] = x[f] }   ->   for f in 4 { IF f*64 + l0 < 200: tile[f*64 + l0] = .. }
 
-and one work-item does the rest (IF l0 < 1). No BARRIER ever stands in an IF: all work-items of a
-group come to it. Which axes share a dimension says `ir/nest/loops.py`.
+and one work-item executes the other statements (IF l0 < 1). No BARRIER stands in an IF, as all
+work-items of a group must reach it. `ir/nest/loops.py` decides which axes share a dimension.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WRITES = (Ops.STORE, Ops.ACCUMULATE)
 def work_groups(block: UOp, target: Target) -> UOp:
     """Return the tree of one work-item: SPECIALs first, no loop with a role.
 
-    Errors: CompileError for a launch that the target's grid or its work-groups have no room for.
+    Errors: CompileError for a grid or a work-group beyond the limits of the target.
     """
     grid = _Launch("grid", block, target)
     items = _Launch("item", block, target)
@@ -45,8 +45,8 @@ def work_groups(block: UOp, target: Target) -> UOp:
 
 
 class _Launch:
-    """The loops of one role: `numbers` is what stands for each axis, `places` the dimension of each
-    (an index of `dims`, the RANGEs of the launch, innermost first)."""
+    """The loops of one role. `numbers` has the expression that replaces each axis, `places` the
+    dimension of each axis: an index of `dims`, the RANGEs of the launch, innermost first."""
 
     def __init__(self, role: str, block: UOp, target: Target):
         nests = _nests(block, role)
@@ -64,7 +64,7 @@ class _Launch:
         ]
 
     def _fold(self, axes: list[UOp], target: Target) -> None:
-        """One dimension for each loop, or for several neighbours."""
+        """Give each loop a dimension, or several neighbouring loops one."""
         runs = grid_dims([axis.extent for axis in axes], target.grid_limits)
         if runs is None:
             extents = " x ".join(str(axis.extent) for axis in axes)
@@ -86,7 +86,7 @@ class _Launch:
                 self.numbers[axis] = inside
 
     def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target) -> None:
-        """Axes that never meet share a dimension, as long as the longest."""
+        """Let axes that are never open together share a dimension, as long as the longest axis."""
         self.places = item_dims(by_names(nests))
         for place in range(len(set(self.places.values()))):
             members = [axis for axis in axes if self.places[axis] == place]
@@ -100,7 +100,7 @@ class _Launch:
 
 
 class _GuardedNode(NamedTuple):
-    """A statement, and the conditions that it needs."""
+    """A statement, and the conditions under which it runs."""
 
     node: UOp
     conditions: Conditions = ()
@@ -115,13 +115,13 @@ class _Group:
         self.names = {r.axis_name for r in leaves([block], Ops.RANGE)}
 
     def block(self) -> list[UOp]:
-        """Return the statements."""
+        """Return the statements of one work-item."""
         return _guarded(self._body(self.source.src, frozenset(), ()))
 
     def _body(
         self, children: Iterable[UOp], used: frozenset[int], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
-        """Yield statements; `used` are the dimensions that number the steps of loops around."""
+        """Yield statements; `used` has the dimensions of the loops over work-items around them."""
         for child in children:
             if child.op is Ops.BARRIER:
                 yield _GuardedNode(child)
@@ -152,7 +152,7 @@ class _Group:
     def _together(
         self, node: UOp, used: frozenset[int], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
-        """Yield what work-items do that differ only in the dimensions that are not `used`."""
+        """Yield a statement or loop as work-items that differ in unused dimensions execute it."""
         free = [d for i, d in enumerate(self.items.dims) if i not in used]
         free = [d for d in free if d.extent > 1]
         if not free or not self._writes_for_all(node):
@@ -168,13 +168,13 @@ class _Group:
             yield _GuardedNode(node.replace(src=(node.axis, *body)), conditions)
 
     def _writes_for_all(self, node: UOp) -> bool:
-        """Whether a statement, or one in a loop, writes memory that others see."""
+        """Whether a statement, or one in a loop, writes memory that all work-items see."""
         return any(not _is_private(n.place.param) for n in _statements(node))
 
     def _can_be_dealt(self, loop: UOp) -> bool:
-        """Whether steps of a loop may be different work-items': none needs another's result, and
-        what one writes to registers is not read outside. What it reads of registers all of them
-        have."""
+        """Whether the steps of a loop may be distributed over work-items: no step needs the result
+        of another, and registers that the loop writes are not read outside. Registers that it reads
+        have the same value in all work-items."""
         if not loop.axis.axis_kind.is_independent:
             return False
         inside = _uses(loop)
@@ -184,7 +184,8 @@ class _Group:
     def _dealt(
         self, loop: UOp, free: Sequence[UOp], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
-        """Yield a loop, and those that it is all around of, with their steps dealt out."""
+        """Yield a loop with its steps distributed; a loop that is its whole body is merged into
+        it."""
         axes, body = [loop.axis], loop.body
         while len(body) == 1 and body[0].op is Ops.LOOP and self._can_be_dealt(body[0]):
             axes.append(body[0].axis)
@@ -261,7 +262,7 @@ def _nests(block: UOp, role: str) -> list[tuple[UOp, ...]]:
 
 
 def _holds_group(loop: UOp) -> bool:
-    """Whether a loop has work-items or a barrier in it."""
+    """Whether a loop contains loops over work-items, or a barrier."""
     return any(
         child.op is Ops.BARRIER
         or child.op in (Ops.LOOP, Ops.IF)
@@ -279,12 +280,12 @@ def _statements(node: UOp) -> Iterator[UOp]:
 
 
 def _is_private(memory: UOp) -> bool:
-    """Whether memory is of one work-item: a register, or an array of its own."""
+    """Whether memory belongs to one work-item: a register, or a scratch array."""
     return memory.op is Ops.DEFINE and memory.space != "shared"
 
 
 def _uses(node: UOp) -> Counter[UOp]:
-    """Return in how many statements of a tree each private memory stands."""
+    """Return, for each private memory, the number of statements of a tree that use it."""
     uses: Counter[UOp] = Counter()
     for statement in _statements(node):
         uses.update(m for m in leaves([statement], Ops.DEFINE) if _is_private(m))

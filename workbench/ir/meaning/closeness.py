@@ -24,23 +24,23 @@ Array = np.ndarray[Any, Any]
 # Equality of two arrays but for rounding, with one tolerance for each dtype.
 
 STEPS = 1 << 16
-"""Number of values that a reduction combines, where it is not known."""
+"""Number of values that a reduction combines, if it is not known."""
 LONG_STEPS = 1 << 22
-"""The same number for a long reduction, or for many in sequence."""
+"""The same number for long reductions, or for many in sequence."""
 
 
 def tolerance(dtype: DType, steps: int = STEPS) -> float:
-    """Return the share of the greatest element by which an element may be off; 0 for whole numbers.
+    """Return the tolerance for an element, relative to the greatest element; 0 for integers.
 
-    An operation loses some units in the last place; a reduction of `steps` values, in float32 at
-    least, loses the square root of `steps` times as many.
+    An operation loses some units in the last place. A reduction of `steps` values, which is
+    computed at least in float32, loses the square root of `steps` times as many.
     """
     return units(dtype, steps) * 2.0**-dtype.fraction_bits if dtype.is_float else 0.0
 
 
 def units(dtype: DType, steps: int = STEPS) -> float:
-    """Return the tolerance of a float dtype in its units in the last place: at least 16, which
-    stands for whole numbers too, but not above half of a value."""
+    """Return the tolerance of a dtype in units in the last place: at least 16 for most floats, at
+    most half of the value; 16 for integers."""
     if not dtype.is_float:
         return 16.0
     most = 2.0 ** (dtype.fraction_bits - 1)  # half of the value, with few bits of a fraction
@@ -50,8 +50,8 @@ def units(dtype: DType, steps: int = STEPS) -> float:
 
 
 def errors(actual: Array, expected: Array) -> Array:
-    """Return the error of each element of `actual`: infinity where one array alone has a NaN or an
-    infinity; 1 or 0 for whole numbers."""
+    """Return the error of each element of `actual`: 0 or 1 for integers; infinity where only one of
+    the arrays is NaN or infinite, or their infinities differ."""
     if not dtypes.from_numpy(actual.dtype).is_float:
         return np.asarray(actual != expected, np.float64)
     with np.errstate(all="ignore"):
@@ -69,7 +69,7 @@ def greatest(array: Array) -> float:
 
 
 def limit_of(actual: Array, expected: Array, steps: int = STEPS) -> float:
-    """Return how far an element of `actual` may be off."""
+    """Return the largest error that is allowed for an element of `actual`."""
     kind = dtypes.from_numpy(actual.dtype)
     return tolerance(kind, steps) * greatest(expected) if kind.is_float else 0.0
 
@@ -81,12 +81,12 @@ def are_close(actual: Array, expected: Array, steps: int = STEPS) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Perturbed roundings: the values of a graph whose inexact operations round off by some units more.
+# Perturbed roundings: the values of a graph whose inexact operations are off by some more units.
 #
 # A kernel may add in another order, contract a product and a sum, or compute a function by another
-# formula. In `with other_roundings(..):` the reference interpreters give each operation of floats
-# that is inexact another result nearby; what is exact stays as it is. Where the results of several
-# such runs differ, a rounding decides. Source of the idea: Monte Carlo arithmetic (Parker 1997).
+# formula. In `with other_roundings(..):` the reference interpreters give each inexact operation of
+# floats a slightly different result; exact operations are unchanged. Where the results of several
+# such runs differ, rounding decides them. Source of the idea: Monte Carlo arithmetic (Parker 1997).
 
 _EXACT = frozenset(
     {Ops.NEG, Ops.ABS, Ops.COPYSIGN, Ops.MAX, Ops.MIN, Ops.WHERE, Ops.TRUNC, Ops.FMOD}
@@ -94,8 +94,8 @@ _EXACT = frozenset(
 
 
 class _Roundings(NamedTuple):
-    """Random numbers, how many units in the last place an operation may be off, and the side: 1, or
-    -1 for the opposite of each step."""
+    """A random generator, the units in the last place by which an operation may be off, and the
+    side: 1, or -1 for the opposite of each step."""
 
     random: np.random.Generator
     ulps: float
@@ -107,7 +107,8 @@ _roundings: ContextVar[_Roundings | None] = ContextVar("_roundings", default=Non
 
 @contextmanager
 def other_roundings(seed: int, ulps: float, side: int) -> Iterator[None]:
-    """Round otherwise: the same seed with the other `side` (1 or -1) does the opposite."""
+    """Perturb the roundings in a block; the same seed with the other `side` perturbs them in the
+    opposite direction (1 or -1). At most `ulps` units, 1 for low-precision floats, times 1.5."""
     roundings = _Roundings(np.random.default_rng(seed), ulps, side)
     token = _roundings.set(roundings)
     try:
@@ -117,7 +118,7 @@ def other_roundings(seed: int, ulps: float, side: int) -> Iterator[None]:
 
 
 def rounded(op: Ops, result: Array, sources: Sequence[Array], dtype: DType) -> Array:
-    """Return the result of an elementwise op, rounded otherwise where it is inexact."""
+    """Return the result of an elementwise op, perturbed where it is inexact."""
     if _roundings.get() is None or not dtype.is_float or op in _EXACT:
         return result
     with np.errstate(all="ignore"):
@@ -130,8 +131,8 @@ def rounded_sum(
     result: Array, combine: Callable[[Callable[[Array], Array]], Array], count: int,
     grain: Array, dtype: DType,
 ) -> Array:  # fmt: skip
-    """Return a sum of `count` terms, added in another order. `combine(f)` is the sum of f of each
-    term, computed in float64; `grain` divides all terms."""
+    """Return a sum of `count` terms as if added in another order. `combine(f)` is the sum of f of
+    each term in float64; each term is a multiple of `grain`, a power of two."""
     if _roundings.get() is None or not dtype.is_float or count < 2:
         return result
     with np.errstate(all="ignore"):
@@ -145,7 +146,7 @@ def rounded_reduction(
     op: Ops, result: Array, value: Array, axes: tuple[int, ...], dtype: DType,
     keepdims: bool,
 ) -> Array:  # fmt: skip
-    """Return a reduction whose terms are combined in another order."""
+    """Return a reduction as if its terms were combined in another order."""
     if _roundings.get() is None or not dtype.is_float or op not in (Ops.ADD, Ops.MUL):
         return result
     count = math.prod(value.shape[axis] for axis in axes)
@@ -162,7 +163,7 @@ def rounded_reduction(
 
 
 def is_rounding_otherwise() -> bool:
-    """Return whether operations round otherwise here."""
+    """Return whether roundings are perturbed at present."""
     return _roundings.get() is not None
 
 
@@ -176,7 +177,7 @@ def _wide(array: Array) -> Array:
 
 
 def _is_exact(op: Ops, result: Array, sources: Sequence[Array], dtype: DType) -> Array:
-    """Return where the result is what arithmetic without rounding gives."""
+    """Return where the result is exact: that of arithmetic without rounding."""
     most = 2.0 ** (dtype.fraction_bits + 1)
     if op is Ops.ADD:
         a, b = sources
@@ -206,8 +207,8 @@ def _grain(array: Array) -> Array:
 
 
 def _moved(result: Array, size: Array, dtype: DType) -> Array:
-    """Return the result, off by some units in the last place of `size`; where `size` is 0, as it
-    is."""
+    """Return the result moved by some units in the last place of `size`; unchanged where `size` is
+    0."""
     roundings = _roundings.get()
     assert roundings is not None
     steps = roundings.random.random(np.shape(result), np.float32) * 2 - 1
@@ -223,7 +224,7 @@ def _moved(result: Array, size: Array, dtype: DType) -> Array:
 
 
 def _least(dtype: DType) -> float:
-    """Return the least positive number."""
+    """Return the least positive number of a dtype."""
     return float(np.nextafter(dtype.numpy.type(0), dtype.numpy.type(1)))
 
 

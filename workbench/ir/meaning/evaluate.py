@@ -1,8 +1,8 @@
 """The meaning of one op on numpy arrays: constants, elementwise ops, casts and reductions.
 
-The op table says what arithmetic means; this file adds the dtype of the arrays (`widen`: floats of
-any width are computed in float64), casts, bit casts and empty reductions. Both interpreters are
-built from it.
+The op table has the meaning of arithmetic. This file adds the dtypes of arrays (with `widen`,
+floats of any width are computed in float64), casts, bit casts and empty reductions. Both
+interpreters use it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def constant(node: UOp, widen: bool) -> Array:
 
 
 def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
-    """Return an elementwise op over arrays that broadcast."""
+    """Return the result of an elementwise op on arrays that broadcast. Errors: VerifyError for an
+    op without such a meaning."""
     if node.op is Ops.CAST:
         return _cast(node, values[0], widen)
     if node.op is Ops.BITCAST:
@@ -56,8 +57,8 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
 
 
 def is_rounding(node: UOp) -> bool:
-    """Return whether an op is there for its rounding: beside 2**fraction_bits a float has no room
-    for a fraction (`ir/functions/formulas.py`)."""
+    """Return whether a node is an ADD of a constant for the sake of its rounding: a float of
+    2**fraction_bits has no bits for a fraction (`ir/functions/formulas.py`)."""
     if node.op is not Ops.ADD or not node.dtype.is_float:
         return False
     constants = [c.arg for c in map(constant_of, node.src) if c is not None]
@@ -65,7 +66,7 @@ def is_rounding(node: UOp) -> bool:
 
 
 def _rounded_to(dtype: DType, value: Array) -> Array:
-    """Return a value in float64 that was rounded to `dtype`."""
+    """Return a float64 rounded to the values of `dtype`, as float64."""
     return np.asarray(cast_array(value, dtypes.float64, dtype)).astype(np.float64)
 
 
@@ -76,7 +77,7 @@ def _cast(node: UOp, value: Array, widen: bool) -> Array:
 
 
 def _in_range(value: Array, dtype: DType) -> Array:
-    """Saturate a value that was computed in float64, if `dtype` does."""
+    """Clamp a float64 to the range of `dtype`, if the dtype saturates."""
     return value.clip(-448.0, 448.0) if dtype.saturates else value
 
 

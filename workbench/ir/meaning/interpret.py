@@ -1,8 +1,8 @@
 """The reference interpreter: the value of a graph of the tensor or kernel level, by numpy.
 
-It follows the definition of each level and knows nothing of lowering, so the results of every
-device are compared with it. `widen=True` computes floats in float64: the oracle of `check`. Source
-of the idea: definitional interpreters (Reynolds 1972).
+It follows the definition of each level, and uses no code of lowering, so the results of every
+device are compared with it. With `widen=True` it computes floats in float64: the oracle of `check`.
+Source of the idea: definitional interpreters (Reynolds 1972).
 
 Sections: The steps in which the interpreter computes a kernel, in windows that bound its memory;
 The reference interpreter of kernels; The reference interpreter.
@@ -31,18 +31,18 @@ from workbench.ir.verify.tensor import custom_kernel
 # --------------------------------------------------------------------------------------------------
 # The steps in which the interpreter computes a kernel, in windows that bound its memory.
 #
-# A step computes the value of one node. A value that is too large is computed in windows of the
-# outermost ranges of the result; a product that is summed is never in memory as a whole.
+# A step computes the value of one node. If a value is too large, all are computed in windows of the
+# outermost ranges of the result. A product that is summed is never in memory as a whole.
 
 ELEMENTS_AT_ONCE = 1 << 21
-"""Elements of one value; with all values that are live beside it, about 2**24."""
+"""Most elements of one value; with all values that are live beside it, about 2**24."""
 Windows = Mapping[UOp, tuple[int, int]]
-"""The part of each range that is computed now: (first, end)."""
+"""The part of each range that is computed at a time: (first, end); ranges left out are whole."""
 
 
 class InterpreterStep(NamedTuple):
-    """A node and the nodes whose values it reads. A product that is summed over ranges of both
-    factors is a contraction, and never in memory as a whole: `product` is that MUL."""
+    """A node and the nodes whose values it reads. For a contraction, a sum over ranges that both
+    factors of a product have, `product` is that MUL: it is never in memory as a whole."""
 
     node: UOp
     inputs: tuple[UOp, ...]
@@ -77,8 +77,8 @@ def _contracts(node: UOp, uses: Counter[UOp]) -> bool:
 def windows_of(
     end: UOp, steps: list[InterpreterStep], rank: Mapping[UOp, int]
 ) -> Iterator[Windows]:
-    """Yield windows of the ranges of `end` in which no value has more than ELEMENTS_AT_ONCE
-    elements."""
+    """Yield windows of the ranges of `end`, so small that no value has more than ELEMENTS_AT_ONCE
+    elements, as far as the free ranges allow. `rank` orders the ranges."""
     inner = {r for s in steps if s.node.op in (Ops.REDUCE, Ops.STAGE) for r in closed(s.node)}
     free = sorted(set(end.src[1:]) - inner, key=lambda r: rank[r])
     widths: dict[UOp, int] = {}
@@ -105,16 +105,17 @@ def _elements(node: UOp, widths: Mapping[UOp, int]) -> int:
 # --------------------------------------------------------------------------------------------------
 # The reference interpreter of kernels: each value is an array with one axis per open range.
 #
-# A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of its
+# A RANGE is 0 .. n-1 along its own axis. REDUCE combines axes; STAGE scatters into an array of its
 # shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any other,
-# and the loop order does not matter. The next section has the steps.
+# and the loop order does not matter. The steps are those of the section above.
 
 
 def interpret_kernel(sink: UOp, arrays: Sequence[Array], widen: bool = False) -> list[Array]:
     """Return the written parameters, by slot, after running a kernel on `arrays`.
 
     Elements that the kernel does not write keep their input; `arrays` are not changed.
-    Errors: VerifyError naming an index that is out of range, or an array that does not fit.
+    Errors: VerifyError for an index out of range, for an array that is missing or does not fit, and
+    for a kernel in another language.
     """
     if sink.code is not None:
         raise VerifyError(
@@ -156,9 +157,9 @@ def _ranks(sink: UOp, nodes: Iterable[UOp]) -> dict[UOp, int]:
 
 
 class _Value(NamedTuple):
-    """An array with one axis per range of `axes`, of that range's size, or of size 1 where the
-    value does not vary. A STAGE's dimensions follow them. `valid` says where an index is not
-    INVALID."""
+    """An array with one axis for each range of `axes`, of that range's size, or of size 1 where the
+    value does not vary. A STAGE's own dimensions follow. Where an index may be INVALID, `valid` is
+    True for the valid elements."""
 
     array: Array
     axes: tuple[UOp, ...]
@@ -192,7 +193,7 @@ class _Machine:
         self.windows: Windows = {}
 
     def run(self, steps: list[InterpreterStep], windows: Windows) -> None:
-        """Carry out the steps of one STORE for the parts of ranges in `windows`."""
+        """Run the steps of one STORE for the parts of ranges in `windows`."""
         self.values, self.windows = {}, windows
         uses = Counter(s for step in steps for s in step.inputs)
         for step in steps:
@@ -237,7 +238,7 @@ class _Machine:
         return high - low
 
     def _full(self, value: _Value, axes: Sequence[UOp], full: Iterable[UOp]) -> Array:
-        """Return the array along `axes`, with those in `full` at their whole size."""
+        """Return the array along `axes`, broadcast to the whole size of those in `full`."""
         array, whole = value.along(axes), set(full)
         sizes = zip(axes, array.shape, strict=True)
         return np.broadcast_to(array, [self._size(r) if r in whole else n for r, n in sizes])
@@ -253,7 +254,7 @@ class _Machine:
     # memory
 
     def _index(self, node: UOp) -> _Value:
-        """Return the position in a parameter, or the element of a STAGE."""
+        """Return a position in a parameter, or the elements of a STAGE."""
         target = node.param
         indexes = [self.values[i] for i in node.indexes]
         axes = self._union(*[i.axes for i in indexes])
@@ -275,7 +276,8 @@ class _Machine:
     def _position(
         self, node: UOp, indexes: Sequence[UOp], shape: Sequence[int], axes: Sequence[UOp]
     ) -> _Value:
-        """Return the row-major position in `shape`, every valid index checked; 0 if invalid."""
+        """Return the row-major position in `shape`, 0 where invalid. Errors: VerifyError for a
+        valid index that is out of range."""
         flat: Array = np.zeros([1] * len(axes), np.int64)
         valid: Array | None = None
         for index, size in zip(indexes, shape, strict=True):
@@ -331,7 +333,7 @@ class _Machine:
         return _Value(result, tuple(r for r in axes if r not in closes))
 
     def _contract(self, step: InterpreterStep) -> _Value:
-        """Sum a product over ranges of both factors, as a matrix product where it is one."""
+        """Sum a product over ranges of both factors by `einsum`, without the product in memory."""
         factors, closes = [self.values[s] for s in step.inputs[:2]], step.node.src[1:]
         axes = self._union(*[f.axes for f in factors])
         number = {r: i for i, r in enumerate(axes)}
@@ -374,7 +376,7 @@ class _Machine:
 
 
 def _read(memory: Array, where: tuple[Array, ...], valid: Array | None) -> Array:
-    """Return the elements at `where`; 0 where not `valid`, and no access there."""
+    """Return the elements at `where`; those that are not `valid` are not accessed, and are 0."""
     if valid is None:
         return np.asarray(memory[where])
     shape = np.broadcast_shapes(valid.shape, *[w.shape for w in where])
@@ -391,14 +393,15 @@ __all__ = ["interpret_kernel", "interpret_tensor", "interpret_tensors"]
 
 
 def interpret_tensor(root: UOp, buffers: Mapping[UOp, Array], widen: bool = False) -> Array:
-    """Return the value of a tensor-level graph; `buffers` holds what each BUFFER contains."""
+    """Return the value of a tensor-level graph; `buffers` has the content of each BUFFER."""
     return interpret_tensors([root], buffers, widen)[0]
 
 
 def interpret_tensors(
     roots: Sequence[UOp], buffers: Mapping[UOp, Array], widen: bool = False
 ) -> list[Array]:
-    """Return the values of several roots; what they share is computed once."""
+    """Return the values of several roots; shared nodes are computed once. Errors: VerifyError for
+    an op of another level, and for a BUFFER whose array is missing or does not fit."""
     values: dict[UOp, Array] = {}
     for root in roots:
         for node in root.toposort(lambda n: n not in values):
@@ -441,7 +444,7 @@ def _buffer_value(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array
 
 
 def custom_value(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
-    """Return the value of a kernel that a user wrote, which reads its operands from memory."""
+    """Return the value of a CUSTOM node: the output of a user's kernel on the operands."""
     kernel = custom_kernel(node.kernel_text)
     params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
     arrays = [np.zeros(params[slot].length, params[slot].dtype.numpy) for slot in kernel.outputs]

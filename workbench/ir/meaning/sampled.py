@@ -1,8 +1,8 @@
 """Sampled interpretation: a few elements of a large tensor, each computed from the elements that it
-needs.
+depends on.
 
-Positions are flat and sorted. What is needed of each node is found from the roots down, and
-computed from the leaves up, so that each element is computed once.
+Positions are flat and sorted. From the roots down, the needed elements of each node are determined;
+from the leaves up, they are computed, each once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.ir.node.uop import UOp
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 PADDED_POSITION = -1
-"""The position of an element of a PAD that its source does not have."""
+"""The position of an element of a PAD that is not in its source."""
 
 
 class TooManyPositions(WorkbenchError):
@@ -37,7 +37,7 @@ class TooManyPositions(WorkbenchError):
 class SampledElements:
     """Some elements of tensor-level values, and all elements that they are computed from.
 
-    Errors: TooManyPositions where these are more than `most`.
+    Errors: TooManyPositions where these, counted for each reader, are more than `most`.
     """
 
     def __init__(self, targets: Sequence[tuple[UOp, Positions]], most: int) -> None:
@@ -49,7 +49,7 @@ class SampledElements:
             requests.setdefault(node, []).append(positions)
         room = most
         for node in reversed(self._order):
-            if node not in requests:  # below what is cut
+            if node not in requests:  # nothing needs it
                 continue
             needed = _distinct(np.concatenate(requests.pop(node)))
             self._needed[node] = needed
@@ -69,7 +69,7 @@ class SampledElements:
         return sum(positions.size for positions in self._needed.values())
 
     def values(self, buffers: Mapping[UOp, Array], widen: bool = False) -> list[Array]:
-        """Return the targets elements, flat; `buffers` holds what each BUFFER contains."""
+        """Return the elements of each target, flat; `buffers` has the content of each BUFFER."""
         values: dict[UOp, Array] = {}
         for node in self._order:
             if node in self._needed:
@@ -77,7 +77,7 @@ class SampledElements:
         return [self._at(n, positions, values) for n, positions in self._targets]
 
     def _below(self, node: UOp) -> list[tuple[UOp, Positions]]:
-        """Return the elements of each source that the needed elements of a node are made of."""
+        """Return, for each source, the elements that the needed elements of `node` depend on."""
         needed = self._needed[node]
         if node.op in _SAME_ORDER:
             return [(node.src[0], needed)]
@@ -132,7 +132,7 @@ Coordinates = Sequence[Positions]
 
 
 def _reduced(node: UOp, needed: Positions) -> Positions:
-    """Return, in a row for each element of a reduction, the elements that it combines."""
+    """Return a row for each needed element of a reduction: the elements that it combines."""
     shape = node.src[0].shape
     begins = _flat(_coordinates(needed, node.shape), shape)
     axes = sorted(node.reduced_axes)
@@ -147,7 +147,7 @@ def _reduced(node: UOp, needed: Positions) -> Positions:
 def _moved(
     node: UOp, needed: Positions, move: Callable[[UOp, Coordinates], Coordinates]
 ) -> Positions:
-    """Return the elements of a node's source that are moved to the needed ones."""
+    """Return, for each needed element, its position in the source of a movement op."""
     shape = node.src[0].shape
     at = move(node, _coordinates(needed, node.shape))
     positions = _flat(at, shape) if shape else needed * 0
@@ -160,8 +160,8 @@ def _moved(
 
 
 def _distinct(positions: Positions) -> Positions:
-    """Return the different positions in their order. `np.unique` hashes, which takes far more time
-    for millions of them that are nearly in order."""
+    """Return the different positions, sorted. `np.unique` hashes, which takes far more time for
+    millions of positions that are nearly sorted."""
     ordered = np.sort(positions)
     distinct: Positions = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
     return distinct
@@ -198,4 +198,4 @@ _MOVES: dict[Ops, Callable[[UOp, Coordinates], Coordinates]] = {
         for axis, (a, size) in enumerate(zip(at, node.shape, strict=True))
     ],
 }
-"""From the coordinates of an element to those of the element of the source that is there."""
+"""From the coordinates of an element to the coordinates of its element in the source."""

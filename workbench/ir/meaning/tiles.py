@@ -1,8 +1,8 @@
 """The meaning of WMMA: the product that a tensor core computes from the fragments of all lanes.
 
 A value has the shape (.., work-items, elements), and each run of `core.lanes` work-items is a warp.
-The tiles are put together from the fragments, multiplied, and cut in fragments again: a layout that
-is wrong gives wrong results, as on a device.
+The tiles are assembled from the fragments, multiplied, and cut into fragments again: so a wrong
+layout gives wrong results, as on a device.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from workbench.base.terminal import Printed
 
 Array = Any  # numpy arrays of any dtype
 TF32_MASK = np.uint32(0xFFFFE000)
-"""The bits of a float32 that a tensor core takes of tf32: sign, exponent, 10 bits."""
+"""The bits of a float32 that a tensor core uses for tf32: sign, exponent, 10 bits of fraction."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaneMap(Printed):
-    """Where the elements of a tile are: `rows` and `columns` of each (lane, element), and
-    `holders`, the (lane, element) of each (row, column): the first lane where several have copies.
-    `title` names the tile and its tensor core. In a notebook it is a picture.
+    """The places of a tile's elements in lanes. `rows` and `columns` have the position of each
+    (lane, element) in the tile; `holders` has the (lane, element) at each (row, column): of the
+    first lane, if several have copies. `title` names the tile and its tensor core. In a notebook
+    it is a picture.
     """
 
     title: str
@@ -36,17 +37,17 @@ class LaneMap(Printed):
     holders: Array
 
     def __str__(self) -> str:
-        """The tile as a table: which lane has each element, and as which of its own, "6.3"."""
+        """The tile as a table: for each element "lane.element", such as "6.3"."""
         words = [[f"{lane}.{element}" for lane, element in row] for row in self.holders]
         width = max(len(word) for row in words for word in row)
         return "\n".join(" ".join(word.rjust(width) for word in row) for row in words)
 
 
 def lane_map(core: TensorCore, tile: str) -> LaneMap:
-    """Return which element of tile "a", "b" or "c" each lane has as which of its own.
-    `core` is one of a machine: `Device["H100"].target.tensor_cores[0]`.
+    """Return the lane and its element for each element of tile "a", "b" or "c" of a tensor core,
+    such as `Device["H100"].target.tensor_cores[0]`.
 
-    Errors: WorkbenchError for what is not a tensor core, and for another tile.
+    Errors: WorkbenchError if `core` is not a tensor core, or has no such tile.
     """
     if not isinstance(core, TensorCore):
         because = f"{type(core).__name__} is not a tensor core"
@@ -79,8 +80,8 @@ def _lane_map(core: TensorCore, tile: str) -> LaneMap:
 
 
 def multiplied(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
-    """Return C + A @ B, each as fragments. Products are exact; sums are in the accumulator's dtype,
-    in numpy's order."""
+    """Return C + A @ B as fragments of C; `a`, `b` and `c` are fragments. Products are exact; sums
+    have the accumulator's dtype, and numpy's order."""
     tiles = [
         tile_of(core, name, _values(core, fragment, dtype))
         for name, fragment, dtype in (
@@ -106,7 +107,7 @@ def exchanged(before: Fragment, after: Fragment, values: Array) -> Array:
 
 @cache
 def _layout_change(before: Fragment, after: Fragment) -> Array:
-    """Return the (lane, element) that has, in one layout, what each has in another."""
+    """Return, for each (lane, element) of `after`, the (lane, element) of `before` that has it."""
     lanes = 1 << len(after.lane.split())
     holders = {
         tuple(sorted(before.position(lane, element).items())): (lane, element)
@@ -125,8 +126,8 @@ def _layout_change(before: Fragment, after: Fragment) -> Array:
 
 
 def undefined_products(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
-    """Return which elements of C depend on undefined ones: those of a row of A, of a column of B,
-    or of C itself."""
+    """Return which elements of C depend on undefined ones: in their row of A, in their column of B,
+    or in C itself. The arguments and the result are masks, as fragments."""
     left, right, total = (
         tile_of(core, name, np.asarray(mask, bool)) for name, mask in (("a", a), ("b", b), ("c", c))
     )
@@ -156,7 +157,7 @@ def fragments_of(core: TensorCore, tile: str, tiles: Array) -> Array:
 
 
 def _values(core: TensorCore, fragment: Array, dtype: DType) -> Array:
-    """Return the numbers that bits of `dtype` stand for, as the tensor core takes them."""
+    """Return the numbers of a fragment as the tensor core reads them: bits as `dtype`, tf32 cut."""
     array = np.asarray(fragment)
     if array.dtype.kind == "u" and dtype.is_float:
         array = np.ascontiguousarray(array).view(dtype.numpy)

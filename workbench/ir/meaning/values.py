@@ -1,5 +1,5 @@
-"""The meaning of elementwise ops and casts on numpy arrays, where numpy has no function of that
-meaning.
+"""The meaning of elementwise ops and casts on numpy arrays, for those that numpy has no function
+for.
 
 Sections: The meaning of elementwise ops on numpy arrays, where numpy has no function of that
 meaning; The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
@@ -22,13 +22,13 @@ Array = Any  # numpy arrays of any dtype; numpy's own generics are no more preci
 # --------------------------------------------------------------------------------------------------
 # The meaning of elementwise ops on numpy arrays, where numpy has no function of that meaning.
 #
-# Integers: floor division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or
-# more, or by a negative amount, give 0.
+# Integers: floor division and modulo by zero are 0; INT_MIN // -1 wraps; shifts by the width or
+# more, or by a negative amount, are 0.
 
 
 def wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
-    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. A caller that
-    has silenced them for many calls unwraps the function."""
+    """Return `fn` without numpy's warnings: overflow wraps and 0/0 is NaN by definition. A caller
+    that silences them for many calls unwraps the function."""
 
     @wraps(fn)
     def quiet(*args: Array) -> Array:
@@ -39,7 +39,7 @@ def wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def floor_div(a: Array, b: Array) -> Array:
-    """Return a // b, floored."""
+    """Return a // b, floored; 0 for b = 0."""
     zero = b == 0
     minus = (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
     safe = np.where(zero | minus, np.ones_like(b), b)
@@ -47,7 +47,7 @@ def floor_div(a: Array, b: Array) -> Array:
 
 
 def floor_mod(a: Array, b: Array) -> Array:
-    """Return a % b, with the sign of b."""
+    """Return a % b, with the sign of b; 0 for b = 0."""
     safe = np.where(b == 0, np.ones_like(b), b)
     if np.issubdtype(np.asarray(b).dtype, np.signedinteger):
         safe = np.where(b == -1, np.ones_like(b), safe)
@@ -55,21 +55,21 @@ def floor_mod(a: Array, b: Array) -> Array:
 
 
 def trunc_div(a: Array, b: Array) -> Array:
-    """Return a // b, truncated."""
+    """Return a // b, truncated; 0 for b = 0."""
     quotient, rest = floor_div(a, b), floor_mod(a, b)
     up = (rest != 0) & ((a < 0) != (b < 0))
     return np.where(up, quotient + np.ones_like(quotient), quotient)
 
 
 def shift_left(a: Array, b: Array) -> Array:
-    """Return a << b."""
+    """Return a << b; 0 for a negative b, and for one of the width or more."""
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
     return np.where(fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
 
 
 def shift_right(a: Array, b: Array) -> Array:
-    """Return a >> b."""
+    """Return a >> b; 0 for a negative b, and for one of the width or more."""
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
     return np.where(fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
@@ -86,17 +86,17 @@ def softplus(a: Array) -> Array:
 
 
 def erf(a: Array) -> Array:
-    """numpy has none: Python's, one element after the other."""
+    """Return the error function by Python's, element by element: numpy has none."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
 
 
 # --------------------------------------------------------------------------------------------------
 # The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
 #
-# Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0". To a
-# float it rounds to the nearest, the even one of two, and what is too large is infinite, in
-# fp8e4m3, which has no infinity, 448. float64 to float16 rounds once, integers to float16 and all
-# else to bfloat16 and to floats of 8 bits by way of float32.
+# Float to integer truncates and saturates, and NaN gives 0; integers wrap; bool is "not 0". To a
+# float, values are rounded to the nearest (of two, to the even one), and those that are too large
+# become infinity; 448 in fp8e4m3, which has no infinity. float64 to float16 rounds once; integers
+# to float16, and all other dtypes to bfloat16 and to 8-bit floats, go through float32.
 
 
 def cast_array(a: Array, src: DType, dst: DType) -> Array:
@@ -105,8 +105,7 @@ def cast_array(a: Array, src: DType, dst: DType) -> Array:
         if dst.is_bool:
             return a != 0
         if src.is_float and dst.is_int:
-            # float16 does not have the limits of integers: they are compared in a type that has
-            # them.
+            # float16 cannot represent the limits of integers: compare in float32.
             small = np.asarray(a).dtype.itemsize < 4
             return _saturate(a.astype(np.float32) if small else a, dst)
         if dst in dtypes.fp8s and src is not dst:
@@ -115,15 +114,15 @@ def cast_array(a: Array, src: DType, dst: DType) -> Array:
 
 
 def bitcast_array(a: Array, src: DType, dst: DType) -> Array:
-    """Return the same bits as values of `dst`, which is as wide as `src`."""
+    """Return the bits of `a` as values of `dst`, which is as wide as `src`."""
     return np.ascontiguousarray(a, src.numpy).view(dst.numpy).reshape(np.shape(a))
 
 
 def cast_elementwise(
     meaning: Callable[..., Array], sources: Sequence[DType], dtype: DType, values: Sequence[Array]
 ) -> Array:
-    """Return `meaning` of values of `sources`, which gives `dtype`. Floats of 8 bits are computed
-    in float32 and converted: ml_dtypes' arithmetic knows no saturation."""
+    """Return `meaning` of values with the dtypes `sources`, as `dtype`. 8-bit floats are computed
+    in float32 and converted, as the arithmetic of ml_dtypes does not saturate."""
     if not any(s in dtypes.fp8s for s in sources):
         return meaning(*values)
     wide = [
@@ -135,7 +134,8 @@ def cast_elementwise(
 
 
 def _to_fp8(single: Array, dtype: DType) -> Array:
-    """Saturate and round a float32; a NaN has all bits of the fraction, as in PyTorch."""
+    """Round a float32, and saturate it if `dtype` does. In other dtypes a NaN has all bits of the
+    fraction set, as in PyTorch."""
     if dtype.saturates:
         return np.clip(single, -448.0, 448.0).astype(dtype.numpy)
     bits = np.asarray(single.astype(dtype.numpy)).view(np.uint8)
@@ -143,8 +143,8 @@ def _to_fp8(single: Array, dtype: DType) -> Array:
 
 
 def _saturate(a: Array, dst: DType) -> Array:
-    """Truncate and clamp. The greatest integer need not be a float, but the one after it is;
-    only values that fit are converted."""
+    """Truncate and clamp. The greatest integer may not be a float, but the integer after it is.
+    Only values that fit are converted; NaN gives 0."""
     above = a >= float(int(dst.max) + 1)
     below = a < float(dst.min)
     fits = ~(above | below | np.isnan(a))

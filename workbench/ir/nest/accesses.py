@@ -38,8 +38,8 @@ class MemoryAccess(NamedTuple):
 
 
 def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
-    """Return the LOADs by which lanes of a warp read rows of matrices, with the bits of a lane's
-    number that the layout of the rows does not have: only the lanes that have 0 there read."""
+    """Return the LOADs by which a warp reads rows of matrices, each with a mask of those bits of a
+    lane's number that the layout of the rows does not use: only lanes with 0 there read."""
     layouts = {n.src[0]: n.arg[0] for n in linear if n.op is Ops.EXCHANGE}
     return {
         load: sum(1 << place for place, bit in enumerate(rows.lane.split()) if bit == NO_AXIS)
@@ -48,8 +48,8 @@ def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
 
 
 def async_stores(linear: Iterable[UOp]) -> frozenset[UOp]:
-    """Return the STOREs of a linear program that end copies which go on while the program does,
-    where a device has such: of elements of an argument to a shared tile of several buffers."""
+    """Return the STOREs that asynchronous copies end with, on a device that has these: from an
+    argument to a shared tile of several buffers, without a gate."""
     return frozenset(node for node in linear if node.op is Ops.STORE and _is_async(node))
 
 
@@ -85,14 +85,14 @@ def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
 
 
 def lanes_of(statement: UOp) -> tuple[UOp, ...]:
-    """Return the lane axes of a statement, the one that becomes the vector last."""
+    """Return the lane axes of a statement, its vector axis last."""
     vector = vector_of(statement)
     lanes = [n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane]
     return tuple(sorted(lanes, key=lambda r: (r.axis_name == vector, r.axis_name)))
 
 
 def vector_of(statement: UOp) -> str | None:
-    """Return the name of the axis that becomes a statement's vector."""
+    """Return the name of a statement's vector axis; None for scalars."""
     name: str | None
     name = statement.vector
     return name
@@ -125,19 +125,19 @@ def _flat(at: UOp) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Banks of shared memory: the padding of a tile's rows that avoids bank conflicts.
 #
-# Shared memory has banks, and words of one bank are read one after the other. Work-items that read
-# down a column of a tile of 32 words a row all meet in one bank; of a row of 33 they do not:
+# Words of one bank are read one after the other. Work-items that read down a column of a tile with
+# rows of 32 words all meet in one bank; with rows of 33 words they do not:
 #
 #     tile[32][32]: banks 0 0 0 0 ..   ->   tile[32][33]: banks 0 1 2 3 ..
 #
 # Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
 
 LONGER = (1, 2, 4, 8, 16)
-"""Elements that a row may be longer by, if it is not more than twice as long then."""
+"""Elements by which a row may be padded, if that makes it at most twice as long."""
 MOST_BYTES = 16
-"""Bytes that a work-item reads or writes at a time, at most."""
+"""Most bytes that a work-item reads or writes at a time."""
 MOST_ITEMS = 1 << 10
-"""Work-items of a group, at most."""
+"""Most work-items of a group."""
 Array = Any  # numpy arrays of any dtype
 Shape = tuple[int, ...]
 
@@ -149,10 +149,10 @@ def padded(
     shape: Shape,
     vectors: Vectors,
 ) -> Shape:
-    """Return the shape of a shared tile's memory. Where work-items then meet in fewer banks, it is
-    a few elements longer than `shape` along one of the last two axes that are not a vector; the
-    least that is best. `around` are the axes of the first dimensions: each of their elements has a
-    tile of its own."""
+    """Return the shape of a shared tile's memory: `shape`, or, where that makes fewer bank
+    conflicts, a few elements more along one of the last two axes that are not a vector. Of the best
+    shapes it is the smallest. `around` has the axes of the first dimensions: each of their elements
+    has a tile of its own."""
     nbytes = tile.node.dtype.itemsize
     return _best((*tile_accesses(tile, around, readers, vectors),), shape, nbytes)
 
@@ -160,7 +160,7 @@ def padded(
 def tile_accesses(
     tile: Statement, around: Sequence[UOp], readers: Sequence[Statement], vectors: Vectors
 ) -> Iterator[TileAccess]:
-    """Yield where a tile is filled and read; the arguments are those of `padded`."""
+    """Yield the accesses that fill and read a tile; the arguments are those of `padded`."""
     most = max(1, MOST_BYTES // tile.node.dtype.itemsize)
     for access in _accesses(tile, around, readers, vectors):
         yield access._replace(lanes=math.gcd(access.lanes, most))
@@ -185,20 +185,21 @@ def _best(accesses: tuple[TileAccess, ...], shape: Shape, nbytes: int) -> Shape:
 
 
 def _keeps_vectors(shape: Shape, more: int, lanes: int) -> bool:
-    """Whether vectors stay at multiples of their length where a dimension is longer."""
+    """Whether vectors still begin at multiples of their length if a dimension is longer by
+    `more`."""
     return math.prod((shape[0] + more, *shape[1:])) % lanes == 0
 
 
 class TileAccess(NamedTuple):
-    """A place where a tile is filled or read: where each of the first work-items is along each
-    dimension of the memory, and the `lanes` of a vector."""
+    """An access that fills or reads a tile. `places` has, for each dimension of the memory, the
+    positions of the first work-items; `lanes` is the length of a vector."""
 
     places: tuple[tuple[int, ...], ...]
     lanes: int
 
 
 def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
-    """Return an access by `items`, the axes that number the work-items, the outermost first."""
+    """Return an access by work-items, whose axes are `items`, outermost first."""
     inner = [*items]
     while len(inner) > 1 and math.prod(r.extent for r in inner[1:]) >= BANKS:
         inner.pop(0)
@@ -222,8 +223,8 @@ def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
 def _of_sums(
     rows: tuple[tuple[int, ...], ...], extents: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the values of sums at the first work-items: each row has the constant of a sum, and
-    the factors of the work-items' axes, whose extents are given."""
+    """Return the values of sums for the first work-items. A row has the constant of a sum, and its
+    factors of the work-items' axes, whose extents are `extents`."""
     numbers = np.arange(min(BANKS, math.prod(extents)))
     steps = [np.ones_like(numbers)]
     for place, extent in enumerate(extents):
@@ -235,7 +236,7 @@ def _of_sums(
 def _accesses(
     tile: Statement, around: Sequence[UOp], readers: Sequence[Statement], vectors: Vectors
 ) -> Iterator[TileAccess]:
-    """Yield where a tile is filled, and where it is read."""
+    """Yield the accesses that fill a tile and those that read it."""
     items = [r for r in tile.nest if r.axis_kind.is_work_item]
     dealt = [r for r in tile.nest if r in tile.own]
     at = (*around, *tile.node.src[1:])
@@ -251,22 +252,21 @@ def _accesses(
 
 
 def _lanes(index: UOp) -> int:
-    """Return how many neighbours a work-item reads along the last dimension."""
+    """Return how many contiguous elements a work-item reads along the last dimension."""
     parts, _ = terms(split_gate(index)[0])
     lanes = [r for r, k in parts.items() if k == 1 and r.op is Ops.RANGE]
     return next((r.extent for r in lanes if r.axis_kind.is_lane), 1)
 
 
 def _sources(reader: Statement) -> Sequence[UOp]:
-    """Return the nodes that a statement computes, without those of others."""
+    """Return the nodes that a statement computes itself."""
     stop = set(reader.reads)
     return [n for s in reader.node.src for n in s.toposort(lambda n: n not in stop)]
 
 
 def _passes(access: TileAccess, shapes: Sequence[Shape], nbytes: int) -> Array:
-    """Return how often the banks are read for the first work-items, with memory of each shape: as
-    many times as one word of each bank where they are all different. The lanes of a vector are one
-    access."""
+    """Return, for each shape of the memory, in how many passes the first work-items are served: one
+    for each different word of the bank that has most. The lanes of a vector are one access."""
     if not access.places:
         return np.ones(len(shapes), np.int64)
     width = max(nbytes * access.lanes, BANK_BYTES)

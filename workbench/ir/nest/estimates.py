@@ -29,10 +29,10 @@ from workbench.ir.node.uop import UOp, leaves, split_gate
 # the span of all smaller ones (the counts multiply) or lands inside one unbroken run of elements
 # (the run grows): both are exact. In other cases elements are counted one by one where that is
 # cheap, and else bounded (`exact` is False). An index that is loaded is counted as another element
-# for each of its points.
+# cheap, and else bounded (`exact` is False). An index from memory counts as another element
 
 ENUMERATED = 1 << 14
-"""Points that are counted one by one, at most."""
+"""Most points that are counted one by one."""
 
 
 class Touched(NamedTuple):
@@ -43,8 +43,8 @@ class Touched(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """`number` unbroken runs of `length` elements each; their starts are multiples of `step`
-    elements apart: the greatest such power of 2, 0 where it is unknown."""
+    """`number` unbroken runs of `length` elements each. The distances of their starts are multiples
+    of `step` elements, a power of 2; 0 where it is unknown, or for one run."""
 
     number: int
     length: int
@@ -72,13 +72,13 @@ def _touched_by_index(footprint: IndexSteps) -> Touched | None:
     """Return how many elements one index touches; None where no formula counts them."""
     count = count_sums(footprint.steps)
     if count is None or footprint.others > 1 < count:
-        return None  # parts without steps and others may touch the same elements
+        return None  # parts that are no steps may touch the same elements as the steps
     return Touched(count * footprint.others, footprint.exact)
 
 
 def _touched_by_windows(footprints: Sequence[IndexSteps]) -> int:
-    """Return an upper bound of the elements that indexes touch: for those that differ in their
-    starts alone, as windows do, the elements of the box around them."""
+    """Return an upper bound of the elements that indexes touch. Indexes that differ only in their
+    starts, as windows do, count as the box around them."""
     alike: dict[IndexSteps, list[int]] = {}
     for one in footprints:
         alike.setdefault(one._replace(start=0), []).append(one.start)
@@ -96,8 +96,8 @@ def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
 
 
 def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:
-    """Return how many elements the steps touch once each is so long that the first start reaches
-    all that every start does; None where no length suffices."""
+    """Return how many elements the steps touch if they are made so long that, from the first start,
+    they reach all elements of every start; None where no length is enough."""
     least = [0] * len(steps)
     most = [0] * len(steps)
     for start in starts:
@@ -175,8 +175,8 @@ def _unbroken(steps: Iterable[Step], line: int) -> tuple[int, tuple[Step, ...]]:
 
 
 def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:
-    """Return the different steps, in elements, that one step of `axis` makes in the flat
-    `indexes`; None where a step is not the same everywhere."""
+    """Return the different distances, in elements, by which one step of `axis` moves the flat
+    `indexes`; None where a distance is not the same everywhere."""
     steps: dict[int, None] = {}
     for index in indexes:
         parts, _ = terms(split_gate(index)[0])
@@ -193,7 +193,8 @@ def _points(index: UOp, inside: Collection[UOp]) -> int:
 def _enumerated(
     indexes: Sequence[UOp], footprints: Sequence[IndexSteps], inside: Collection[UOp]
 ) -> set[int] | None:
-    """Return the elements touched, one by one; None where they depend on a fixed range."""
+    """Return the elements touched, by trying all points; None where they depend on a fixed range,
+    or on memory."""
     moving = any(r not in inside for index in indexes for r in index.ranges)
     fixed = {one.fixed for one in footprints}
     if moving and (len(fixed) > 1 or any(_mixes(index, inside) for index in indexes)):
@@ -208,7 +209,7 @@ def _enumerated(
 
 
 def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
-    """Whether a fixed range is more than a summand: in a gate, or in a part that moves."""
+    """Whether a fixed range is in the gate, or in a term together with a range of `inside`."""
     plain, gate = split_gate(index)
     parts = [atom for atom in terms(plain)[0] if not atom.ranges.isdisjoint(inside)]
     parts += [] if gate is None else [gate]
@@ -216,7 +217,8 @@ def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
 
 
 def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
-    """Return every value of a gated index where it is valid; fixed ranges are 0."""
+    """Return the values of a gated index where the gate holds, with fixed ranges at 0; None where
+    they cannot be computed."""
     plain, gate = split_gate(index)
     axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
     arrays = index_values(
@@ -236,9 +238,10 @@ def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
 @dataclass(frozen=True, slots=True)
 class Estimates(Displayed):
     """Operations and bytes of the algorithm. `flops` counts arithmetic operations and comparisons
-    of values, each once per point of the axes it depends on: not what only chooses, casts or moves
-    a value, nor index arithmetic and conditions on axes. `bytes` counts each element that is read
-    or written once. Where the index is data, each read is of another element: an upper bound."""
+    of values (an FMA is two), each once per point of the axes that it depends on. Selections, casts
+    and moves of values, index arithmetic and conditions on axes are not counted. `bytes` counts
+    each element that is read or written once; if the index is data, each read counts as another
+    element: an upper bound."""
 
     flops: int
     bytes: int
@@ -254,9 +257,8 @@ class Counts(Displayed):
     """Counts of one run of the generated program, of all its threads together. `loads`, `stores`,
     `fmas` and `other` count instructions: a vector is one, masked or not. `other` has operations on
     values and conditions, combined lanes and shuffles, but not index arithmetic. The bytes are
-    those that loads and stores move; `barriers` is how often the kernel's work-groups wait until a
-    tile is filled, before work-items read what others wrote (see ir/lower/launch.py; on a
-    CPU, loops are cut there instead)."""
+    those that loads and stores move. `barriers` is the number that all work-groups execute (see
+    `barriers` in ir/lower/launch.py; on a CPU, loops are split there instead)."""
 
     loads: int = 0
     stores: int = 0
@@ -307,7 +309,7 @@ def _bytes(kernel: UOp) -> int:
 
 
 MOST_STEPS = 1 << 16
-"""Most steps for which a condition is evaluated."""
+"""Most steps over which conditions are evaluated."""
 _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA, Ops.EXCHANGE}
 
 
@@ -333,8 +335,9 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
 
 
 def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int, Fraction]]:
-    """Yield the nodes of a linear program that are not loops, how often one run comes to each, or
-    one work-item of it, and in which share of these times the conditions around it hold."""
+    """Yield the nodes of a linear program, without loops and conditions. With each comes how often
+    one run (of one work-item, if there are any) reaches it, and the share of these times in which
+    the conditions around it hold."""
     trips, conditions = [1], list[UOp]()
     shares = [Fraction(1)]
     for node in linear:
@@ -353,8 +356,8 @@ def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int, Fraction]]:
 
 
 def _share(conditions: list[UOp]) -> Fraction:
-    """Return the share of the steps of their axes, loops and work-items, in which conditions hold;
-    1, a bound, where they depend on memory or on too many steps."""
+    """Return the share of the steps of loops and work-items in which all conditions hold; 1, an
+    upper bound, where they depend on memory or on too many steps."""
     axes = [*leaves(conditions, Ops.RANGE)]
     values = index_values(conditions, axes, MOST_STEPS)
     if values is None:

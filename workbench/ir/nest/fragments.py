@@ -4,9 +4,9 @@ In a kernel, axes of the kind WARP are the tile of one instruction: rows, column
 
     s = REDUCE(add, float32(A[(g0*16 + w0)*64 + r0*16 + w2]) * float32(B[..]), r0, w2)
 
-Which lane holds which element is the device's, so a kernel does not say it. Lowering puts in the
-place of each axis its position by the layout, once for each operand and once for the result, and
-one work-item is one lane from here on:
+Which lane holds which element depends on the device, so a kernel does not say it. Lowering replaces
+each axis by its position in the layout, for each operand and for the result; from then on one
+work-item is one lane:
 
     s = REDUCE(add, WMMA(A[(g0*16 + lane//4 + w0_w2//2%2*8)*64 + ..], B[..]), r0)
 
@@ -39,8 +39,8 @@ LANE = "lane"
 
 
 class Factors(NamedTuple):
-    """A sum of products: `a` and `b` are the loads that it multiplies, `masks` the conditions
-    outside of which it adds 0."""
+    """The parts of a sum of products: `a` and `b` are the loads that are multiplied; outside of the
+    conditions `masks`, 0 is added."""
 
     a: UOp
     b: UOp
@@ -61,8 +61,8 @@ class TileAxes(NamedTuple):
 
 
 def factors(node: UOp) -> Factors | None:
-    """Return the two loads whose products a REDUCE adds, their casts and masks taken off; None for
-    another reduction. A product that is cast was rounded, or has wrapped, before."""
+    """Return the two loads whose products a REDUCE adds, without their casts and masks; None for
+    another reduction, and for products that are cast: they were rounded, or wrapped, before."""
     value, masks = node.src[0], []
     if node.arg is not Ops.ADD:
         return None
@@ -83,7 +83,7 @@ def _uncast(node: UOp) -> UOp:
 
 @memoised
 def tile_axes(kernel: UOp) -> TileAxes | None:
-    """Return the axes of the tile that a kernel is cut in, None where it is not cut."""
+    """Return the axes of the tile that a kernel is cut into; None if it is not cut."""
     axes = [n for n in kernel.toposort() if n.op is Ops.RANGE]
     warp = sorted((r for r in axes if r.axis_kind is AxisType.WARP), key=lambda r: r.axis_name)
     reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
@@ -95,7 +95,7 @@ def tile_axes(kernel: UOp) -> TileAxes | None:
 
 
 def core_of(kernel: UOp, target: Target) -> TensorCore | None:
-    """Return the tensor core of `target` that computes the tile of a kernel, None where there is
+    """Return the tensor core of `target` that computes the tile of a kernel; None if there is
     none."""
     axes = tile_axes(kernel)
     if axes is None:
@@ -111,13 +111,13 @@ def core_of(kernel: UOp, target: Target) -> TensorCore | None:
 
 
 def fits(core: TensorCore, node: UOp, parts: Factors) -> bool:
-    """Whether a tensor core multiplies and adds what a REDUCE does, in its dtypes."""
+    """Whether a tensor core has the dtypes of a REDUCE and of its operands."""
     operands = {parts.a.dtype, parts.b.dtype}
     return operands == {core.operand} and node.dtype is core.accumulator
 
 
 def lane_kernel(kernel: UOp, target: Target) -> UOp:
-    """Return the kernel of one lane, where `target` has a tensor core for its tile: else `kernel`
+    """Return the kernel of one lane if `target` has a tensor core for its tile, else `kernel`
     itself."""
     core, axes = core_of(kernel, target), tile_axes(kernel)
     if core is None or axes is None:
@@ -170,8 +170,8 @@ def _product(
 def _by_rows(
     load: UOp, fragment: Fragment, tile: Mapping[str, UOp], lane: UOp, elements: UOp
 ) -> UOp | None:
-    """Return a fragment that a warp reads as rows of 16 bytes of a shared tile, and deals out; None
-    where its rows do not lie together there."""
+    """Return a fragment that a warp reads as rows of 16 bytes of a shared tile and exchanges among
+    its lanes; None if the rows are not contiguous there."""
     if load.op is not Ops.LOAD or load.place.memory.op is not Ops.STAGE:
         return None
     stage, (*_, last) = load.place.memory, load.place.indexes
@@ -200,8 +200,8 @@ def _elements(rows: UOp, columns: UOp, fragment: Fragment) -> UOp | None:
 def _positions(
     fragment: Fragment, tile: Mapping[str, UOp], lane: UOp, elements: UOp | None
 ) -> dict[UOp, UOp]:
-    """Return what stands for each axis of a tile: a sum of bits of the lane's number and of the
-    element's."""
+    """Return the expression that replaces each axis of a tile: a sum of bits of the lane's number
+    and of the element's number."""
     positions = {}
     for letter, axis in tile.items():
         total = UOp.index(0)
@@ -218,8 +218,8 @@ def _positions(
 
 
 def zero_outside(load: UOp, masks: Sequence[UOp]) -> UOp:
-    """Return a load that is 0 where one of `masks` does not hold: 0 times what the other operand
-    has there would be NaN for an infinity."""
+    """Return a load that is 0 where one of `masks` does not hold. Both operands need this, as 0
+    times an infinity is NaN."""
     index, gate = split_gate(load.place.flat_index)
     if not masks:
         return load
@@ -244,26 +244,26 @@ def _unused(kernel: UOp) -> str:
 # --------------------------------------------------------------------------------------------------
 # Warp reductions: parts of a work-group's reduction that are combined inside of warps first.
 #
-# A tile of GROUP has a part for each work-item along an axis, and one reduction reads it. Where the
-# machine has warp shuffles for its dtype, lanes of a warp combine theirs from register to register:
+# A tile of GROUP has a part for each work-item along an axis, and one reduction reads it. If the
+# machine has warp shuffles for its dtype, lanes of a warp combine their parts between registers:
 #
 #     x0 in 1024, warps of 32:    1024 parts -> 32 cells of shared memory -> (a warp more) 1 result
 #     x0 in 16, warps of 32:      16 parts -> 1 result, in no memory
 #     x0 in 12, warps of 32:      12 parts, by fours -> 3 cells
 #
-# The axis must be the fastest one of the work-items, so that its numbers are those of lanes, and
-# all lanes must come there: where some work-items have no part, the tile stays whole. Source:
+# The axis must be the innermost of the work-items, so that its steps are lanes, and all lanes must
+# take part: if some work-items have no part, warps do not combine the tile. Source:
 # Luitjens, "Faster Parallel Reductions on Kepler" (2014).
 
 FEW = 4
-"""Partial results that each work-item combines by itself, sooner than after another barrier."""
+"""Most partial results that each work-item combines by itself: faster than another barrier."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarpReduction:
-    """How a tile is combined: `axis` numbers the parts, of which `lanes` neighbours are combined by
-    shuffles to one of `cells`, by the operation `combines`. `is_repeated`: a warp combines the
-    cells by shuffles, too."""
+    """How a tile is combined. `axis` numbers the parts; by shuffles, each `lanes` neighbouring
+    parts are combined to one of `cells`, with the operation `combines`. If `is_repeated`, a warp
+    combines the cells by shuffles, too."""
 
     axis: UOp
     lanes: int
@@ -273,13 +273,13 @@ class WarpReduction:
 
     @property
     def cell_lanes(self) -> int:
-        """The lanes that combine the cells: the next power of two."""
+        """The lanes that combine the cells: their number, rounded up to a power of two."""
         return 1 << (self.cells - 1).bit_length()
 
 
 def tile_loops(items: Sequence[Item]) -> dict[Loop, tuple[UOp, ...]]:
-    """Return the loops over partial results of a work-group: each combines the elements of tiles
-    (one for each statement in it) that nothing else reads."""
+    """Return the loops over partial results of a work-group, each with its tiles: one for each
+    statement in the loop, which combines its elements. Nothing else reads these tiles."""
     makers = {i.statement.node: i for i in items if not i.init}
     shared = shared_tiles(items)
     readers: dict[UOp, list[Item]] = {}
@@ -299,7 +299,7 @@ def tile_loops(items: Sequence[Item]) -> dict[Loop, tuple[UOp, ...]]:
 
 
 def _tile(child: object, axis: UOp) -> UOp | None:
-    """Return the tile whose elements along an axis, and nothing else, a statement combines."""
+    """Return the tile whose elements along `axis` a statement combines; None for any other."""
     if not isinstance(child, Item) or child.init:
         return None
     statement = child.statement
@@ -313,7 +313,7 @@ def _tile(child: object, axis: UOp) -> UOp | None:
 
 
 def warp_reductions(items: Sequence[Item], target: Target) -> Mapping[UOp, WarpReduction]:
-    """Return the tiles that warps combine, none on a target that has no shuffles."""
+    """Return the tiles that warps combine; none for a target without shuffles."""
     if not target.shuffle_dtypes:
         return {}
     makers = {i.statement.node: i for i in items if not i.init}
@@ -373,5 +373,5 @@ class _Dims:
         return self.places[axis] == 0
 
     def is_whole(self, axis: UOp) -> bool:
-        """Whether all work-items have a step of an axis."""
+        """Whether an axis is as long as its dimension, so that each work-item has a step of it."""
         return axis.extent == self.sizes[self.places[axis]]

@@ -28,9 +28,10 @@ STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a kernel and its loops. `own`: the ranges it closes; `free`: those it depends
-    on; `pre`: the loops around it without its own; `nest`: all its loops, outermost first. Lanes
-    (UPCAST, UNROLL) are in `lanes`, closed ones in `reduction_lanes`: they have no loops."""
+    """A statement of a kernel and its loops. `own` are the loops that it closes, `free` those that
+    it depends on, `pre` all loops around it without its own, `nest` all its loops, outermost first.
+    Lane axes (UPCAST, UNROLL) have no loops: those that it closes are in `reduction_lanes`, others
+    in `lanes`. `reads` has the statements whose values it reads."""
 
     node: UOp
     own: tuple[UOp, ...]
@@ -43,7 +44,7 @@ class Statement:
 
     @property
     def closed(self) -> tuple[UOp, ...]:
-        """The ranges that it closes, in loops and lanes."""
+        """The ranges that it closes: loops, then lanes."""
         return (*self.own, *self.reduction_lanes)
 
 
@@ -78,10 +79,10 @@ def _statement(
     """Return the statement of `node`. `end` is the END of a STORE, which closes its ranges;
     `consumers` are the statements that read it, `position` the loop order by axis name.
 
-    It stands in the loops that it depends on. A loop of a consumer that is outside of the innermost
-    of these holds it as well, although it does not depend on that loop: it is computed again in
-    each iteration, but only the part that the iteration reads has to be stored. A loop of a
-    consumer that is further inside is none of its loops: the value is computed before it.
+    It stands in the loops that it depends on. It also stands in each loop of a consumer that is
+    outside of the innermost of these: it is computed again in each iteration, but only the part
+    that the iteration reads has to be stored. It does not stand in a consumer's loops further
+    inside: it is computed before them.
     """
     closes = closed(node if end is None else end)
     own = [r for r in closes if not r.axis_kind.is_lane]
@@ -112,7 +113,7 @@ def _statement(
 
 
 def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
-    """Return the statements, producers first, and per statement those whose values it reads."""
+    """Return the statements, producers first, and for each those whose values it reads."""
     nodes: list[UOp] = []
     reads: dict[UOp, list[UOp]] = {}
     below: dict[UOp, dict[UOp, None]] = {}
@@ -120,7 +121,7 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
         merged = _NO_READS
         for source in node.src:
             more = below[source]
-            if more and more is not merged:  # a table of its own only where two meet
+            if more and more is not merged:  # copied only where two different tables meet
                 merged = {**merged, **more} if merged else more
         if is_statement(node):
             nodes.append(node)
@@ -147,7 +148,7 @@ def tree_statements(block: UOp) -> list[UOp]:
 
 
 def is_statement(node: UOp) -> bool:
-    """Whether a node gets loops of its own."""
+    """Whether a node is a statement; a REDUCE of lanes alone is not."""
     if node.op is Ops.REDUCE:
         return any(not r.axis_kind.is_lane for r in node.src[1:])
     return node.op in STATEMENTS
@@ -157,9 +158,9 @@ _SPREADS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 
 
 def kinds(sink: UOp) -> UOp:
-    """Return the kernel with GLOBAL and LOOP derived: an output axis may be spread over
-    work-groups where it is outermost in the order and every statement stands inside it.
-    Axes that a rewrite has made needless leave the order."""
+    """Return the kernel with GLOBAL and LOOP derived. An output axis that is outermost in the
+    order, with every statement inside it, is GLOBAL: it may be distributed over work-groups. Other
+    output axes are LOOP. Axes that no statement has any more leave the order."""
     nests = [set(s.nest) for s in statements(sink).values()]
     ranges = {axis.axis_name: axis for nest in nests for axis in nest}
     info: KernelInfo = sink.arg._replace(order=tuple(n for n in sink.arg.order if n in ranges))
@@ -181,9 +182,9 @@ def kinds(sink: UOp) -> UOp:
 # --------------------------------------------------------------------------------------------------
 # Statement placement: the loops of a kernel, and the order of statements and loops in each.
 #
-# Statements are grouped level by level: those with the same next loop share it, unless one reads
-# the other through a value that closes that loop: that is the barrier, and the loop splits there.
-# Loop fission at a barrier, tiles and row buffers all follow from this one walk.
+# Statements are grouped level by level: those with the same next loop share it, unless one reads a
+# value of another that is complete only after that loop: there the loop is split. Loop fission,
+# tiles and row buffers all follow from this one walk.
 
 
 @dataclass(eq=False, slots=True)
@@ -251,7 +252,7 @@ def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
 
 
 def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
-    """Place `items` in `loop`; their first `depth` loops are open already."""
+    """Place `items` in `loop`; the first `depth` loops of each are open already."""
     pending = dict.fromkeys(items)
     while pending:
         ready = [
@@ -272,8 +273,9 @@ def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
 
 
 def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]:
-    """Return the next loop and its items: a complete group if there is one; else a part of one:
-    initialisations of accumulators first, then a LOCAL group, then any."""
+    """Return the next loop and its items: a group that can be placed as a whole, if there is one.
+    Else it is a part of a group: initialisations of accumulators if possible, then a LOCAL group,
+    then any."""
     groups: dict[UOp, list[Item]] = {}
     for item in pending:
         if len(item.nest) > depth:
@@ -292,7 +294,7 @@ def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]
 
 
 def _joinable(axis: UOp, group: list[Item], pending: dict[Item, None]) -> list[Item]:
-    """Return those of `group` that may share one loop over `axis` now."""
+    """Return the items of `group` that may share one loop over `axis` at this point."""
     members: dict[Item, None] = {}
     for item in group:
         waits = [n for n in item.needs if n in pending]
@@ -316,9 +318,9 @@ Dims = list[list[int]]
 
 
 def grid_dims(extents: Sequence[int], limits: Sequence[int]) -> Dims | None:
-    """Return the dimensions for loops of these extents (outermost first), neighbours folded where
-    there are more loops than dimensions; None where the limits allow none. As few as possible are
-    folded, those outermost."""
+    """Return the dimensions for loops of these extents (outermost first); None where the limits
+    allow none. If there are more loops than dimensions, neighbouring loops are folded: as few as
+    possible, and outer ones first."""
     count = len(extents)
     for used in range(min(count, len(limits)), 0, -1):
         for inner in reversed([*combinations(range(1, count), used - 1)]):
@@ -331,8 +333,8 @@ def grid_dims(extents: Sequence[int], limits: Sequence[int]) -> Dims | None:
 
 
 def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
-    """Return the dimension of each axis, given the axes that are open together, outermost first:
-    they have different dimensions. Longer nests choose first, and their innermost axis is
+    """Return the dimension of each axis. `nests` has the axes that are open together, outermost
+    first: they get different dimensions. Longer nests come first, and their innermost axis is
     dimension 0."""
     dimension: dict[Axis, int] = {}
     conflicts: dict[Axis, dict[Axis, None]] = {}
@@ -349,13 +351,14 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
 
 
 def by_names(nests: Iterable[tuple[UOp, ...]]) -> Iterator[tuple[UOp, ...]]:
-    """Yield the axes of nests of loops in an order that does not depend on where they stand."""
+    """Yield nests of loops sorted by the names of their axes: in an order that is always the
+    same."""
     yield from sorted(nests, key=lambda nest: [axis.axis_name for axis in nest])
 
 
 def group_excess(shape: Sequence[int], target: Target) -> str:
-    """Return what a work-group of this shape, innermost first, has too much of for a target,
-    with the numbers; "" where it fits."""
+    """Return why a work-group of this shape (innermost first) is too large for a target, with the
+    numbers; "" if it fits."""
     if len(shape) > GROUP_DIMENSIONS:
         return f"a work-group has {len(shape)} dimensions, and {GROUP_DIMENSIONS} fit"
     items = math.prod(shape)

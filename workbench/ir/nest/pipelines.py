@@ -9,10 +9,11 @@ filled.
     }                               }
 
 With n buffers a tile is filled n - 1 steps before it is read. A buffer is filled again after the
-barrier that follows its last reads, so one barrier a step is enough. Where the computation is a
-loop of its own, each of its steps fills a part of the buffer: units that copy and those that
-compute are busy together. Opts say how many buffers a STAGE has; here is decided where that can be.
-Source: Lam, "Software pipelining: an effective scheduling technique for VLIW machines" (1988).
+barrier that follows its last reads, so one barrier per step is enough. If the computation is itself
+a loop, each of its steps fills a part of the buffer, so that units that copy and units that compute
+are busy together. Opts set the number of buffers of a STAGE; this file decides which loops can be
+pipelined. Source: Lam, "Software pipelining: an effective scheduling technique for VLIW machines"
+(1988).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from workbench.ir.node.uop import UOp
 
 
 class Pipeline(NamedTuple):
-    """A loop over `axis` whose `tiles` have `buffers`."""
+    """A loop over `axis`, and the `tiles` that it fills, each with this number of `buffers`."""
 
     axis: UOp
     buffers: int
@@ -39,28 +40,28 @@ class Pipeline(NamedTuple):
 
     @property
     def buffer(self) -> UOp:
-        """The number of the buffer of a step."""
+        """The index of the buffer that a step reads."""
         return self.axis % self.buffers
 
     @property
     def first(self) -> UOp:
-        """The axis of the steps that are filled before the loop."""
+        """The axis of the first steps, whose tiles are filled before the loop."""
         name = f"{self.axis.axis_name}_first"
         return UOp.range(self.distance, name, AxisType.FILL)
 
 
 def is_repeated(loop: Loop) -> bool:
-    """Whether a work-group comes to a loop several times: the last copies of one time, beyond the
-    end, may still be on their way when the next begins."""
+    """Whether a work-group runs a loop several times: the last copies of one run, beyond the end,
+    may still be in progress when the next run begins."""
     around = [] if loop.parent is None else loop.parent.path()
     kinds = [r.axis_kind for r in around if r.extent > 1]
     return any(k is not AxisType.GLOBAL and not k.is_work_item for k in kinds)
 
 
 def pipelines(items: Sequence[Item], shared: Collection[UOp]) -> Mapping[Loop, Pipeline]:
-    """Return the loops that fill tiles ahead: those that fill `shared` tiles of several buffers,
-    all of them from arguments alone, before everything else in them, and have all of their readers
-    inside."""
+    """Return the loops that can be pipelined. Such a loop is part of a reduction (REDUCE) and
+    begins with the fills of `shared` tiles, from arguments alone, each with the same number of
+    buffers, two or more; it contains all readers of these tiles."""
     fills: dict[Loop, list[Item]] = {}
     for item in items:
         if item.statement.node in shared and not item.init:
@@ -79,7 +80,7 @@ def pipelines(items: Sequence[Item], shared: Collection[UOp]) -> Mapping[Loop, P
 
 
 def fill_loop(item: Item) -> Loop:
-    """Return the loop in each of whose steps a tile is filled."""
+    """Return the innermost loop each of whose steps fills a whole tile."""
     loop = item.insertion_point
     while loop.axis in item.statement.own and loop.parent is not None:
         loop = loop.parent
@@ -89,8 +90,8 @@ def fill_loop(item: Item) -> Loop:
 def _all_inside(
     loop: Loop, tiles: frozenset[UOp], items: Sequence[Item], shared: Collection[UOp]
 ) -> bool:
-    """Whether a loop begins with the fills of `tiles`, fills no other tile that work-items share,
-    and has all readers of them."""
+    """Whether a loop begins with the fills of `tiles`, fills no other shared tile, and contains all
+    readers of `tiles`."""
     is_fill = [is_fill_of(child, tiles) for child in loop.body]
     first = is_fill.index(False) if False in is_fill else len(is_fill)
     others = [i for child in loop.body[first:] for i in items_below(child)]
@@ -104,7 +105,7 @@ def _all_inside(
 
 
 def is_fill_of(child: Loop | UOp | Item, tiles: frozenset[UOp]) -> bool:
-    """Whether a child of a loop does nothing but fill tiles."""
+    """Whether a child of a loop only fills tiles."""
     below = [*items_below(child)]
     return bool(below) and all(i.statement.node in tiles for i in below)
 

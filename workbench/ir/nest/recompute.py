@@ -1,8 +1,8 @@
 """Recomputation: rows too large for registers or scratch memory are computed again at each read.
 
-A schedule keeps a row inside a kernel whatever the device, so that kernels and their opts mean the
-same everywhere. A work-item of a GPU has little memory of its own, and a row that no work-group
-shares may be too long for it. There the kernel has its value at each read, in the place of it:
+A schedule stages a row in a kernel whatever the device, so that kernels and their opts mean the
+same everywhere. A work-item of a GPU has little memory of its own: a row that the work-group does
+not share may be too long for it. Then each read of the row is replaced by its value:
 
     f0: row0[f0] = exp(x[f0] - m)          s += exp(x[r1] - m)
     s += row0[r1]                    ->    y[i0] = exp(x[i0] - m) / s
@@ -29,15 +29,14 @@ from workbench.ir.node.uop import UOp, closed, split_gate
 
 
 def item_kernel(kernel: UOp, target: Target) -> UOp:
-    """Return the kernel of one work-item of `target`: of one lane, where it has a tensor core for
-    the kernel's tile, and without the rows that do not fit."""
+    """Return the kernel of one work-item of `target`: of one lane, if the target has a tensor core
+    for the kernel's tile, and without the rows that do not fit."""
     return recompute_rows(lane_kernel(kernel, target), target)
 
 
 def recompute_rows(kernel: UOp, target: Target) -> UOp:
-    """Return the kernel with rows computed where they are read, the longest first, until all other
-    arrays fit the memory of `target`; `kernel` itself where they do, or where that does not help.
-    """
+    """Return the kernel with rows computed where they are read, the longest first, until the other
+    arrays fit the memory of `target`; `kernel` itself if all fit, or if this does not help."""
     result = kernel
     while (over := excess(result, target)) is not None:
         nodes = result.toposort()
@@ -51,8 +50,9 @@ def recompute_rows(kernel: UOp, target: Target) -> UOp:
 
 
 def _is_row(stage: UOp, places: Sequence[UOp]) -> bool:
-    """Whether a STAGE is the row of a value: no copy of an input, and no part of what a work-group
-    reduces; and whether the value can be computed at each of the `places` that read it."""
+    """Whether a STAGE is a row that each of `places` can compute. It is not a copy of an argument,
+    not partial results of a reduction, and not from a tensor core; its reads have no gates, and its
+    axes number its elements."""
     value, axes = stage.src[0], closed(stage)
     is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
     if is_copy or any(axis.axis_kind in _REDUCES for axis in axes):
@@ -74,7 +74,7 @@ _OF_A_WARP = (Ops.WMMA, Ops.EXCHANGE)
 
 
 def _without_row(kernel: UOp, stage: UOp) -> UOp:
-    """Return the kernel with the value of a STAGE in the place of each read."""
+    """Return the kernel with each read of a STAGE replaced by its value."""
     names = _unused_names(kernel)
     order = list(kernel.arg.order)
     values: dict[UOp, UOp] = {}
@@ -93,9 +93,8 @@ def _without_row(kernel: UOp, stage: UOp) -> UOp:
 
 
 def _value_at(stage: UOp, indexes: Sequence[UOp], order: list[str], names: Iterator[int]) -> UOp:
-    """Return the value that a STAGE has at `indexes`. Reductions and stages that it is computed
-    from, and that differ along it, are new ones, whose loops (added to `order`) are the innermost:
-    they are not those of another read."""
+    """Return the value of a STAGE at `indexes`. Reductions and stages below it that vary along it
+    are copied for this read: their new loops, added to `order`, are the innermost."""
     value, axes = stage.src[0], {*closed(stage)}
     changes: dict[UOp, UOp] = {}
     for own, index in zip(stage.src[1:], indexes, strict=True):
@@ -121,7 +120,7 @@ def _value_at(stage: UOp, indexes: Sequence[UOp], order: list[str], names: Itera
 
 
 def _reductions_inside(value: UOp, axes: Set[UOp]) -> list[UOp]:
-    """Return the reductions and stages that differ along axes, or along the loops of such a one."""
+    """Return the reductions and stages that vary along `axes`, or along the loops of another."""
     inner, differs = list[UOp](), {*axes}
     for node in reversed(value.toposort()):
         if node.op in _CLOSES and node.ranges & differs:
@@ -138,9 +137,8 @@ def _position(axis: UOp, order: Sequence[str]) -> int:
 
 
 def _digits(index: UOp) -> Mapping[UOp, int] | None:
-    """Return the axes that number the elements of a row, each with the number of elements that a
-    step of it moves over, the smallest first: `f0*4 + u0` is {u0: 1, f0: 4}. None for an index that
-    does not have each element once."""
+    """Return the axes that number the elements of a row, each with its stride, the smallest first:
+    `f0*4 + u0` is {u0: 1, f0: 4}. None for an index that does not reach each element once."""
     parts, constant = terms(index)
     digits = dict(sorted(parts.items(), key=lambda part: part[1]))
     step = 1
@@ -152,8 +150,8 @@ def _digits(index: UOp) -> Mapping[UOp, int] | None:
 
 
 def _axes_at(own: UOp, index: UOp) -> dict[UOp, UOp]:
-    """Return where the axes of a row, and their sum `own`, stand at an element of it. A row may be
-    longer than what is filled: nothing uses its elements there."""
+    """Return the values of a row's axes, and of their sum `own`, at the element `index`. An index
+    beyond the filled elements is clamped: nothing uses elements there."""
     digits = _digits(own)
     assert digits is not None
     end = math.prod(axis.extent for axis in digits)
@@ -168,7 +166,7 @@ def _axes_at(own: UOp, index: UOp) -> dict[UOp, UOp]:
 
 
 def _unused_names(kernel: UOp) -> Iterator[int]:
-    """Yield numbers that no axis and no stage of a kernel has in its name."""
+    """Yield numbers that are in no name of an axis or a stage of a kernel."""
     nodes = kernel.toposort()
     names = [n.axis_name for n in nodes if n.op is Ops.RANGE]
     names += [n.name for n in nodes if n.op is Ops.STAGE]

@@ -1,8 +1,8 @@
 """Storage for every value of a kernel: registers, or an array in scratch memory.
 
-A value is a register, or an array over exactly those loops whose instance differs between the
-places that make it and the places that read it. Lowering writes this as UOps; opts ask before that
-whether their kernel would fit.
+A value is in a register, or in an array over the loops that were split between the statement that
+computes it and those that read it. Lowering writes this plan as UOps; opts check by it whether
+their kernel would fit.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NEVER_SPLIT = (AxisType.GLOBAL, AxisType.THREAD)
 
 
 class Allocation(NamedTuple):
-    """The storage of one value. `array` has the loops that it is an array over, none for a
-    register; `lanes` the lane axes that an accumulator keeps apart, the vector last; `pipeline` the
-    loop that fills it ahead, a buffer for each of its first dimension."""
+    """The storage of one value. `array` has the axes of the loops that it is an array over, none
+    for a register; `lanes` the lane axes that have elements of their own, the vector last. If a
+    `pipeline` fills it ahead, the first dimension of the memory is that of the buffers."""
 
     define: UOp
     array: tuple[UOp, ...]
@@ -38,15 +38,15 @@ class Allocation(NamedTuple):
 
     @property
     def scratch_bytes(self) -> int:
-        """Return its bytes in scratch memory: 0 for a register."""
+        """The bytes of its array, in scratch or shared memory; 0 for a register."""
         if self.define.space == "register":
             return 0
         return self.define.dtype.itemsize * math.prod(self.define.memory_shape)
 
 
 class Excess(NamedTuple):
-    """Why the arrays of a kernel do not fit: the largest array, the loops whose split made the
-    value an array, and the bytes of all arrays together, of those that `memory` gives a kernel."""
+    """Why the arrays of a kernel do not fit: the largest array, the loops that it is an array over,
+    its bytes, those of all arrays in `memory`, and those that the device gives a kernel."""
 
     name: str
     split: tuple[str, ...]
@@ -67,9 +67,9 @@ class Excess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
-    """The statements of a kernel in their loops, and the storage of those whose values others read
-    (`allocations`, producers first); `warps` has the tiles whose parts warps combine: their storage
-    is what is left of them, cells or a register."""
+    """The statements of a kernel in their loops, and the storage of the values that others read
+    (`allocations`, producers first). `warps` has the tiles whose parts warps combine; the storage
+    of such a tile is that of the results: cells or a register."""
 
     statements: Mapping[UOp, Statement]
     root: Loop
@@ -80,8 +80,8 @@ class StoragePlan:
     warps: Mapping[UOp, WarpReduction]
 
     def excess(self, target: Target) -> Excess | None:
-        """Return why arrays and stages are more than `target.scratch_bytes`, or those of a
-        work-group more than `target.shared_bytes`, or None."""
+        """Return why the arrays in scratch memory exceed `target.scratch_bytes`, or those in shared
+        memory `target.shared_bytes`; None if all fit."""
         return self._excess("scratch", target.scratch_bytes) or self._excess(
             "shared", target.shared_bytes
         )
@@ -107,9 +107,9 @@ class StoragePlan:
 
 
 def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> StoragePlan:
-    """Return the places of a kernel's statements for `target`, and the storage of their values.
-    Without `longer_rows` the rows of shared tiles are as long as their elements: that is less work,
-    and says what memory a kernel takes to within a factor of two."""
+    """Return the placement of a kernel's statements for `target`, and the storage of their values.
+    Without `longer_rows`, rows of shared tiles are not padded: that is less work, and gives the
+    bytes of a kernel to within a factor of two."""
     by_node = statements(sink)
     root, items = place_statements(by_node)
     vectors = choose_vectors(by_node, target)
@@ -130,8 +130,8 @@ def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> Storage
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
-    """Return `plan_storage(sink, target).excess(target)`; None without placing statements where an
-    upper bound of the bytes fits."""
+    """Return `plan_storage(sink, target).excess(target)`. Where an upper bound of the bytes fits,
+    it is None, and no statements are placed."""
     limits = [target.scratch_bytes]
     if target.has_groups:  # rows of a tile may be longer than its elements, at most twice as long
         limits = [target.scratch_bytes, target.shared_bytes // 2]
@@ -144,8 +144,8 @@ def excess(sink: UOp, target: Target) -> Excess | None:
 
 
 def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
-    """Return an upper bound of the bytes of all values: each as an array over all its loops,
-    without those that every statement stands in, which are never split."""
+    """Return an upper bound of the bytes of all values: each as an array over all its loops but
+    GLOBAL and THREAD loops, which are never split."""
     total = 0
     for node, statement in by_node.items():
         if node.op is Ops.STORE:
@@ -196,7 +196,7 @@ def _allocation(
 
 
 def _longer(tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors) -> Allocation:
-    """Return the storage of a shared tile with rows as long as they should be."""
+    """Return the storage of a shared tile, with rows padded against bank conflicts."""
     define = whole.define
     buffers = define.memory_shape[:1] if define.buffers > 1 else ()
     readers = [i for i in items if tile.node in i.statement.reads and not i.init]
@@ -212,8 +212,8 @@ def _longer(tile: Statement, whole: Allocation, items: list[Item], vectors: Vect
 
 
 def _cells(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
-    """Return the storage of what warps leave of a tile that had `whole`: a register of each
-    work-item, or a cell for each warp."""
+    """Return the storage of the results that warps leave of a tile, in place of `whole`: a register
+    of each work-item, or a cell for each warp."""
     lanes = [r.extent for r in whole.lanes]
     if plan.cells == 1:
         name = part_name(tile)
@@ -232,8 +232,9 @@ def part_name(tile: UOp) -> str:
 def _array(
     statement: Statement, items: list[Item], readers: list[Item], shared: bool
 ) -> tuple[UOp, ...]:
-    """Return the loops that a value is an array over. In memory that a work-group shares, they are
-    also those of its work-items that each fill an array of their own."""
+    """Return the loops that a value is an array over: those that are split between its producer and
+    its readers, and those inside the outermost own loop of a reduction. In shared memory the loops
+    over work-items around the value are added."""
     node = statement.node
     places = [i for i in items if i.statement.node is node]
     paths = [i.insertion_point.path() for i in (*places, *readers)]
@@ -248,7 +249,7 @@ def _array(
 
 
 def _inside_own(statement: Statement, path: dict[UOp, Loop]) -> set[UOp]:
-    """Return the loops round a reduction that lie inside its outermost own loop."""
+    """Return the loops around a reduction that lie inside its outermost own loop."""
     if statement.node.op is not Ops.REDUCE:
         return set()
     order = list(path)

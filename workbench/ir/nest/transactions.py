@@ -1,11 +1,12 @@
 """Transactions of an access of warps, from the addresses of its work-items.
 
-Work-items of a warp take each step together. An access of global memory moves sectors of 32 bytes:
-neighbours that access neighbouring elements share them. Shared memory has 32 banks of 4 bytes:
-words of one bank are read one after the other, unless they are the same word.
+Work-items of a warp execute each step together. An access of global memory moves sectors of 32
+bytes: neighbours that access neighbouring elements share them. Shared memory has 32 banks of 4
+bytes: words of one bank are read one after the other, unless they are the same word.
 
-The model has addresses of index algebra, the emulator those of a run. Source: NVIDIA, CUDA C++ Best
-Practices Guide (coalesced access, shared memory); other makers' GPUs have the same form.
+The cost model computes the addresses by index algebra; the emulator has those of a run. Source:
+NVIDIA, CUDA C++ Best Practices Guide (coalesced access, shared memory); other makers' GPUs are
+alike.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ Mask = NDArray[np.bool_]
 BANKS = 32
 BANK_BYTES = 4
 SECTOR_BYTES = 32
-"""What global memory moves at least."""
+"""The least that global memory moves at a time."""
 _NOBODY = np.iinfo(np.int64).min
 
 
 def by_warps(values: Any, lanes: int, fill: object) -> Any:
-    """Return an array (groups, items, ..) as (warps, lanes, ..): the last warp of a group is filled
-    up, and a warp is of one group."""
+    """Return an array (groups, items, ..) as (warps, lanes, ..). A warp belongs to one group; the
+    last warp of a group is padded with `fill`."""
     groups, items = values.shape[:2]
     rest = -items % lanes
     if rest:
@@ -36,9 +37,9 @@ def by_warps(values: Any, lanes: int, fill: object) -> Any:
 
 
 def sectors(first: Array, active: Mask, nbytes: int) -> tuple[Array, Array]:
-    """Return, for each warp, the sectors that it touches, and those that would hold what it wants.
-    `first` has the address of the first byte of each work-item (warps, lanes), `active` whether it
-    takes part; `nbytes` are what one accesses."""
+    """Return, for each warp, how many sectors it touches, and how many its bytes would fill.
+    `first` has the address of the first byte of each work-item (warps, lanes), `active` whether the
+    work-item takes part; each accesses `nbytes`."""
     last = first + (nbytes - 1)
     whole = SECTOR_BYTES % nbytes == 0 and not (first % nbytes).any()
     most = 1 if whole else -(-nbytes // SECTOR_BYTES) + 1
@@ -52,9 +53,9 @@ def sectors(first: Array, active: Mask, nbytes: int) -> tuple[Array, Array]:
 def words_at_once(
     first: Array, active: Mask, nbytes: int, banks: int = BANKS
 ) -> tuple[Array, Mask]:
-    """Return the words of shared memory that work-items access at once, and whether they do (parts,
-    lanes, words). A warp accesses in parts that have a word for each of `banks`: one of 64
-    work-items in two halves, and more of them where an access has more than 4 bytes."""
+    """Return the words of shared memory that work-items access at the same time, and whether they
+    are active, as (parts, lanes, words). A part has at most one word for each of `banks`: a warp of
+    64 work-items has two parts, and more if an access has more than 4 bytes."""
     words = max(1, nbytes // BANK_BYTES)
     lanes = first.shape[1]
     together = max(1, min(lanes * banks // BANKS, banks) // words)
@@ -64,7 +65,7 @@ def words_at_once(
 
 
 def bank_passes(word: Array, active: Mask) -> Array:
-    """Return, for each row of words, the most different ones that one bank has."""
+    """Return, for each row of words, the most different words that are in one bank."""
     rows = len(word)
     word, active = word.reshape(rows, -1), active.reshape(rows, -1)
     is_new, ordered = _first_of_each(np.where(active, word, _NOBODY))
@@ -82,7 +83,7 @@ def _distinct(values: Array) -> Array:
 
 
 def _first_of_each(values: Array) -> tuple[Mask, Array]:
-    """Return rows in order, and where each value stands first; that of no work-item is left out."""
+    """Return (where a value stands first in its row, the rows sorted); _NOBODY stands nowhere."""
     ordered = np.sort(values, axis=1)
     is_new = np.ones_like(ordered, bool)
     is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

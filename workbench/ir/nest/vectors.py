@@ -1,8 +1,8 @@
 """The vector axis of each statement: the lane axis that its vectors run along.
 
-Chosen per statement, consumer first: a STORE or STAGE takes the unit-stride lane of its target;
-a REDUCE its consumer's axis if it has it, else its own UNROLL lane with most unit-stride loads.
-A load is a vector, a broadcast or a gather along that axis.
+The axis is chosen for each statement, consumers first. A STORE or STAGE takes the unit-stride lane
+of its target; a REDUCE takes its consumer's axis if it depends on it, else its own UNROLL lane with
+most unit-stride loads. A load is a vector, a broadcast or a gather along that axis.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from workbench.ir.node.uop import UOp, split_gate
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The choice: `axes` per statement; `own` names the reductions whose vector is a
-    reduction lane."""
+    """The vector axis of each statement (`axes`), None for scalars. `own` has the reductions whose
+    vectors run along a reduction lane."""
 
     axes: Mapping[UOp, UOp | None]
     own: frozenset[UOp]
@@ -31,7 +31,7 @@ class Vectors:
         return None if axis is None else axis.axis_name
 
     def accumulator_lanes(self, statement: Statement) -> tuple[UOp, ...]:
-        """Return the reduction lanes that an accumulator keeps apart until it is read."""
+        """Return the reduction lanes that have accumulators of their own until they are read."""
         axis = self.axes[statement.node]
         return () if axis is None or statement.node not in self.own else (axis,)
 
@@ -55,7 +55,8 @@ def choose_vectors(statements: Mapping[UOp, Statement], target: Target) -> Vecto
 
 
 def width(extent: int, widest: int) -> int:
-    """Return the vector width for an axis of `extent` lanes: a power of two that divides it."""
+    """Return the vector width for an axis of `extent` lanes: the greatest power of two up to
+    `widest` that divides `extent`."""
     best = 1
     while best * 2 <= widest and extent % (best * 2) == 0:
         best *= 2
@@ -63,7 +64,7 @@ def width(extent: int, widest: int) -> int:
 
 
 def _unit_lane(statement: Statement) -> UOp | None:
-    """Return the lane along which the target's elements are neighbours."""
+    """Return the lane axis along which the target's elements are contiguous; None without one."""
     node = statement.node
     index = split_gate(node.place.flat_index)[0] if node.op is Ops.STORE else node.src[-1]
     parts, _ = terms(index)
@@ -87,8 +88,8 @@ def _reduce_axis(
 
 
 def _reduction_lane(statement: Statement, target: Target) -> UOp | None:
-    """Return the reduction lane axis with most unit-stride loads, if there are registers for
-    accumulators of its own: more vectors than cover the latency of an FMA only take registers.
+    """Return the reduction lane axis with most unit-stride loads, if its accumulators take few
+    registers: at most as many vectors as cover the latency of an FMA, or as there are output lanes.
     Without unit-stride loads it is gathered: a chain of additions would be slower still, and round
     more."""
     lanes = statement.reduction_lanes
