@@ -131,7 +131,7 @@ def test_an_inner_value_of_wrong_results_is_no_bisected_kernel() -> None:
 def test_a_sum_that_is_too_much_to_compute_is_compared_with_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("MOST", "MOST_BELOW"):
+    for name in ("MOST_ELEMENTS", "MOST_OPERAND_ELEMENTS"):
         monkeypatch.setattr(meanings, name, 1 << 10)
     partial, total = explore(numbers(1 << 20).sum()).kernels
     assert partial.check() and "too much to compute" in partial.check().against

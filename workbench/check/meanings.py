@@ -25,9 +25,9 @@ from workbench.ir.rewriting.rewrite import replacements
 from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 
-MOST = 1 << 24
+MOST_ELEMENTS = 1 << 24
 """Most elements of all values of a graph that is computed in full; of a larger one, a part is."""
-MOST_BELOW = 1 << 22
+MOST_OPERAND_ELEMENTS = 1 << 22
 """Most elements that the sampled elements are computed from."""
 SAMPLES = (4096, 512, 64, 8, 1)
 """Numbers of sampled elements of an output; the first that is not too much work is taken."""
@@ -148,7 +148,7 @@ def _operands(operands: Mapping[UOp, UOp], leaf: Memory) -> tuple[dict[UOp, Arra
     if not operands:
         return {}, ""
     graph = UOp.sink(*operands.values()).toposort()
-    if _work(graph) > MOST:
+    if _work(graph) > MOST_ELEMENTS:
         return {}, ", on what the kernels before it computed"
     memory = {n: leaf(n).reshape(n.shape) for n in graph if n.op is Ops.BUFFER}
     arrays = interpret_tensors(list(operands.values()), memory, widen=True)
@@ -178,7 +178,7 @@ def _reference(
         pairs = zip(arrays, nodes, strict=True)
         return [np.broadcast_to(a, n.shape).reshape(-1) for a, n in pairs]
 
-    if _work(graph) <= MOST:
+    if _work(graph) <= MOST_ELEMENTS:
         whole: list[tuple[int, Any]] = [(place, slice(None)) for place, _ in targets]
         part = ReferencePart(whole, inputs, all_elements, steps, _work(graph))
         return Reference(lambda: [part], against)
@@ -193,8 +193,8 @@ def _reference(
 
 
 def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
-    """Return sampled elements of values, always with the last one, and their positions: as many as
-    are not too much work. Errors: TooManyPositions where a single element is."""
+    """Return elements of values at random positions (fixed seed), as many as are not too much work,
+    and the positions. Errors: TooManyPositions where a single element is too much."""
     for count in SAMPLES:
         generator = np.random.default_rng(0)
         positions = [
@@ -202,7 +202,8 @@ def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
             for n in nodes
         ]
         try:
-            return SampledElements(list(zip(nodes, positions, strict=True)), MOST_BELOW), positions
+            samples = list(zip(nodes, positions, strict=True))
+            return SampledElements(samples, MOST_OPERAND_ELEMENTS), positions
         except TooManyPositions:
             if count == SAMPLES[-1]:
                 raise

@@ -32,7 +32,7 @@ FLIPPED = 64
 """One element in this many, and at least one, may be decided by a rounding."""
 BY_CHANCE = 16
 """Where roundings decide many elements, one in this many may be far from all runs by chance."""
-TELLING = 1 / 8
+MOST_TOLERANCE = 1 / 8
 """The greatest useful tolerance, as a share of the greatest value."""
 
 
@@ -174,10 +174,10 @@ def _limits(references: References) -> tuple[Array, Array, Array]:
     wide, narrow, others, steps, scale, _ = references
     kind = dtypes.from_numpy(narrow.dtype)
     usual = usual_limits(references, kind)
-    noise = min(TELLING, 64 * closeness.tolerance(kind, steps))
+    noise = min(MOST_TOLERANCE, 64 * closeness.tolerance(kind, steps))
     if kind.is_low_precision:
-        noise = min(TELLING, 4 * 2.0**-kind.fraction_bits)
-    telling = max(closeness.greatest(wide) * TELLING, noise * scale)
+        noise = min(MOST_TOLERANCE, 4 * 2.0**-kind.fraction_bits)
+    telling = max(closeness.greatest(wide) * MOST_TOLERANCE, noise * scale)
     losses = 1.0 if kind.is_low_precision else LOSSES
     exact = _in_dtype_of(narrow, wide)
     loss = losses * _spread([exact, narrow, *others[:SMALL_RUNS]])
@@ -212,7 +212,8 @@ def _of_whole(actual: Array, references: References) -> Nearness:
     low, high = values.min(0), values.max(0)
     spread = high.astype(np.float64) - low.astype(np.float64)
     size = np.maximum(np.abs(high.astype(np.float64)), np.abs(low.astype(np.float64)))
-    is_open = spread > size * TELLING  # an index, perhaps: one between two right ones is wrong
+    # If the values are indexes, one between two right ones is wrong.
+    is_open = spread > size * MOST_TOLERANCE
     between = (actual >= low) & (actual <= high)
     rest = (actual != wide) & (actual != narrow) & (is_open | ~between)
     like_other = (values == actual).any(0)
@@ -251,7 +252,7 @@ class _Exceptions(NamedTuple):
     def _is_chaotic(self) -> bool:
         """Whether roundings decide so many elements that a few runs cannot show their possible
         values."""
-        return bool(np.count_nonzero(self.is_open) > self.rest.size * TELLING)
+        return bool(np.count_nonzero(self.is_open) > self.rest.size * MOST_TOLERANCE)
 
     @property
     def _wrong(self) -> Array:

@@ -45,7 +45,8 @@ def stage(value: UOp, indexes: Iterable[UOp], name: str, shape: Shape, buffers: 
 
 
 def define(dtype: DType, name: str, shape: Shape, space: Space, buffers: int = 1) -> UOp:
-    """Return storage inside a kernel; its first dimension has `buffers` tiles, filled in turn."""
+    """Return storage inside a kernel. With several `buffers`, which are filled in turn, the first
+    dimension of `shape` counts them."""
     return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space, buffers))
 
 

@@ -194,7 +194,7 @@ def _sums(axes: list[UOp], group: TermList) -> Array | None:
 # is one pair: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
 # number of values is known. An index from memory counts as a different one at every point.
 
-TRIED_OUT = 1 << 14
+MOST_POINTS = 1 << 14
 """Most points of a part that are evaluated."""
 Step = tuple[int, int]
 
@@ -294,7 +294,7 @@ def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] 
         return narrowed
     axes = sorted(part.ranges, key=lambda r: r.axis_name)
     roots = [*part.gates, *(atom for atom, _ in part.terms)]
-    arrays = index_values(roots, axes, TRIED_OUT)
+    arrays = index_values(roots, axes, MOST_POINTS)
     if arrays is None:
         return None
     number = len(part.gates)

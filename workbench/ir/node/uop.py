@@ -110,8 +110,8 @@ class KernelInfo(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """Storage that lowering gives a REDUCE or STAGE, with dimensions `shape`; the first has
-    `buffers` tiles, which are filled in turn."""
+    """Storage that lowering gives a REDUCE or STAGE. `shape` has its dimensions; with several
+    `buffers`, which are filled in turn, the first dimension counts them."""
 
     name: str
     shape: tuple[int, ...]

@@ -18,8 +18,7 @@ from workbench.ir.node.ops import ELEMENTWISE, AxisType, Ops
 # Names for the sources and the arg of a node, op by op.
 
 Space = Literal["register", "scratch", "shared"]
-"""Where a DEFINE is: in registers, in memory of a work-item, or in memory that a work-group shares.
-"""
+"""Where a DEFINE is: in registers, in memory of its own, or in memory that a work-group shares."""
 LoopRole = Literal["chunked", "thread", "grid", "item"]
 """How a launch runs a LOOP: in chunks, one after the other, or with a thread, a work-group or a
 work-item per step."""

@@ -33,8 +33,8 @@ class Rule:
 
     `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
     names that returns a node, or None if the rule does not apply. `doc` says why, where that is not
-    plain. They may read the node and the nodes below it, and nothing else: a node at which no rule
-    of a set fires is not tried with that set again.
+    plain. A rule may read the node and the nodes below it, and nothing else: a node at which no
+    rule of a set fires is not tried with that set again.
     """
 
     def __init__(

@@ -106,8 +106,7 @@ def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
 
 
 def div_common(i: UOp, c: UOp) -> UOp | None:
-    """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but those of a small
-    remainder."""
+    """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients."""
     parts = _reduced(i, c)
     if parts is None:
         return None
@@ -230,7 +229,7 @@ def at_most(i: UOp, j: UOp) -> UOp | None:
 
 
 def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
-    """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
+    """A load whose gate includes the condition of a WHERE gives the 0 of the WHERE itself."""
     address = x.place.flat_index
     if z is not z.like(0) or address.op is not Ops.WHERE or address.src[2].op is not Ops.INVALID:
         return None
@@ -283,7 +282,7 @@ def zero(n: UOp) -> UOp:
 
 
 def reduce_independent(n: UOp) -> UOp | None:
-    """A value that does not depend on a range it is reduced over is combined with itself."""
+    """A reduction over a range that its value does not depend on is a product, a power, or none."""
     value = n.src[0]
     axes = [r for r in n.src[1:] if r in value.ranges]
     times = math.prod(r.extent for r in n.src[1:] if r not in value.ranges)
@@ -327,7 +326,7 @@ INDEX_RULES = RuleSet("index", [
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
     Rule("div-div",             (i // c) // d, div_div, where=are_one),
     Rule("mod-mod",             (i % c) % d, i % d, where=divides,
-         doc="the rest by c, by a divisor d of c, is the rest by d"),
+         doc="where d divides c, a remainder by c has the same remainder by d as i"),
     Rule("less-than",           i < c, less_than),
     Rule("negated-less",        i < c, negated_less),
     Rule("greater-than",        c < i, greater_than),

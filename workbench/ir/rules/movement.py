@@ -54,7 +54,7 @@ def reshape_once(n: UOp, x: UOp) -> UOp:
 
 
 def movement_undone(n: UOp) -> UOp | None:
-    """Movement that brings all elements of a value below back in order is that value, reshaped."""
+    """Movement ops that bring all elements of a value below back in order are a RESHAPE of it."""
     value = same_elements(n)
     if value is None or value.is_const:
         return None
@@ -64,8 +64,8 @@ def movement_undone(n: UOp) -> UOp | None:
 
 
 def pieces_undone(n: UOp) -> UOp | None:
-    """Movement, padding, repetition and joins that bring all elements of a value below back in
-    order, if only in pieces, are that value, reshaped."""
+    """Movement, padding, repetition and joins that take a value below to pieces and bring these
+    back in order are a RESHAPE of it."""
     value = same_in_pieces(n)
     return None if value is None else UOp(Ops.RESHAPE, n.dtype, (value,), n.shape)
 
@@ -81,7 +81,7 @@ def bare_constants(n: UOp) -> UOp | None:
 
 
 def reduced_constant(n: UOp, c: UOp) -> UOp:
-    """A reduction of one value: n times it, its n-th power, or itself."""
+    """A reduction of n equal constants is n times the constant, its n-th power, or itself."""
     kind, axes = n.combines, n.reduced_axes
     count = math.prod(n.src[0].shape[a] for a in axes)
     if kind in (Ops.MAX, Ops.MIN):
@@ -97,7 +97,7 @@ def reduced_constant(n: UOp, c: UOp) -> UOp:
 
 
 def empty(n: UOp) -> UOp | None:
-    """A tensor without elements is a constant; so is a reduction over none."""
+    """A tensor without elements is a constant; so is a reduction over no elements."""
     if n.shape and n.size == 0 and constant_of(n) is None:
         return full(n.shape, n.like(0))
     if n.op is Ops.REDUCE_AXIS and n.src[0].size == 0:
@@ -131,7 +131,7 @@ def piece_of_choice(n: UOp) -> UOp | None:
 
 
 def pieces_joined(n: UOp, condition: UOp) -> UOp | None:
-    """Two pieces of a value that `cat` joins as they lay are one piece of it."""
+    """Two neighbouring pieces of a value that `cat` joins in order are one piece of it."""
     first, second = n.src[1], n.src[2]
     axes = [a for a, (left, right) in enumerate(first.arg) if left or right]
     if len(axes) != 1:
@@ -208,9 +208,9 @@ def _in_source(pad: UOp, piece: Box) -> Box | None:
 
 
 def padded_narrow(n: UOp, x: UOp) -> UOp | None:
-    """Pad a number, however it is moved, and then widen it: 0 is 0 in every dtype, and what a
-    kernel stores of a padded value, such as the image of a convolution, has the bytes of the narrow
-    one."""
+    """Pad a value before it is cast to a wider dtype, with the movement between the two: 0 is 0 in
+    every dtype, and a kernel that stores the padded value, such as the image of a convolution,
+    stores fewer bytes."""
     moves = [n]
     while x.op in MOVEMENT:
         moves.append(x)
@@ -236,7 +236,7 @@ def _is_outside(pad: UOp, piece: Box) -> bool:
 
 
 def asks_for_no_opts(n: UOp) -> bool:
-    """Whether contiguous() is without opts for the kernel that stores its value."""
+    """Whether contiguous() asks for no opts of the kernel that stores its value."""
     return n.arg is None
 
 

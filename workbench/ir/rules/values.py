@@ -210,7 +210,7 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value,
          doc="a choice by not b is a choice by b, its branches swapped"),
     Rule("where-nested",        b.where(b.where(x, var("z")), y), b.where(x, y),
-         doc="inside of what is chosen where b holds, b holds"),
+         doc="inside of the branch that is chosen where b holds, b holds"),
     Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x)), x,
          doc="the maximum of x and x is x, and so is the minimum"),
     Rule("max-min-bounded",     Pat((Ops.MAX, Ops.MIN), (xi, y), name="n"), pick),

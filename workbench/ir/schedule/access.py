@@ -56,7 +56,7 @@ def ranges_from_0() -> Generator[None, None, None]:
         _serial.reset(token)
 
 
-def fresh(size: int, kind: AxisType) -> UOp:
+def numbered_range(size: int, kind: AxisType) -> UOp:
     """Return a new range (index 0 where the axis has one element); kernels rename theirs."""
     return ZERO if size == 1 else UOp.range(size, f"_{next(_serial.get())}", kind)
 
@@ -68,7 +68,7 @@ def root_access(node: UOp) -> Access:
 
 def output_loops(node: UOp) -> tuple[UOp, ...]:
     """Return new loops over the elements of a stored value."""
-    return tuple([fresh(n, AxisType.GLOBAL) for n in node.shape if n != 1])
+    return tuple([numbered_range(n, AxisType.GLOBAL) for n in node.shape if n != 1])
 
 
 def output_access(node: UOp, root: UOp, loops: tuple[UOp, ...]) -> Access:
@@ -119,7 +119,7 @@ def settle(access: Access) -> Access:
 def reduction_ranges(node: UOp) -> Ranges:
     """Return new ranges for the axes that a REDUCE_AXIS combines."""
     shape, axes = node.src[0].shape, sorted(node.reduced_axes)
-    return tuple([fresh(shape[a], AxisType.REDUCE) for a in axes if shape[a] != 1])
+    return tuple([numbered_range(shape[a], AxisType.REDUCE) for a in axes if shape[a] != 1])
 
 
 def _reduce(node: UOp, access: Access, inner: Ranges | None) -> Access:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from workbench.base.sequences import common_prefix
 from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, AxisType, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
+from workbench.ir.schedule.access import TRUE, ZERO, Access, numbered_range, settle
 
 # --------------------------------------------------------------------------------------------------
 # The scheduler's estimates of the cost of computing a value and of storing it.
@@ -248,7 +248,7 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
     row = math.prod(node.shape[axis] for axis in private) * node.dtype.itemsize
     if not shared or not private or row > ROW_BYTES:
         return None
-    fills = {axis: fresh(node.shape[axis], AxisType.FILL) for axis in private}
+    fills = {axis: numbered_range(node.shape[axis], AxisType.FILL) for axis in private}
     indices = tuple(fills.get(axis, i) for axis, i in enumerate(indices))
     return Staging(Access(indices, TRUE, (*shared, *fills.values()), first.root), private)
 

@@ -31,7 +31,7 @@ _loops: ContextVar[Mapping[UOp, Ranges]] = ContextVar("loops", default=MappingPr
 
 @scope
 def using(loops: Loops) -> Generator[None, None, None]:
-    """Let the rules open `loops` in a block."""
+    """Give `open_reduction` the ranges in `loops`, in a `with` block."""
     token = _loops.set(loops)
     try:
         yield
@@ -107,7 +107,7 @@ def _ranges_of(node: UOp, below: Access | None) -> Ranges:
 
 
 def open_row(r: UOp, x: UOp) -> UOp | None:
-    """A row that is kept in the kernel is filled over ranges of its own, and read there."""
+    """A staged row is filled over ranges of its own, and its element is loaded."""
     value, *fills = x.src
     if not fills:
         return None
@@ -119,21 +119,21 @@ def open_row(r: UOp, x: UOp) -> UOp | None:
 
 
 def push_through_op(r: UOp, x: UOp) -> UOp:
-    """What is computed element by element reads its operands at its own indexes."""
+    """An elementwise op reads its operands at the indexes at which it is read."""
     at = r.src[1:]
     operands = [s if s.is_const else construct.read(s, *at) for s in x.src]
     return UOp(x.op, x.dtype, tuple(operands), x.arg)
 
 
 def push_through_movement(r: UOp, x: UOp) -> UOp:
-    """What moves a value, or only stores it, computes nothing: its source is read instead, at other
-    indexes where it moves."""
+    """An op that moves a value, or only stores it, computes nothing: its source is read instead, at
+    other indexes where it moves."""
     _, indexes, valid = parts_of(r)
     return read(x.src[0], moved(x, indexes), valid)
 
 
 def push_through_pad(r: UOp, x: UOp) -> UOp:
-    """A padded value is its source, read at shifted indexes where they are inside of it, and 0
+    """A PAD is its source, read at shifted indexes where these are inside of the source, and 0
     elsewhere."""
     source = x.src[0]
     if not source.size:
@@ -169,7 +169,7 @@ def load_memory(r: UOp, x: UOp) -> UOp:
 
 
 def read_position(r: UOp, x: UOp) -> UOp:
-    """An element of the numbers from 0 on is its index."""
+    """An element of an IOTA is its index."""
     return parts_of(r)[1][0].cast(x.dtype)
 
 

@@ -19,7 +19,7 @@ from workbench.ir.node.exact_range import index_values, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
-POINTS = 1 << 18
+MOST_POINTS = 1 << 18
 """Most positions that are tried one by one."""
 MOST_CONDITIONS = 8
 """Most conditions of one read that are evaluated; another one could only excuse more reads."""
@@ -228,7 +228,7 @@ def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
     if any(node.op is Ops.INVALID for node in nodes):
         return None
     axes = sorted(_axes(reads), key=lambda r: r.axis_name)
-    values = index_values(nodes, axes, POINTS)
+    values = index_values(nodes, axes, MOST_POINTS)
     if values is None:
         return None
     at = dict(zip(nodes, values, strict=True))
