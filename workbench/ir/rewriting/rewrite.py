@@ -182,14 +182,14 @@ def added_rules() -> tuple[AddedRules, ...]:
 
 
 def add_rules(*sets: AddedRules) -> None:
-    """Add rule sets to passes; one with the name of an added set replaces it."""
+    """Add rule sets to passes; a set replaces an added one of the same name."""
     global _added
     names = {each.rules.name for each in sets}
     _added = (*(a for a in _added if a.rules.name not in names), *sets)
 
 
 def remove_rules(name: str) -> None:
-    """Remove an added rule set."""
+    """Remove the added rule set of this name, if there is one."""
     global _added
     _added = tuple(a for a in _added if a.rules.name != name)
 

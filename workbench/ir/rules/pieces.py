@@ -1,7 +1,7 @@
 """Pieces: the boxes of a value that movement, padding, repetition and joins make, in each of which
 the positions of its elements in a source are linear.
 
-    x.roll(3, 0)  ->  of 8 rows: rows 0 to 3 are rows 5 to 8 of x, rows 3 to 8 are rows 0 to 5
+    x.roll(3, 0)  ->  of 8 rows: rows 0:3 are rows 5:8 of x, rows 3:8 are rows 0:5
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
 
 
 def _ends(node: UOp, inside: Callable[[UOp], bool]) -> list[UOp]:
-    """Return the values at which a walk down through those `inside` ends."""
+    """Return the values at which a walk down from `node`, through values `inside`, ends."""
     return [n for n in node.toposort(inside) if not n.src or not inside(n)]
 
 
@@ -223,17 +223,17 @@ STAGE_COST = 2.0
 
 
 class Staging(NamedTuple):
-    """How a value is staged: `fill` is the access that computes the row; `private` are the axes of
-    the value that the row has; the loops around it fix the others."""
+    """How a value is staged: `fill` is the access that computes the row. `private` are the axes of
+    the value that the row has; the loops around the row fix the other axes."""
 
     fill: Access
     private: tuple[int, ...]
 
 
 def staging(node: UOp, reads: list[Access]) -> Staging | None:
-    """Return how to stage `node` for `reads`, or None where they share no loop that the row
-    depends on, or the row is too long. Filled before all loops, the row would be the whole value,
-    computed and stored by every core: a kernel of its own is better."""
+    """Return how to stage `node` for `reads`. None for a single read, for reads in several kernels
+    or under a condition, for a row that is too long, and without a shared loop that the row depends
+    on: filled before all loops, it would be the whole value, computed and stored by every core."""
     first = reads[0]
     if len(reads) < 2 or any(a.root is not first.root or a.valid is not TRUE for a in reads):
         return None

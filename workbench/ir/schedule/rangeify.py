@@ -40,8 +40,8 @@ def using(loops: Loops) -> Generator[None, None, None]:
 
 
 def read(value: UOp, indexes: Iterable[UOp], valid: UOp = TRUE) -> UOp:
-    """Return the read of a value at `indexes`, which is used where `valid` holds: the gate of the
-    last index. A scalar, which has no index, gets a 0 for it."""
+    """Return the read of a value at `indexes`. It is used where `valid` holds, which becomes the
+    gate of the last index; a scalar, which has no index, gets an index 0 for it."""
     indexes = tuple(indexes)
     if valid is not TRUE:
         *others, last = indexes or (ZERO,)

@@ -81,8 +81,8 @@ def _values(*indexes: UOp) -> list[Array] | None:
 # --------------------------------------------------------------------------------------------------
 # Kernels that a user wrote: read from text, and checked before anything runs them.
 #
-# A kernel from text is verified, and none of its gates is believed. One in an expression (a CUSTOM)
-# is a value, too: it writes each element of its outputs, once, and reads none of them.
+# A kernel from text is verified, and each of its gates is checked. A kernel in an expression (a
+# CUSTOM) must also write each element of its outputs, once, and read none of them.
 
 MOST_STEPS = 1 << 46
 """Most steps of a statement: at 10**9 a second, they take most of a day."""
