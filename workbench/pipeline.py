@@ -54,7 +54,7 @@ COMPILE_STEPS: tuple[PassStep, ...] = (*STATEMENT_TREE.steps, *LINEARIZE.steps)
 """The steps of lowering's functions: each can be switched off, like a rule."""
 
 FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)
-"""The passes that may follow the opts: the first of them that ran."""
+"""Passes of which one is the first after the opts."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""

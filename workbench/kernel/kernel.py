@@ -46,7 +46,7 @@ class Kernel(RunnableKernel, Displayed):
     """A RunnableKernel with searches, times, comparisons, inspection and export."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle its graphs, and its inputs' data, after running their producers."""
+        """Pickle its graphs and the data of its inputs, whose producers run first."""
         names = [field.name for field in fields(self)[2:]]
         values = {name: getattr(self, name) for name in names}
         return _restored, (portable(self.ast, self.original), values)
@@ -57,7 +57,7 @@ class Kernel(RunnableKernel, Displayed):
     ) -> Kernel:
         """Return the kernel that `text` (see `to_text`) describes, on seeded random data.
 
-        `shape` is that of its first output (flat where None), and `title` its name on the page.
+        `shape` is the shape of its first output (None: flat), `title` its name on the page.
         Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
         ast = graph_of(text)
@@ -72,8 +72,8 @@ class Kernel(RunnableKernel, Displayed):
     @property
     def cost(self) -> RunCost:
         """The cost of a run by the kernel's loop nest: work, bytes from each level of memory, and
-        the predicted time on this machine (whose speeds are measured once, in a second); for a
-        GPU, or a machine that is not here, on that, by its published figures.
+        the predicted time. It is that on this machine, whose speeds are measured once, in a second;
+        for a kernel of a GPU or another machine with published figures, that on this one.
 
         Errors: DeviceError where llvmlite is missing.
         """
@@ -82,16 +82,16 @@ class Kernel(RunnableKernel, Displayed):
 
     @property
     def target(self) -> Target:
-        """The target of costs: the kernel's device, if it is this machine's processor or has
-        published figures, else the processor."""
+        """The target of costs: that of the kernel's device if this is this machine's processor or
+        has published figures, else that of the processor."""
         return performance.costs_target(self.device)
 
     def bound(self) -> Bottleneck:
-        """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
+        """Return the bottleneck of the kernel, in a sentence with numbers. Errors: as `cost`."""
         return bottleneck_of(self.cost, self.target)
 
     def to_text(self) -> str:
-        """Return the graph as IR text, which `Kernel.from_text` reads."""
+        """Return the graph with opts as IR text, which `Kernel.from_text` reads."""
         return to_text(self.ast)
 
     def __str__(self) -> str:
@@ -108,13 +108,13 @@ class Kernel(RunnableKernel, Displayed):
         progress: bool = True,
     ) -> SearchResult[Self]:
         """Return the result of a beam search of `width`: the fastest candidate, never slower than
-        this kernel, and all others.
+        this kernel, and all other candidates.
 
         Candidates run in a worker process, or on an `executor`: any of `concurrent.futures`, and
         Dask's `client.get_executor()`. Ctrl-C returns the best so far. An earlier search of the
         same kernel with at least this budget is read from the cache, unless `cached` is False.
-        For a machine that is not here candidates are ranked by its model: nothing runs, and the
-        result says "predicted".
+        For a machine that is not here, the model ranks the candidates: nothing runs, and the result
+        says "predicted".
 
         Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
         width that is not a count.
@@ -126,7 +126,7 @@ class Kernel(RunnableKernel, Displayed):
         `cold`, also the time with cold caches.
 
         Units: budget_s is seconds of measuring, without warming up. Errors: DTypeError unless it
-        is a number, 0 or more.
+        is a number, 0 or more; DeviceError for a machine that is not here.
         """
         budget_s = compiled.budget(budget_s)
         require(cold, bool, "time: cold", "cold=True")
@@ -138,8 +138,8 @@ class Kernel(RunnableKernel, Displayed):
         device: str | None = None,
         budget_s: float = 1.0,
     ) -> SideBySide:
-        """Return the times of this kernel ("this"), of others and of functions, by name, measured
-        in turns. Where the samples show no difference, the text says so.
+        """Return the times of this kernel ("this"), of other kernels and of functions, by name,
+        measured in turns. If the samples show no difference, the text says so.
 
             array, other = a.numpy(), b.numpy()
             k.compare_times({"auto": k.optimized(), "numpy": lambda: array @ other})
@@ -150,8 +150,8 @@ class Kernel(RunnableKernel, Displayed):
     def compare(
         self, other: Kernel, device: str | None = None, budget_s: float = 0.0
     ) -> Comparison:
-        """Return the differences: of opts, counts, source and answers, and, unless `budget_s` is 0,
-        of times, measured in turns for `budget_s` seconds."""
+        """Return the differences from another kernel: of opts, counts, source and answers; unless
+        `budget_s` is 0, also of times, measured in turns for `budget_s` seconds."""
         return compared(self, other, self._device(device), compiled.budget(budget_s))
 
     # inspection
@@ -166,10 +166,12 @@ class Kernel(RunnableKernel, Displayed):
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which
-        the answer is not what the expression means; None where it is right. Of a kernel that is
-        wrong as it was scheduled it says so; `bisect` of the exploration finds that rewrite.
+        the answer differs from the meaning of the expression; None if the answer is right. If the
+        kernel is already wrong as scheduled, the result says so: `bisect` of the exploration finds
+        the rewrite.
 
-        Errors: WorkbenchError where the kernel is too large to be computed repeatedly.
+        Errors: WorkbenchError if the kernel is too large to be computed repeatedly, or its data are
+        not here.
         """
         self.require_data("cannot bisect this kernel")
         name, original = self._device(device), self.original
@@ -183,7 +185,7 @@ class Kernel(RunnableKernel, Displayed):
     # export
 
     def to_python(self) -> str:
-        """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
+        """Return complete code that makes this kernel, on seeded data, and names it `kernel`."""
         return to_python(self)
 
 

@@ -1,4 +1,4 @@
-"""The performance of a kernel: its cost by its loop nest, and its time, alone and beside others.
+"""The performance of a kernel: its predicted cost, its time, and comparisons with other kernels.
 `Kernel`'s methods call these functions.
 
 Sections: The performance of a kernel; Two variants of a kernel side by side.
@@ -37,9 +37,8 @@ Run = Callable[[], object]
 
 
 def costs_target(device: str) -> Target:
-    """Return the target of costs: the device's own if it is this machine's processor, or has
-    published figures; for another device's kernels that of this machine's processor, whose speeds
-    are measured."""
+    """Return the target of costs: the device's own if it is this machine's processor or has
+    published figures; else the target of this machine's processor, whose speeds are measured."""
     info = Device[device].source_device
     is_own = info.is_processor or info.has_hardware
     return (info if is_own else Device.processor).target
@@ -48,9 +47,9 @@ def costs_target(device: str) -> Target:
 def cost_of(
     kernel: RunnableKernel, device: str, machine: Speeds | None, registers: int | None = None
 ) -> RunCost:
-    """Return the cost of a run on a device, on a machine of these speeds, or for one that has them
-    by its published figures; `registers` of a work-item are those that a compiler said: by default
-    the one for the device, if it is here."""
+    """Return the cost of a run on a device: by its published figures if it has them, else with the
+    speeds `machine`. `registers` of a work-item are those that a compiler reports; None: those of
+    the compiler for the device, if it is here."""
     target = costs_target(device)
     with without(kernel.rules_off):
         if registers is None:
@@ -60,7 +59,8 @@ def cost_of(
 
 
 def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:
-    """Return the time of a kernel; on a device that is not an emulator, with its bottleneck.
+    """Return the time of a kernel; on this machine's processor with its bottleneck, and its share
+    of the machine's peak, if the speeds can be measured.
 
     Errors: DeviceError for a machine that is not here.
     """
@@ -89,8 +89,8 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
 
 
 def calibration_beside(device: str, threads: int) -> Calibration | None:
-    """Return a calibration for a kernel on a device; None on a device that is not this machine's
-    processor, and where that cannot be measured."""
+    """Return a calibration for a kernel on a device; None if the device is not this machine's
+    processor, or if it cannot be measured."""
     if not Device[device].is_processor:
         return None
     try:
@@ -100,7 +100,7 @@ def calibration_beside(device: str, threads: int) -> Calibration | None:
 
 
 def require_times(device: str) -> None:
-    """Errors: DeviceError for a machine that is not here, whose times are predicted."""
+    """Errors: DeviceError for a machine that is not here: its times are only predicted."""
     info = Device[device]
     if isinstance(info, Elsewhere):
         raise info.no_times()
@@ -111,7 +111,8 @@ def with_peers(
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
 
-    Errors: WorkbenchError for a value that is neither; DeviceError for a machine that is not here.
+    Errors: WorkbenchError for a value that is neither, and for a name that is no text or "this";
+    DeviceError for a machine that is not here.
     """
     require_times(device)
     hint = _comparison(kernel)
@@ -147,15 +148,15 @@ def _comparison(kernel: RunnableKernel) -> str:
 # Two variants of a kernel side by side: opts, counts, source, answers and, on request, times.
 
 MOST_LINES = 40
-"""Most lines of difference that are printed."""
+"""Most lines of the difference that are printed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Printed):
     """The differences of two kernels, in pairs: this one, the other. `difference` is the unified
-    diff of their sources, "" where they are equal; `error` is the greatest difference of their
-    answers, within `tolerance` where they are `equal` (None where the two compute different
-    things); `times` were measured in turns: "this" and "other"."""
+    diff of their sources, "" if these are equal. `error` is the greatest difference of their
+    answers; they are `equal` if it is within `tolerance` (None if the two compute different
+    things). `times` were measured in turns: "this" and "other"."""
 
     device: str
     opts: tuple[str, str]
@@ -193,7 +194,8 @@ class Comparison(Printed):
 def compared(
     one: RunnableKernel, other: RunnableKernel, device: str, budget_s: float = 0.0
 ) -> Comparison:
-    """Return the differences of two kernels on a device, timed for `budget_s` seconds."""
+    """Return the differences of two kernels on a device; if `budget_s` is not 0, with times that
+    were measured for so many seconds. Errors: WorkbenchError if `other` is not a Kernel."""
     if not isinstance(other, type(one)):
         because = f"{type(other).__name__} is not a Kernel"
         raise WorkbenchError("cannot compare", because, "k.compare(k.optimized())")
@@ -229,7 +231,7 @@ def _answers(
         difference, limit = compare(actual, wide, steps)
         error, tolerance = max(error, difference), max(tolerance, 2 * limit)
     if error > tolerance:
-        # both may have lost much by cancellation: each may be off by what it is checked with
+        # cancellation may have cost both much: use the tolerances of their own checks
         results = one.check(device), other.check(device)
         tolerance = max(tolerance, sum(result.tolerance for result in results))
         return error, tolerance, all(results)

@@ -229,7 +229,7 @@ class CheckRun:
 
     @staticmethod
     def of_kernel(kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS) -> CheckRun:
-        """Return the check of kernels that do the same as `kernel`, by the interpreter."""
+        """Return the check of a kernel against the interpretation of `kernel`, before its opts."""
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
@@ -269,14 +269,14 @@ def computing(name: str, run: Callable[[], object]) -> Callable[[], object]:
 def require_computed(name: str, result: object) -> None:
     """Errors: WorkbenchError if a function's result, or a value in it, is not computed."""
     for value in _nested_values(result):
-        hint = _hint(value)
+        hint = _how_to_compute(value)
         if hint:
             kind = type(value).__name__
             because = f"it returns a {kind} that is not computed: it only describes the work"
             raise WorkbenchError(f"the time of {name} would say nothing", because, hint)
 
 
-def _hint(value: object) -> str:
+def _how_to_compute(value: object) -> str:
     """Return how a value that is not computed can be computed; "" for any other value."""
     uop = getattr(value, "uop", None)
     if isinstance(uop, UOp):

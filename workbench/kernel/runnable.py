@@ -42,7 +42,8 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptsReplay(Printed, Generic[K]):
-    """A kernel for another device, and the opts that are not legal there, with the reasons."""
+    """A kernel for another device; `refused` has the opts that are not legal there, with
+    reasons."""
 
     kernel: K
     refused: tuple[tuple[Opt, str], ...] = ()
@@ -59,12 +60,12 @@ class RunnableKernel:
     """A kernel. `ast` is its graph with `applied_opts` applied; `original` is the graph without
     them.
 
-    `data` is the source of its inputs; `shapes` are those of the outputs for the user; `rules_off`
-    names the rules that are switched off in opts and compilation (see `without`). `steps` has, for
-    a kernel with the default opts, the reason and the counts of each of them (see `optimized`).
-    `names` are those that the user has for the arguments, by slot; "" for one without. `modules`
-    are the user's whose methods made what it computes, the one to show first; `phases` are those of
-    training that it belongs to, () where nothing is trained.
+    `data` is the source of its inputs; `shapes` are the shapes of the outputs as the user sees
+    them; `rules_off` names the rules that are switched off in opts and compilation (see `without`).
+    `steps` has, for a kernel with the default opts, the reason and the counts of each opt (see
+    `optimized`). `names` has the user's names of the arguments by slot, "" for one without.
+    `modules` are the user's modules whose methods made what it computes, the one to show first;
+    `phases` are the phases of training that it belongs to, () where nothing is trained.
     """
 
     ast: UOp
@@ -117,7 +118,7 @@ class RunnableKernel:
 
     @property
     def counts(self) -> Counts:
-        """Counts of the generated program in one run (on the kernel's device)."""
+        """Counts of the generated program in one run, on the kernel's device."""
         with unobserved():
             return count(
                 self.built(self.device).linear, barriers(self.ast, Device[self.device].target)
@@ -131,15 +132,15 @@ class RunnableKernel:
 
     @property
     def opts_in_code(self) -> str:
-        """The opts that `contiguous(arg=..)` asks for, with which it runs, as text, or why these
-        are refused; "" where the code asks for none in particular."""
+        """The opts that `contiguous(arg=..)` asks for, as text, with which the kernel runs, or the
+        reason why they are refused; "" if the code asks for none."""
         with unobserved(), without(self.rules_off):
             return opts_from_code_text(self.original, Device[self.device].target)
 
     # opts
 
     def legal_opts(self) -> tuple[Opt, ...]:
-        """Return the legal opts of the action table; of those with equal results, the first."""
+        """Return the legal opts of the action table; of opts with equal results, the first."""
         with without(self.rules_off):
             return opts.legal_opts(self.ast, Device[self.device].target)
 
@@ -150,10 +151,10 @@ class RunnableKernel:
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
 
     def apply(self, *additions: Opt) -> Self:
-        """Return the kernel with opts applied in turn; this one is unchanged. The page of an
-        exploration shows it after `ex.add(kernel, "its name")`.
+        """Return the kernel with opts applied, one after the other; this kernel is unchanged. The
+        page of an exploration shows the result after `ex.add(kernel, "its name")`.
 
-        Errors: KernelOptError (what / because / try / where) where one is not legal.
+        Errors: KernelOptError (what / because / try / where) for an opt that is not legal.
         """
         target = Device[self.device].target
         ast, applied = self.ast, list(self.applied_opts)
@@ -166,8 +167,8 @@ class RunnableKernel:
         return replace(self, ast=ast, applied_opts=tuple(applied), steps=NO_STEPS)
 
     def optimized(self) -> Self:
-        """Return the un-optimised kernel with the default opts: what `realize` runs on a device
-        that compiles (an emulator runs kernels without opts). Its `steps` say why it has them:
+        """Return the kernel with the default opts instead of its own: `realize` runs it on a device
+        that compiles (an emulator runs kernels without opts). `steps` has the reasons for the opts:
 
             print(k.optimized().steps)
         """
@@ -177,8 +178,8 @@ class RunnableKernel:
         return replace(self, ast=ast, applied_opts=applied, steps=steps)
 
     def without(self, *rules: str) -> Self:
-        """Return the kernel with rules switched off, by name: its opts are applied, and it is
-        compiled, without them.
+        """Return the kernel with rules switched off, by name: they are off when its opts are
+        applied, and when it is compiled.
 
         Errors: WorkbenchError for a name that no rule of opts and compilation has.
         """
@@ -189,8 +190,8 @@ class RunnableKernel:
 
     def on(self, device: str, target: str = "") -> OptsReplay[Self]:
         """Return this kernel for another device, or for a machine that need not be here ("CUDA" and
-        "H100", or one of the two alone), with the same opts, those left out that are not legal
-        there, with the reasons.
+        "H100", or one of the two alone), with the same opts. Opts that are not legal there are left
+        out, and listed with the reasons.
 
             k.on("CUDA:H100").kernel.cost
             print(k.on("CUDA:H100"))   # what was refused
@@ -209,12 +210,12 @@ class RunnableKernel:
         return OptsReplay(kernel, tuple(refused))
 
     def code_for(self, device: str, language: str = "") -> str:
-        """Return the kernel's text as a device gets it, which need not be here: "CUDA", or
-        "CUDA:H100"; in another of its languages if one is named.
+        """Return the kernel's text for a device that need not be here ("CUDA", or "CUDA:H100"), in
+        the device's language, or in another of its languages, named `language`.
 
         Errors: DeviceError for a device, a machine or a language that does not exist; CompileError
-        where the kernel cannot be written in it, or has the tile of a tensor core that the device
-        does not have: `on` leaves such opts out.
+        if the kernel cannot be written in it, or has the tile of a tensor core that the device does
+        not have: `on` leaves such opts out.
         """
         info = Device[Device.on_machine(device)]
         spoken = {each.name.upper(): each for each in info.languages}
@@ -239,9 +240,9 @@ class RunnableKernel:
         return compiled(name, record, self.estimates)
 
     def run(self, device: str | None = None) -> tuple[Array, ...]:
-        """Return the outputs on the expression's own data, in the tensor's shape.
+        """Return the outputs on the expression's own data, in the shapes of `shapes`.
 
-        It writes no tensor's buffer; repeated runs agree.
+        No tensor's buffer is written; repeated runs agree.
         Errors: WorkbenchError where the expression was loaded without its data.
         """
         self.require_data("cannot run this kernel")
@@ -254,9 +255,9 @@ class RunnableKernel:
         return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
     def check(self, device: str | None = None) -> CheckResult:
-        """Compare the answer with what the user's expression means, before any rule; `against` of
-        the result says with what. A kernel without an expression, of text or pickled, is compared
-        with itself before its opts.
+        """Compare the outputs with the meaning of the user's expression, before any rule; `against`
+        of the result names the reference. A kernel without an expression, from text or a pickle, is
+        compared with itself before its opts.
 
         Errors: WorkbenchError where the expression was loaded without its data.
         """
@@ -284,24 +285,24 @@ class RunnableKernel:
             return build(self.ast, Device.canonical(device))
 
     def observed(self, device: str) -> tuple[PassRecord, ...]:
-        """Return the records of the passes of compiling, up to the first error, which the last
-        record has."""
+        """Return the records of the passes of compiling. At an error they end: the last record has
+        it."""
         return observed(self.original, self.applied_opts, self.rules_off, device)
 
     @property
     def has_data(self) -> bool:
-        """Whether its inputs are at hand; False: its expression was loaded without them, and times
-        are those of random inputs."""
+        """Whether its inputs are here. If not, its expression was loaded without them, and it is
+        timed on random inputs."""
         return not isinstance(self.data, FromSchedule) or self.data.has_data
 
     def require_data(self, what: str) -> None:
-        """Raise a WorkbenchError, which says `what` is not possible, where inputs are not here."""
+        """Raise a WorkbenchError if inputs are not here; `what` says what is not possible."""
         if not self.has_data:
             raise no_data(what)
 
     def _program(self, device: str) -> Program:
-        """Return the program for a device. Errors: DeviceError where it is too large for it, before
-        memory is made for what it reads."""
+        """Return the program for a device. Errors: DeviceError if its memory is too large for the
+        device, before its inputs are allocated."""
         program: Program = self.built(device).program
         require_room(program)
         return program

@@ -129,8 +129,8 @@ def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
     """Return the rule that made the share of `source` in the gradient of `node`."""
     name, meaning, rule = _rule(node, place is None)
     why = f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
-    to = f"{_words(source)} below it" if place is None else f"source {place}"
-    about = f"{_words(node)}, to {to}"
+    to = f"{_op_and_shape(source)} below it" if place is None else f"source {place}"
+    about = f"{_op_and_shape(node)}, to {to}"
     return GradientRow(_name(name), why, about, function=rule)
 
 
@@ -162,7 +162,7 @@ def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] |
     return node.op.name, OPS[node.op].doc, rule
 
 
-def _words(node: UOp) -> str:
+def _op_and_shape(node: UOp) -> str:
     return f"{node.op.name.lower()} {list(node.shape)}"
 
 

@@ -98,7 +98,7 @@ ARITHMETIC: dict[Ops, GradientRule] = {
 # formula. `g` is the gradient of the node `n`, whose source is `x`.
 
 
-def root(x: UOp) -> UOp:
+def rsqrt(x: UOp) -> UOp:
     """Return 1 / sqrt(x)."""
     return x.sqrt().recip()
 
@@ -128,13 +128,13 @@ FUNCTIONS: dict[Ops, GradientRule] = {
     Ops.SIN:       lambda g, n, x: (g * x.cos(),),
     Ops.COS:       lambda g, n, x: (-g * x.sin(),),
     Ops.TAN:       lambda g, n, x: (g * (n * n + 1.0),),
-    Ops.ASIN:      lambda g, n, x: (g * root(1.0 - x * x),),
-    Ops.ACOS:      lambda g, n, x: (-g * root(1.0 - x * x),),
+    Ops.ASIN:      lambda g, n, x: (g * rsqrt(1.0 - x * x),),
+    Ops.ACOS:      lambda g, n, x: (-g * rsqrt(1.0 - x * x),),
     Ops.ATAN:      lambda g, n, x: (g / (x * x + 1.0),),
     Ops.SINH:      lambda g, n, x: (g * x.alu(Ops.COSH),),
     Ops.COSH:      lambda g, n, x: (g * x.alu(Ops.SINH),),
-    Ops.ASINH:     lambda g, n, x: (g * root(x * x + 1.0),),
-    Ops.ACOSH:     lambda g, n, x: (g * root(x * x - 1.0),),
+    Ops.ASINH:     lambda g, n, x: (g * rsqrt(x * x + 1.0),),
+    Ops.ACOSH:     lambda g, n, x: (g * rsqrt(x * x - 1.0),),
     Ops.ATANH:     lambda g, n, x: (g / (1.0 - x * x),),
     Ops.SIGMOID:   lambda g, n, x: (g * (n * (1.0 - n)),),
     Ops.SOFTPLUS:  lambda g, n, x: (g * x.alu(Ops.SIGMOID),),

@@ -76,9 +76,9 @@ class Expander:
         parts = [self.memo[_key(s, vector, lanes)] for s in node.src]
         if node.op is Ops.CAST and node.dtype is dtypes.index:
             return self._as_index(node, parts[0])
-        other_side = _unsettled(node, parts)
-        if other_side is not None:
-            return other_side
+        remaining = _without_neutral(node, parts)
+        if remaining is not None:
+            return remaining
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
@@ -232,7 +232,7 @@ def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
     return node, vector if vector in node.ranges else None, own
 
 
-def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
+def _without_neutral(node: UOp, parts: list[UOp]) -> UOp | None:
     """Return a source of an AND or OR whose other source is its neutral element, a constant once
     lanes are known: `x & True` is x. None for other nodes."""
     if node.op not in (Ops.AND, Ops.OR) or not node.dtype.is_bool:

@@ -124,12 +124,12 @@ def barrier_points(
     for reader in makers.values():
         for node in reader.statement.reads:
             if node in tiles:
-                loop, between = _between(makers[node], reader)
+                loop, between = _common_loop(makers[node], reader)
                 waits.setdefault(loop, []).append(between)
     return {loop: _fewest(intervals) for loop, intervals in waits.items()}
 
 
-def _between(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
+def _common_loop(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
     """Return the innermost loop around both items, and the positions in its body of the children
     that contain them."""
     one, other = _positions(maker), _positions(reader)

@@ -155,20 +155,20 @@ class _Placement:
         """Place what the operations in a loop or an IF read, and close it. A LOAD in an IF stays
         there: where the condition does not hold, its element may not exist."""
         node, outer = loop.node, self.scopes[-1]
-        about = node.src[0]
+        head = node.src[0]
         if node.op is Ops.IF:
-            about = self.expander.condition(node)
-            self._emit(about)
+            head = self.expander.condition(node)
+            self._emit(head)
             self._end_hoisting()
             self.scopes.append(Scope(loop, is_condition=True))
         else:
-            self.scopes.append(Scope(loop, about))
+            self.scopes.append(Scope(loop, head))
         self._walk()
         inner = self.scopes.pop()
         for value in inner.values:
             del self.placed[value]
-        begin = UOp(node.op, dtypes.void, (about,), node.arg)
-        end = UOp(_ENDS[node.op], dtypes.void, (about,))
+        begin = UOp(node.op, dtypes.void, (head,), node.arg)
+        end = UOp(_ENDS[node.op], dtypes.void, (head,))
         outer.program += [begin, *inner.program, end]
         closed = [begin, *loop.body, end]
         size = plural(len(inner.program), "operation")
@@ -218,14 +218,14 @@ class _Placement:
             scopes = enumerate(self.scopes)
             return next((i for i, s in scopes if s.axis is node), 0)  # 0: a SPECIAL's
         if node.op in (Ops.REG, Ops.DEFINE):
-            return self._home_level(node.name)
+            return self._storage_level(node.name)
         return 0
 
     def _innermost_condition(self) -> int:
         levels = range(len(self.scopes) - 1, 0, -1)
         return next((i for i in levels if self.scopes[i].is_condition), 0)
 
-    def _home_level(self, name: str) -> int:
+    def _storage_level(self, name: str) -> int:
         """Return the level of the innermost loop that encloses all uses of a piece of storage."""
         return len(self.insertion_points[name])
 

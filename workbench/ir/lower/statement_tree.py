@@ -251,7 +251,7 @@ class _Emission:
         parts: Sequence[UOp] = _nodes(others)
         if axis.extent > distance:
             has_step = axis < axis.extent - distance
-            later = [_where(p.substitute({axis: axis + distance}), has_step) for p in fills]
+            later = [_zero_unless(p.substitute({axis: axis + distance}), has_step) for p in fills]
             parts = interleaved(parts, later)
             own += _steps([TreePart.of(fill, PLACE_PIPELINE) for fill in later])
         repeated = is_repeated(loop)
@@ -405,13 +405,13 @@ def interleaved(others: Sequence[UOp], fills: Sequence[UOp]) -> Sequence[UOp]:
     divides those of the fills, each of its steps does a part of them; else the fills come last."""
     loop = others[0] if len(others) == 1 else None
     if loop is not None and loop.op is Ops.LOOP and loop.role is None:
-        parts = [_part(fill, loop.axis) for fill in fills]
+        parts = [_step_part(fill, loop.axis) for fill in fills]
         if all(parts):
             return [loop.replace(src=(*loop.src, *chain(*parts)))]
     return [*others, *fills]
 
 
-def _where(fill: UOp, condition: UOp) -> UOp:
+def _zero_unless(fill: UOp, condition: UOp) -> UOp:
     """Return a fill that, where a condition does not hold, reads nothing and writes zeros: a branch
     would keep a compiler from moving instructions past it."""
     nodes = (n for n in fill.toposort() if n.op is Ops.LOAD)
@@ -419,7 +419,7 @@ def _where(fill: UOp, condition: UOp) -> UOp:
     return fill.substitute({n: zero_outside(n, [condition]) for n in loads})
 
 
-def _part(fill: UOp, step: UOp) -> Sequence[UOp]:
+def _step_part(fill: UOp, step: UOp) -> Sequence[UOp]:
     """Return the part of the loop `fill` that one step of another loop does; () if the extent of
     the other loop does not divide that of `fill`."""
     if fill.op is not Ops.LOOP or fill.axis.extent % step.extent:

@@ -55,15 +55,15 @@ class _Launch:
         self.places: dict[UOp, int] = {}
         self.dims: list[UOp] = []
         if role == "grid":
-            self._fold(axes, target)
+            self._number_grid(axes, target)
         else:
-            self._share(axes, nests, target)
+            self._number_items(axes, nests, target)
         self.specials = [
             construct.special(dim, "grid" if role == "grid" else "item", number)
             for number, dim in enumerate(self.dims)
         ]
 
-    def _fold(self, axes: list[UOp], target: Target) -> None:
+    def _number_grid(self, axes: list[UOp], target: Target) -> None:
         """Give each loop a dimension, or several neighbouring loops one."""
         runs = grid_dims([axis.extent for axis in axes], target.grid_limits)
         if runs is None:
@@ -85,7 +85,7 @@ class _Launch:
                 inside = rest % axis.extent if axis is not members[0] else rest
                 self.numbers[axis] = inside
 
-    def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target) -> None:
+    def _number_items(self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target) -> None:
         """Let axes that are never open together share a dimension, as long as the longest axis."""
         self.places = item_dims(by_names(nests))
         for place in range(len(set(self.places.values()))):
@@ -136,7 +136,7 @@ class _Group:
                 body = _guarded(self._body(child.body, used, conditions))
                 yield _GuardedNode(child.replace(src=(child.axis, *body)))
             else:
-                yield from self._together(child, used, conditions)
+                yield from self._as_group(child, used, conditions)
 
     def _of_items(
         self, loop: UOp, used: frozenset[int], conditions: Conditions
@@ -149,7 +149,7 @@ class _Group:
 
     # what a group does together
 
-    def _together(
+    def _as_group(
         self, node: UOp, used: frozenset[int], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
         """Yield a statement or loop as work-items that differ in unused dimensions execute it."""
@@ -160,10 +160,10 @@ class _Group:
         elif node.op in _WRITES:
             first = tuple(dim < 1 for dim in free)
             yield _GuardedNode(node, (*conditions, *first))
-        elif self._can_be_dealt(node):
-            yield from self._dealt(node, free, conditions)
+        elif self._can_be_distributed(node):
+            yield from self._distributed(node, free, conditions)
         else:
-            inner = (self._together(child, used, ()) for child in node.body)
+            inner = (self._as_group(child, used, ()) for child in node.body)
             body = _guarded(part for parts in inner for part in parts)
             yield _GuardedNode(node.replace(src=(node.axis, *body)), conditions)
 
@@ -171,7 +171,7 @@ class _Group:
         """Whether a statement, or one in a loop, writes memory that all work-items see."""
         return any(not _is_private(n.place.param) for n in _statements(node))
 
-    def _can_be_dealt(self, loop: UOp) -> bool:
+    def _can_be_distributed(self, loop: UOp) -> bool:
         """Whether the steps of a loop may be distributed over work-items: no step needs the result
         of another, and registers that the loop writes are not read outside. Registers that it reads
         have the same value in all work-items."""
@@ -181,13 +181,13 @@ class _Group:
         written = {n.place.param for n in _statements(loop)} & inside.keys()
         return all(inside[memory] == self.uses[memory] for memory in written)
 
-    def _dealt(
+    def _distributed(
         self, loop: UOp, free: Sequence[UOp], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
         """Yield a loop with its steps distributed; a loop that is its whole body is merged into
         it."""
         axes, body = [loop.axis], loop.body
-        while len(body) == 1 and body[0].op is Ops.LOOP and self._can_be_dealt(body[0]):
+        while len(body) == 1 and body[0].op is Ops.LOOP and self._can_be_distributed(body[0]):
             axes.append(body[0].axis)
             body = body[0].body
         total = math.prod(axis.extent for axis in axes)

@@ -154,7 +154,7 @@ def padded(
     shapes it is the smallest. `around` has the axes of the first dimensions: each of their elements
     has a tile of its own."""
     nbytes = tile.node.dtype.itemsize
-    return _best((*tile_accesses(tile, around, readers, vectors),), shape, nbytes)
+    return _best_shape((*tile_accesses(tile, around, readers, vectors),), shape, nbytes)
 
 
 def tile_accesses(
@@ -167,7 +167,7 @@ def tile_accesses(
 
 
 @lru_cache(maxsize=1 << 12)
-def _best(accesses: tuple[TileAccess, ...], shape: Shape, nbytes: int) -> Shape:
+def _best_shape(accesses: tuple[TileAccess, ...], shape: Shape, nbytes: int) -> Shape:
     lanes = math.lcm(*[access.lanes for access in accesses])
     last = len(shape) - 1 - (lanes > 1 and shape[-1] == lanes)
     longer = [
@@ -211,7 +211,7 @@ def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
             rows = tuple(
                 (constant, *[parts.get(axis, 0) for axis in inner]) for parts, constant in sums
             )
-            return TileAccess(_of_sums(rows, extents), lanes)
+            return TileAccess(_sum_values(rows, extents), lanes)
     values = index_values(indexes, inner, MOST_ITEMS, others_stand=True)
     if values is None:  # numbers from memory, which are not known
         return TileAccess((), lanes)
@@ -220,7 +220,7 @@ def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
 
 
 @lru_cache(maxsize=1 << 12)
-def _of_sums(
+def _sum_values(
     rows: tuple[tuple[int, ...], ...], extents: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...]:
     """Return the values of sums for the first work-items. A row has the constant of a sum, and its

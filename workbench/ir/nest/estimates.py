@@ -82,10 +82,10 @@ def _touched_by_windows(footprints: Sequence[IndexSteps]) -> int:
     alike: dict[IndexSteps, list[int]] = {}
     for one in footprints:
         alike.setdefault(one._replace(start=0), []).append(one.start)
-    return sum(_at_most(*pair) for pair in alike.items())
+    return sum(_upper_bound(*pair) for pair in alike.items())
 
 
-def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
+def _upper_bound(one: IndexSteps, starts: Sequence[int]) -> int:
     """Return an upper bound of the elements that steps from several starts touch."""
     span = 1 + sum(stride * (extent - 1) for stride, extent in one.steps)
     points = math.prod(extent for _, extent in one.steps)

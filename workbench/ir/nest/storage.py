@@ -123,9 +123,9 @@ def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> Storage
     }
     warps = warp_reductions(items, target)
     for tile, plan in warps.items():
-        allocations[tile] = _cells(tile, allocations[tile], plan)
+        allocations[tile] = _warp_results(tile, allocations[tile], plan)
     for tile in tiles - warps.keys() if longer_rows else ():
-        allocations[tile] = _longer(by_node[tile], allocations[tile], items, vectors)
+        allocations[tile] = _padded_tile(by_node[tile], allocations[tile], items, vectors)
     return StoragePlan(by_node, root, items, vectors, allocations, loops, warps)
 
 
@@ -174,7 +174,7 @@ def _allocation(
     readers = [i for i in items if node in i.statement.reads and not i.init]
     shared = node in tiles
     private = target.has_groups and not shared
-    array = _array(statement, items, readers, shared)
+    array = _array_axes(statement, items, readers, shared)
     array = tuple(a for a in array if not (private and a.axis_kind.is_work_item))
     extents = [a.extent for a in array]
     if node.op is Ops.STAGE:
@@ -195,7 +195,9 @@ def _allocation(
     return Allocation(define, array, lanes, pipeline)
 
 
-def _longer(tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors) -> Allocation:
+def _padded_tile(
+    tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors
+) -> Allocation:
     """Return the storage of a shared tile, with rows padded against bank conflicts."""
     define = whole.define
     buffers = define.memory_shape[:1] if define.buffers > 1 else ()
@@ -211,7 +213,7 @@ def _longer(tile: Statement, whole: Allocation, items: list[Item], vectors: Vect
     return whole._replace(define=define.replace(arg=storage))
 
 
-def _cells(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
+def _warp_results(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
     """Return the storage of the results that warps leave of a tile, in place of `whole`: a register
     of each work-item, or a cell for each warp."""
     lanes = [r.extent for r in whole.lanes]
@@ -229,7 +231,7 @@ def part_name(tile: UOp) -> str:
     return f"{tile.name}w"
 
 
-def _array(
+def _array_axes(
     statement: Statement, items: list[Item], readers: list[Item], shared: bool
 ) -> tuple[UOp, ...]:
     """Return the loops that a value is an array over: those that are split between its producer and

@@ -22,7 +22,7 @@ BANKS = 32
 BANK_BYTES = 4
 SECTOR_BYTES = 32
 """The least that global memory moves at a time."""
-_NOBODY = np.iinfo(np.int64).min
+_INACTIVE = np.iinfo(np.int64).min
 
 
 def by_warps(values: Any, lanes: int, fill: object) -> Any:
@@ -45,8 +45,8 @@ def sectors(first: Array, active: Mask, nbytes: int) -> tuple[Array, Array]:
     most = 1 if whole else -(-nbytes // SECTOR_BYTES) + 1
     touched = first[..., None] // SECTOR_BYTES + np.arange(most)
     is_touched = active[..., None] & (touched <= last[..., None] // SECTOR_BYTES)
-    moved = _distinct(np.where(is_touched, touched, _NOBODY).reshape(len(first), -1))
-    wanted_bytes = _distinct(np.where(active, first, _NOBODY)) * nbytes
+    moved = _distinct(np.where(is_touched, touched, _INACTIVE).reshape(len(first), -1))
+    wanted_bytes = _distinct(np.where(active, first, _INACTIVE)) * nbytes
     return moved, -(-wanted_bytes // SECTOR_BYTES)
 
 
@@ -68,7 +68,7 @@ def bank_passes(word: Array, active: Mask) -> Array:
     """Return, for each row of words, the most different words that are in one bank."""
     rows = len(word)
     word, active = word.reshape(rows, -1), active.reshape(rows, -1)
-    is_new, ordered = _first_of_each(np.where(active, word, _NOBODY))
+    is_new, ordered = _first_of_each(np.where(active, word, _INACTIVE))
     row = np.broadcast_to(np.arange(rows)[:, None], ordered.shape)
     slots = row[is_new] * BANKS + ordered[is_new] % BANKS
     in_banks = np.bincount(slots, minlength=rows * BANKS).reshape(rows, BANKS)
@@ -83,8 +83,8 @@ def _distinct(values: Array) -> Array:
 
 
 def _first_of_each(values: Array) -> tuple[Mask, Array]:
-    """Return (where a value stands first in its row, the rows sorted); _NOBODY stands nowhere."""
+    """Return (where a value stands first in its row, the rows sorted); _INACTIVE stands nowhere."""
     ordered = np.sort(values, axis=1)
     is_new = np.ones_like(ordered, bool)
     is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return is_new & (ordered != _NOBODY), ordered
+    return is_new & (ordered != _INACTIVE), ordered
