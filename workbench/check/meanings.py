@@ -193,13 +193,15 @@ def _reference(
 
 
 def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
-    """Return elements of values at random positions (fixed seed), as many as are not too much work,
-    and the positions. Errors: TooManyPositions where a single element is too much."""
+    """Return elements of values, the first, the last and random ones (fixed seed), as many as are
+    not too much work, and their positions.
+
+    Errors: TooManyPositions where a single element is too much work.
+    """
     for count in SAMPLES:
         generator = np.random.default_rng(0)
         positions = [
-            np.unique([0, n.size - 1, *generator.integers(0, n.size, count)][-count:])
-            for n in nodes
+            np.unique([0, n.size - 1, *generator.integers(0, n.size, count)][:count]) for n in nodes
         ]
         try:
             samples = list(zip(nodes, positions, strict=True))
