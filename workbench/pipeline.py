@@ -1,5 +1,4 @@
-"""The pipeline from a kernel to its program. `stages` runs it up to the stage that the caller
-needs.
+"""The pipeline from a kernel to its program: `stages` runs it, up to the stage that is requested.
 
 Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """

@@ -42,8 +42,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptsReplay(Printed, Generic[K]):
-    """A kernel for another device; `refused` has the opts that are not legal there, with
-    reasons."""
+    """A kernel for another device, and the opts that are not legal there with their reasons."""
 
     kernel: K
     refused: tuple[tuple[Opt, str], ...] = ()

@@ -257,7 +257,8 @@ class MergedGraph:
         return self.of[node.src[0]]
 
     def occurrence(self, node: UOp) -> UOp:
-        """Return the only occurrence that is read of the value of `node`; `node` if several are."""
+        """Return the only occurrence of the value of `node` that is read; `node` if there are
+        several."""
         return self._read.get(node) or node
 
     def _below(self, node: UOp) -> tuple[UOp, ...]:

@@ -64,7 +64,7 @@ class StorageFormat(NamedTuple):
     def widen(self, bits: UOp) -> UOp:
         """Moved to the exponent and fraction of a float32, the bits are a value that is too small
         by a power of two; a product corrects this, for subnormals too. Infinity and NaN are
-        selected."""
+        selected separately."""
         bits, sign = bits.cast(_U32), 1 << self.word.bits - 1
         placed = shl(bits & sign - 1, self.cut)
         scaled = placed.bitcast(_F32) * 2.0 ** (_SINGLE.bias - self.bias)
@@ -105,7 +105,7 @@ def widen_bfloat16(bits: UOp) -> UOp:
 
 def round_bfloat16(x: UOp) -> UOp:
     """Add just under half of what is cut off, and one more where the result would be odd. A carry
-    goes on into the exponent, up to infinity. A NaN could carry, too: it is selected."""
+    goes on into the exponent, up to infinity. A NaN could carry, too: it is selected separately."""
     bits = x.bitcast(_U32)
     rounded = shr(bits + 0x7FFF + (shr(bits, 16) & 1), 16)
     is_nan = bits.like(_INFINITY) < (bits & _MAGNITUDE)

@@ -3,8 +3,8 @@
     for g0 in 32 (grid)  for l0 in 16 (item) { .. }  ->   g0 = group 0, l0 = item 0:  ..
 
 The loops of the launch become numbers (SPECIAL). Statements outside of the loops over work-items
-are executed by the group together. A register belongs to one work-item, so each of them computes
-it; memory that all see is written once. Loops that fill it are distributed,
+are executed by the group together: each work-item computes its own registers, and memory that all
+see is written once. Loops that fill such memory are distributed,
 
     for f in 200 { tile[f] = x[f] }   ->   for f in 4 { IF f*64 + l0 < 200: tile[f*64 + l0] = .. }
 
@@ -152,7 +152,8 @@ class _Group:
     def _as_group(
         self, node: UOp, used: frozenset[int], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
-        """Yield a statement or loop as work-items that differ in unused dimensions execute it."""
+        """Yield a statement or loop that the work-items which differ only in dimensions that are
+        not `used` execute together."""
         free = [d for i, d in enumerate(self.items.dims) if i not in used]
         free = [d for d in free if d.extent > 1]
         if not free or not self._writes_for_all(node):

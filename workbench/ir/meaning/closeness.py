@@ -107,8 +107,9 @@ _roundings: ContextVar[_Roundings | None] = ContextVar("_roundings", default=Non
 
 @contextmanager
 def other_roundings(seed: int, ulps: float, side: int) -> Iterator[None]:
-    """Perturb the roundings in a block; the same seed with the other `side` perturbs them in the
-    opposite direction (1 or -1). At most `ulps` units, 1 for low-precision floats, times 1.5."""
+    """Perturb the roundings in a block: inexact operations are off by 0.5 to 1.5 times `ulps` (at
+    most 1 for low-precision floats). The same seed with the other `side`, 1 or -1, moves each in
+    the opposite direction."""
     roundings = _Roundings(np.random.default_rng(seed), ulps, side)
     token = _roundings.set(roundings)
     try:
