@@ -26,6 +26,7 @@ from workbench.viz import explore
 from workbench.worker import client
 from workbench.worker.client import TaskStopped, Worker, WorkerEnded
 from workbench.worker.server import WorkerServer
+from workbench.worker.workers import LocalWorker
 
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
@@ -368,3 +369,20 @@ sleep 1000 & echo $$ $! > {tmp_path}/new; mv {tmp_path}/new {pids}; wait
     worker.close()
     thread.join(PATIENCE_S)
     eventually(lambda: not any(is_alive(pid) for pid in numbers))
+
+
+@pytest.mark.parametrize("make", [Worker, LocalWorker])
+def test_the_oldest_data_are_dropped(
+    make: Callable[[], Worker], kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DATA_BYTES", 1)
+    with make() as worker:
+        for key in ("a", "b"):
+            hold(worker, kernel, key)
+        task = {"do": "check", "kernel": sent(kernel), "original": kernel.to_text()}
+        assert worker.ask(task | {"data": "b"})["ok"]
+        with pytest.raises((WorkbenchError, KeyError)):
+            worker.ask(task | {"data": "a"})
+        worker.drop("b")
+        with pytest.raises((WorkbenchError, KeyError)):
+            worker.ask(task | {"data": "b"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -99,8 +99,7 @@ class Worker:
         slots, blobs = slots_and_bytes(buffers)
         process.send({"do": "hold", "key": key, "slots": slots}, blobs)
         process.data_bytes[key] = sum(b.nbytes for b, _ in buffers)
-        while len(process.data_bytes) > 1 and sum(process.data_bytes.values()) > DATA_BYTES:
-            oldest, _ = process.data_bytes.popitem(last=False)
+        for oldest in evicted(process.data_bytes):
             process.send({"do": "drop", "key": oldest})
 
     def drop(self, key: str) -> None:
@@ -192,6 +191,13 @@ def _silence_limit_s(progress: Row, quiet_s: float) -> float:
     """Return the seconds that a worker may be silent: the limit that it announced, or `quiet_s`."""
     silent_s = progress.get("silent_s")
     return quiet_s if silent_s is None else min(quiet_s, LATE_FACTOR * silent_s + LATE_S)
+
+
+def evicted(data_bytes: OrderedDict[str, int]) -> Iterator[str]:
+    """Take out, and yield, the keys used longest ago until the data fit DATA_BYTES; the last key
+    stays."""
+    while len(data_bytes) > 1 and sum(data_bytes.values()) > DATA_BYTES:
+        yield data_bytes.popitem(last=False)[0]
 
 
 def slots_and_bytes(

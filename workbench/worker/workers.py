@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -18,7 +19,15 @@ from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded
 from workbench.worker.benchmark import BenchmarkSettings, run_benchmark
 from workbench.worker.candidate import KernelData
-from workbench.worker.client import QUIET_S, Progress, Row, TaskStopped, Worker, slots_and_bytes
+from workbench.worker.client import (
+    QUIET_S,
+    Progress,
+    Row,
+    TaskStopped,
+    Worker,
+    evicted,
+    slots_and_bytes,
+)
 from workbench.worker.rows import error_row, parsed
 from workbench.worker.server import StopRequest, WorkerServer
 
@@ -32,7 +41,7 @@ class LocalWorker(Worker):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: set[str] = set()
+        self._data_bytes: OrderedDict[str, int] = OrderedDict()
         self._is_stopped = False
         self._progress: Progress | None = None
         self._server = WorkerServer(self._report, lambda: self._is_stopped)
@@ -51,10 +60,19 @@ class LocalWorker(Worker):
 
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
         """Store the data `key` unless they are there (see `Worker.hold`)."""
-        if key not in self._keys:
-            slots, blobs = slots_and_bytes(make())
-            self._server.hold(key, slots, blobs)
-            self._keys.add(key)
+        if key in self._data_bytes:
+            self._data_bytes.move_to_end(key)
+            return
+        buffers = make()
+        self._server.hold(key, *slots_and_bytes(buffers))
+        self._data_bytes[key] = sum(b.nbytes for b, _ in buffers)
+        for oldest in evicted(self._data_bytes):
+            self._server.drop(oldest)
+
+    def drop(self, key: str) -> None:
+        """Drop the data `key`, if they are there."""
+        if self._data_bytes.pop(key, None) is not None:
+            self._server.drop(key)
 
     def ask(self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S) -> Row:
         """Return the result of a task. Errors: TaskStopped; any error of the task."""
