@@ -128,7 +128,7 @@ def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
 def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
     """Return the rule that made the share of `source` in the gradient of `node`."""
     name, meaning, rule = _rule(node, place is None)
-    why = f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
+    why = f"The gradient of each source of {name}, from g, that of the node n: {meaning}."
     to = f"{_op_and_shape(source)} below it" if place is None else f"source {place}"
     about = f"{_op_and_shape(node)}, to {to}"
     return GradientRow(_name(name), why, about, function=rule)
@@ -156,7 +156,7 @@ def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] |
     rule = GRADIENTS.get(node.op)
     if node.op is Ops.DETACH:
         if flows_on(node):
-            return "OCCURRENCE", "a value that is told from its equals", rule
+            return "OCCURRENCE", "one of several equal values, which has a gradient of its own", rule
         name = str(node.arg[0]) if isinstance(node.arg, tuple) else "DETACH"
         return name, "a value whose author gave its gradient", rule
     return node.op.name, OPS[node.op].doc, rule
