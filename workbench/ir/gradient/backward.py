@@ -156,7 +156,7 @@ def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] |
     rule = GRADIENTS.get(node.op)
     if node.op is Ops.DETACH:
         if flows_on(node):
-            return "OCCURRENCE", "one of several equal values, which has a gradient of its own", rule
+            return "OCCURRENCE", "one of several equal values, with a gradient of its own", rule
         name = str(node.arg[0]) if isinstance(node.arg, tuple) else "DETACH"
         return name, "a value whose author gave its gradient", rule
     return node.op.name, OPS[node.op].doc, rule
