@@ -188,7 +188,7 @@ def test_a_buffer_has_no_view_and_says_so(shelf: Shelf) -> None:
         buffer.array  # noqa: B018
     with pytest.raises(DeviceError, match="multiple of 16 bytes"):
         buffer.window(1, 2)
-    with pytest.raises(DeviceError, match="it has 12 bytes, and there are 32"):
+    with pytest.raises(DeviceError, match="it has 12 bytes, and the buffer has 32"):
         buffer.copy_in(np.zeros(3, np.float32))
     part = buffer.window(4, 3)
     assert (part.handle, part.offset, part.size) == (buffer.handle, 16, 3)
