@@ -42,7 +42,7 @@ class Elsewhere(DeviceInfo):
         self.is_predicted = hardware is not None
         what = f"{device.about} ({machine})" if hardware is None else hardware.about
         self.about = f"{what}, which is not here"
-        self.needs = "a machine with one; without it kernels are emulated"
+        self.needs = f"the {machine}; without it only unedited kernels run, emulated"
         self.memory, self.language = host_memory, device.language
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
@@ -102,8 +102,8 @@ class Elsewhere(DeviceInfo):
         """Return the machine code of a kernel, to read; None where no compiler for the machine is
         known.
 
-        Errors: as `compile_for`, and CompileError for a text with other kernels than its own; an
-        error at a line says what the line computes.
+        Errors: as `compile_for`, and CompileError unless the text has the kernel of `source` alone;
+        an error at a line says what the line computes.
         """
         with errors_in(source):
             code = self.device.compile_for(self.target, source)
@@ -114,8 +114,8 @@ class Elsewhere(DeviceInfo):
 
 class ElsewhereProgram:
     """A kernel for a machine that is not here. Its machine code can be read; a launch runs
-    `emulated`. Without it `bind` raises a DeviceError, as for edited text: the emulator runs only
-    programs."""
+    `emulated`. Edited text has none, since the emulator runs linear programs, not text: then `bind`
+    raises a DeviceError."""
 
     def __init__(self, device: Elsewhere, source: Source, emulated: Program | None = None):
         self.device, self.source, self.emulated = device, source, emulated

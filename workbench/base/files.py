@@ -71,8 +71,8 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def replace_file(path: Path, data: bytes, keeps_mode: bool = False, mode: int = 0o600) -> None:
     """Write a file whole or not at all: readers see it under its name when it is complete.
 
-    Its mode is `mode`, by default for the user alone, or, with `keeps_mode`, the mode of the file
-    that it replaces. Errors: OSError.
+    Its mode is `mode` less the umask, by default for the user alone, or, with `keeps_mode`, the
+    mode of the file that it replaces. Errors: OSError.
     """
     part = path.with_name(f".new-{token_hex(8)}")
     try:  # from here on Ctrl-C must not leave a part file behind
@@ -130,7 +130,7 @@ class Unpicklable:
     """A value that cannot be pickled or copied. `instead` says what to pickle in its place."""
 
     __slots__ = ()
-    instead = "hand on the Kernel or the Tensor, and make this anew from it there"
+    instead = "pass on the Kernel or the Tensor, and make this from it in the other process"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise DeviceError(

@@ -44,7 +44,7 @@ def kernel_magic(shell: Any) -> Any:
             with Context(**{"DEV": name} if is_here else {}):
                 tensors = _tensors(_run(shell, cell, skipped=1))
                 ex = explore(*tensors, show=options.show, device=name)
-        except WorkbenchError as error:  # IPython shows an error of the cell
+        except WorkbenchError as error:  # IPython shows all other errors
             print(error)
             return None
         if options.opt and not ex.kernels:
@@ -102,7 +102,7 @@ def _device(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="%%kernel", add_help=False, exit_on_error=False)
-    where = "a device: new tensors go there, and kernels are for it"
+    where = "a device for kernels and, if it is here, for new tensors"
     parser.add_argument("-d", "--device", nargs="+", default=[], help=where)
     target_help = "a machine that need not be here, such as RTX 4090: kernels are for it"
     parser.add_argument("-t", "--target", nargs="+", default=[], help=target_help)
@@ -122,7 +122,9 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
         raise WorkbenchError(
-            "there is nothing to explore", "its last line is not an expression", "y"
+            "there is nothing to explore",
+            "the last line of the cell is not an expression",
+            "a tensor as the last line",
         )
     names = shell.user_ns
     exec(compile(tree, name, "exec"), names)
@@ -130,7 +132,7 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
 
 
 def _cell_number(shell: Any) -> int:
-    """Return the number of the cell that runs. IPython's count is used last: some versions raise it
+    """Return the number of the cell that runs. IPython's count comes last: some versions add 1
     before the cell runs, some after."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:

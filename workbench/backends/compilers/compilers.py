@@ -51,8 +51,8 @@ def zig_command() -> tuple[str, ...]:
 
 
 def zig_environment() -> dict[str, str]:
-    """Return the environment for calls of zig, with cache folders of this package: zig's own may be
-    missing or read-only."""
+    """Return the environment for calls of zig, with cache folders of the workbench: zig's own may
+    be missing or read-only."""
     folder = str(cache_folder() / "zig")
     return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder, **os.environ}
 
@@ -76,7 +76,8 @@ class Clang:
 
     @property
     def stamp(self) -> str:
-        """Path, size and time of its program: they differ between versions, and need no call."""
+        """Path, size and time of its program: they differ between versions of a compiler (of a zig
+        that is a Python module: of Python), and need no call."""
         status = Path(self.command[0]).stat()
         return f"{self.command[0]} {status.st_size} {status.st_mtime_ns}"
 
@@ -100,7 +101,8 @@ class Clang:
             return self.run(*flags, f"-I{folder}", *_QUIET, "-S", "-o", "-", "-", text=text)
 
     def lists(self, name: str, *arguments: str) -> bool:
-        """Return whether a line of a call's output, on stdout or stderr, begins with `name`."""
+        """Return whether an indented line of a call's output, on stdout or stderr, begins with
+        `name`."""
         process = self._call(*arguments)
         row = re.compile(rf"^\s+{re.escape(name)}(\s|$)", re.MULTILINE)
         return row.search(f"{process.stdout}\n{process.stderr}") is not None
@@ -167,7 +169,7 @@ class Isa(NamedTuple):
 def assembly_of(text: str, isa: Isa, optimise: bool = False) -> str:
     """Return the assembly of LLVM IR; `optimise` runs LLVM's own passes first.
 
-    Errors: CompileError with the line of the text.
+    Errors: CompileError with the line of the text; DeviceError without llvmlite.
     """
     machine, module = _module(text, isa)
     if optimise:
@@ -187,7 +189,7 @@ def object_of(text: str, isa: Isa) -> bytes:
 
 @lru_cache(maxsize=1)
 def package_version() -> str:
-    """Return "of llvmlite 0.50.0", the version of llvmlite, which contains LLVM; "" if it is not
+    """Return the version of llvmlite, which contains LLVM, as "of llvmlite 0.50.0"; "" if it is not
     installed. Nothing is imported."""
     try:
         return f"of llvmlite {metadata.version('llvmlite')}"
@@ -235,7 +237,7 @@ def _machine(isa: Isa) -> Any:
 
 
 def build(context: Any, text: str, options: str = "") -> Any:
-    """Return the program of a text, built with `options` beside that of the language standard.
+    """Return the program of a text, built with `options` after that of the language standard.
 
     Errors: CompileError with the line that the driver refuses.
     """
@@ -287,12 +289,12 @@ def binary_in(program: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """The resources of a machine that a kernel uses, as its compiler reports them; None is not
+    """The resources of a machine that a kernel uses, as its compiler reports them; None: not
     reported.
 
     registers: 32-bit registers of a work-item; scalar_registers: those of a warp.
     Units: shared_bytes is per work-group; stack_bytes is per work-item, and includes spill_bytes,
-    the part for values that found no register; occupancy is in warps that a unit runs at a time.
+    the part for values that found no register; occupancy is in warps that a SIMD unit holds.
     """
 
     registers: int | None = None

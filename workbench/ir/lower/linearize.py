@@ -42,8 +42,8 @@ HOIST_VALUES = PassStep(
 )
 CLOSE_LOOP = PassStep(
     "close-loop",
-    "A loop that is complete is part of a list: its operations stand in that of the loop around it,"
-    " between its beginning and its end.",
+    "The operations of a complete loop join the list of the loop around it, between a beginning and"
+    " an end.",
 )
 WRITE_PROGRAM = PassStep(
     "write-program",
@@ -133,7 +133,7 @@ class _Placement:
 
     def _walk(self) -> None:
         """Place what the operations in the innermost scope read, and close the loops in it."""
-        scope = self.scopes[-1]  # loops nest no deeper than a kernel has axes
+        scope = self.scopes[-1]  # recursion is as deep as the loops nest
         body = scope.loop.body
         while scope.position < len(body):
             item = body[scope.position]
@@ -186,7 +186,7 @@ class _Placement:
             if node.op is Ops.LOAD:
                 level = max(level, self._innermost_condition())
             if construct.is_running(node) or not self.hoists:
-                level = innermost  # each step changes what is there
+                level = innermost  # each step changes the accumulator
             scope = self.scopes[level]
             scope.program.append(node)
             scope.values.append(node)
@@ -200,7 +200,8 @@ class _Placement:
 
     def _end_hoisting(self) -> None:
         """Insert the values that were hoisted out of the present loop, and are read in it, in the
-        loops where they were placed. Values that only these read follow when those loops close."""
+        loops where they were placed. Values that only these read follow when the
+        program is written."""
         inner = self.scopes[-1].loop.node
         for level, placed in self.hoisted.items():
             values = [value for value in placed if value in self.reads]
@@ -216,7 +217,7 @@ class _Placement:
             return self.placed[node]
         if node.op is Ops.RANGE:
             scopes = enumerate(self.scopes)
-            return next((i for i, s in scopes if s.axis is node), 0)  # 0: a SPECIAL's
+            return next((i for i, s in scopes if s.axis is node), 0)  # 0 for a SPECIAL
         if node.op in (Ops.REG, Ops.DEFINE):
             return self._storage_level(node.name)
         return 0
@@ -231,7 +232,7 @@ class _Placement:
 
 
 def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
-    """Return per storage name the loops (LOOP nodes) around all of its uses."""
+    """Return per storage name the LOOPs and IFs around all of its uses."""
     insertion_points: dict[str, tuple[UOp, ...]] = {}
     stack: list[tuple[UOp, tuple[UOp, ...]]] = [(child, ()) for child in block.src]
     while stack:

@@ -46,8 +46,8 @@ PLACE_STORE = PassStep(
 )
 PLACE_REGISTERS = PassStep(
     "place-registers",
-    "Around the loops that only one reduction closes, elements of its array are in registers:"
-    " loaded before, stored after.",
+    "In the innermost loops that a reduction closes, elements of its array are in registers: loaded"
+    " before, stored after.",
 )
 PLACE_SHUFFLE = PassStep(
     "place-shuffle",
@@ -56,12 +56,13 @@ PLACE_SHUFFLE = PassStep(
 )
 PLACE_HALVES = PassStep(
     "place-halves",
-    "A work-group combines partial results two by two, until few are left: a step for each half.",
+    "A work-group combines partial results in pairs: each step halves their number, until few are"
+    " left.",
 )
 PLACE_PIPELINE = PassStep(
     "place-pipeline",
-    "A work-group waits until the tiles of this step are filled; it fills those of a later step"
-    " in another buffer, and computes with these meanwhile.",
+    "A work-group waits for the tiles of this step; while it computes with them, it fills those of"
+    " a later step in another buffer.",
 )
 PLACE_BARRIER = PassStep(
     "place-barrier",
@@ -78,7 +79,8 @@ OPTIONAL = (PLACE_REGISTERS, PLACE_HALVES)
 def build_tree(sink: UOp, target: Target) -> UOp:
     """Return the BLOCK of a kernel.
 
-    Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
+    Errors: CompileError when arrays and stages need more than `target.scratch_bytes` or
+    `target.shared_bytes`.
     """
     require_on("place statements", *(step for step in STEPS if step not in OPTIONAL))
     placed = plan_storage(sink, target)
@@ -107,13 +109,13 @@ def _first_statements(node: UOp, count: int) -> UOp:
 
 
 def _check_budget(placed: StoragePlan, target: Target) -> None:
-    """Raise CompileError where arrays and stages need more scratch memory than the device gives a
-    kernel."""
+    """Raise CompileError where arrays and stages need more scratch or shared memory than the device
+    gives a kernel."""
     excess = placed.excess(target)
     if excess is None:
         return
     split = ", ".join(excess.split)
-    hint = f"another loop order, with {split} outside of what reads it"
+    hint = f"another loop order, with {split} around the readers of the array"
     raise CompileError("statement-tree", str(excess), hint=hint if split else "a smaller tile")
 
 
@@ -129,7 +131,8 @@ class TreePart(NamedTuple):
 
     @classmethod
     def of(cls, node: UOp, step: Step) -> TreePart:
-        """Return a statement or a loop with one step for all of its statements but BARRIERs."""
+        """Return a statement or a loop with one step for all of its statements; a plain BARRIER has
+        its own."""
         return cls(node, tuple([_or_barrier(n, step) for n in _statements(node)]))
 
 
@@ -281,7 +284,7 @@ class _Emission:
         return [*[TreePart.of(half, PLACE_HALVES) for half in halves], TreePart(rest, loop.steps)]
 
     def _of_warps(self, part: TreePart, child: Loop, tiles: list[WarpTile]) -> list[TreePart]:
-        """Return what replaces a loop over tiles whose parts warps have combined."""
+        """Return what replaces a loop over the parts of tiles, which warps have combined."""
         plan, loop = tiles[0].plan, part.node
         if child in self.trees:
             return self._tree(part, plan.cells)
@@ -297,8 +300,8 @@ class _Emission:
         return [*shuffles, *[TreePart(read, (step,)) for read, step in pairs]]
 
     def _warp_tile(self, child: object) -> WarpTile | None:
-        """Return the tile that warps combine and that a statement reads; None for other
-        children."""
+        """Return the tile, combined by warps, that the statement of a child reads; None if it reads
+        none."""
         reads = child.statement.reads if isinstance(child, Item) else ()
         tile = next((node for node in reads if node in self.placed.warps), None)
         if tile is None or not isinstance(child, Item) or child.init:
@@ -402,7 +405,7 @@ def _step_of(item: Item) -> PassStep:
 
 def interleaved(others: Sequence[UOp], fills: Sequence[UOp]) -> Sequence[UOp]:
     """Return statements with the fills of a later step. If the statements are one loop whose extent
-    divides those of the fills, each of its steps does a part of them; else the fills come last."""
+    divides that of each fill, each of its steps does a part of each fill; else fills come last."""
     loop = others[0] if len(others) == 1 else None
     if loop is not None and loop.op is Ops.LOOP and loop.role is None:
         parts = [_step_part(fill, loop.axis) for fill in fills]

@@ -1,5 +1,5 @@
-"""Pieces: the boxes of a value that movement, padding, repetition and joins make, in each of which
-the positions of its elements in a source are linear.
+"""Pieces: the boxes that movement, padding, repetition and joins make of a value; in each of them,
+positions in a source are linear.
 
     x.roll(3, 0)  ->  of 8 rows: rows 0:3 are rows 5:8 of x, rows 3:8 are rows 0:5
 """
@@ -57,8 +57,8 @@ class StridedPiece(NamedTuple):
                 return
 
     def joined(self, other: StridedPiece) -> StridedPiece | None:
-        """Return the piece that this one and one that follows it along an axis form; None if they
-        form none."""
+        """Return this piece and `other`, the next along an axis, as one piece; None if they form
+        none."""
         pairs = zip(self.box, other.box, strict=True)
         apart = [axis for axis, (a, b) in enumerate(pairs) if a != b]
         if len(apart) != 1 or self.base is not other.base:
@@ -113,7 +113,8 @@ def _merged(pieces: Iterable[StridedPiece]) -> Pieces:
 
 
 def pieces_of(node: UOp, known: dict[UOp, Pieces]) -> Pieces:
-    """Return the pieces of a value, whose bases no movement makes; `known` memoises them."""
+    """Return the pieces of a value; of one with too many, the value itself is the only piece.
+    `known` memoises them."""
     pieces = known.get(node)
     if pieces is None:
         pieces = _moved(node, known) if node.size else ()
@@ -175,7 +176,7 @@ def _expanded(piece: StridedPiece, old: Shape, new: Shape) -> StridedPiece:
 
 
 def is_join(node: UOp) -> bool:
-    """Whether a value is one of two by position, as `cat` makes it."""
+    """Whether an element's position says which of two values it is from, as in a `cat`."""
     if node.op is not Ops.WHERE or not node.shape:
         return False
     condition = node.src[0]
@@ -206,7 +207,7 @@ def _chosen(node: UOp, known: dict[UOp, Pieces]) -> Pieces | None:
 
 class Line(NamedTuple):
     """A part of a piece along one axis, from `low` to `high`: elements `first`, `first + stride`,
-    .., counted from the first element of the piece."""
+    .. of the base, counted from the first element of the piece."""
 
     low: int
     high: int
@@ -236,7 +237,8 @@ def _reshaped(pieces: Pieces, old: Shape, new: Shape) -> Pieces | None:
 
 
 def _groups(old: Shape, new: Shape) -> Iterator[tuple[slice, slice]]:
-    """Yield the shortest runs of neighbouring axes of two shapes with equally many elements."""
+    """Yield pairs of runs of axes, one of each shape, with equally many elements, as short as they
+    can be."""
     i = j = 0
     while i < len(old) or j < len(new):
         before, after = i, j

@@ -8,7 +8,7 @@ from workbench.viz.schema.messages import AppendedRows, RecordPatch
 from workbench.viz.schema.record import NodeColumns, PageRecord
 
 Path = tuple[str | int, ...]
-"""The path of a value: names of fields, and places of rows."""
+"""The path of a value: names of fields, keys, and places of rows."""
 GROWING = AppendedRows.__struct_fields__
 """The tables of a record that grow: lists, except "nodes", which has a list for each column."""
 _COLUMNS = NodeColumns.__struct_fields__
