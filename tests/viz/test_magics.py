@@ -63,7 +63,7 @@ def test_a_line_has_the_number_of_its_cell(shell: Any, is_stored: bool) -> None:
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("%%kernel\nb = 1", "last line is not an expression"),
+        ("%%kernel\nb = 1", "last line of the cell is not an expression"),
         ("%%kernel\n3", "cannot explore argument 1, an int"),
         ("%%kernel --faster\na", "there is no option --faster"),
         ("%%kernel -o 'UPCAST\na", "No closing quotation"),
