@@ -44,9 +44,9 @@ def test_what_is_printed() -> None:
     lines = "\n".join(text.lines(row))
     assert "workbench" in lines and "0.38   0.50" in lines
     summary = "\n".join(text.summary([row]))
-    assert "step over torch's, by least times: 0.50, <= 1: within" in summary
-    assert "step over tinygrad's, the worst: 0.50, <= 0.2: OVER" in summary
-    assert "first step over tinygrad's, the worst: 0.10, <= 0.2: within" in summary
+    assert "time of a step / torch's, geometric mean of least times: 0.50, <= 1: within" in summary
+    assert "time of a step / tinygrad's, the worst: 0.50, <= 0.2: OVER" in summary
+    assert "time of the first step / tinygrad's, the worst: 0.10, <= 0.2: within" in summary
     assert "peak memory over torch's, the worst: 0.50" in summary
     assert "jax is not installed" in summary
 

@@ -1,7 +1,7 @@
 """The contract of a device: its Target, renderer and loader, and facts that other layers read.
 
 A device of the package is a folder NAME here with a module NAME_device, whose `DEVICE` is a
-DeviceInfo; any other one is registered (see `device.py`). No other file writes its name.
+DeviceInfo; any other one is registered (see `device.py`). Its name is written only in its folder.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class DeviceInfo(ABC):
     takes_text: bool = False
     """Whether a kernel may be text that a user wrote in its language."""
     compiles_text: bool = False
-    """Whether `compile_for` compiles the text of its language, and so edited text, too; else it
-    compiles the linear program alone."""
+    """Whether `compile_for` compiles a text of its language, even an edited one; else it compiles
+    only linear programs."""
     renders_anywhere: bool = False
     """Whether its Target is known, and kernels are rendered, also where the device cannot run."""
     only_compiles: bool = False
@@ -160,7 +160,8 @@ class DeviceInfo(ABC):
     @property
     @abstractmethod
     def is_available(self) -> bool:
-        """Whether kernels can run on it here. It is cheap: it loads nothing."""
+        """Whether kernels can run on it here. It is cheap: GPUs are searched once, others load
+        nothing."""
 
     @once
     def target(self) -> Target:
@@ -235,17 +236,17 @@ class DeviceInfo(ABC):
         raise NotImplementedError
 
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
-        """Return a function that runs these launches of the device in their order, each on the
-        memory that it has then, and that returns as a launch without `wait` does; None where a
-        device launches one by one."""
+        """Return a function that runs these launches of the device in their order, on the memory
+        that is bound when it runs; like a launch without `wait`, it may return before they are
+        done. None where a device launches one by one."""
         return None
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""
 
     def flush(self) -> None:
-        """Submit the queued launches. A device that can do so does not wait for them: their errors
-        are then raised by the next call that waits."""
+        """Submit the queued launches, if the device can, without waiting for them: their errors are
+        then raised by the next call that waits. Else wait for them."""
         self.synchronize()
 
     @abstractmethod

@@ -1,7 +1,8 @@
 """Function calls in a process of their own, which is started once, and again after it has ended.
 
-A request is a function of a module and its arguments, pickled: both sides are this package. A
-request that crashes or hangs is an error for its caller, and never ends the caller's process.
+A request is a pickled function of a module with its arguments; pickle is safe, since both sides are
+this package. A request that crashes or hangs is an error for its caller, and never ends the
+caller's process.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from workbench.base.errors import CompileError, WorkbenchError
 
 COMMAND = ("-c", "from workbench.base.function_process import main; main()")
 RECEIPT: Head = {"kind": "receipt"}
-"""The first of two replies to a request: an end of the process after it is the request's fault."""
+"""The first of two replies to a request: if the process ends after it, the request is to blame."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -102,7 +103,7 @@ def _reply(request: bytes | bytearray) -> tuple[Head, list[bytes]]:
     try:
         function, args, kwargs = pickle.loads(request)
         return {"kind": "value"}, [pickle.dumps(function(*args, **kwargs))]
-    except CompileError as error:  # sent without its class, whose __init__ may take other arguments
+    except CompileError as error:  # sent as this class: __init__ of a subclass may differ
         stage, because, hint, line = error.stage, error.because, error.hint, error.line
         picklable: Exception = CompileError(stage, because, hint=hint, line=line)
         return {"kind": "error"}, [pickle.dumps(picklable)]

@@ -33,7 +33,7 @@ from workbench.measure.timing import in_turn
 # The memory of steps of training: what tensors hold, without the code of the libraries.
 #
 # Ours is what the device's pool has given out, and what the plan of a replay predicts. torch's is
-# the sum of all that its profiler saw allocated and freed.
+# what its profiler saw allocated, less what it saw freed.
 
 STEPS = 5
 """Steps of a measurement: two that are planned anew, then replays."""
@@ -41,8 +41,8 @@ STEPS = 5
 
 def memory_of(library: str, model: Model) -> dict[str, int]:
     """Return bytes by name: "held" after the steps, and the "peak" of the last one (torch: of all).
-    Ours has also the peak of the "first" step, and the peak that is "planned" for a replay: of its
-    inputs, its state, and its plan. {} for other libraries."""
+    Ours has also the peak of the "first" step, and the "planned" one of a replay: the bytes of its
+    inputs and state, and the peak of its plan. {} for other libraries."""
     if library == "torch":
         return _of_torch(model)
     return _of_workbench(model) if library == "workbench" else {}
@@ -164,8 +164,8 @@ class TrainingRow:
     absent: Sequence[str] = field(default_factory=tuple)
 
     def ratio(self, peer: str, other: str = OURS.name) -> float | None:
-        """Return the time of a step of `other` over the peer's: the median over rounds, whose
-        samples were taken one after the other. None where a library has no measurement."""
+        """Return `other`'s time of a step divided by `peer`'s: the median of this ratio over the
+        rounds, each of which samples every library once. None if a library has no measurement."""
         if peer not in self.measurements or other not in self.measurements:
             return None
         pairs = zip(
@@ -181,7 +181,7 @@ class TrainingRow:
 
 
 def peers_named(names: Iterable[str] | None) -> list[Peer]:
-    """Return the libraries to compare with: those of TRAINERS among `names`, or all without names.
+    """Return the libraries to compare with: those of TRAINERS among `names` (None: all).
 
     Errors: WorkbenchError for another name.
     """
@@ -242,7 +242,7 @@ def _started(
 ) -> tuple[PeerProcess, dict[str, Any]]:
     """Return a process that has taken its first steps, and their part of the measurement.
 
-    Errors: WorkbenchError where it fails on every device.
+    Errors: WorkbenchError where it is not installed, or fails on every device.
     """
     if not peer.is_installed:
         raise WorkbenchError(f"{peer.name} is not installed")
@@ -312,16 +312,16 @@ TINYGRAD = "tinygrad"
 MEAN_TO_TORCH = 1.0
 WORST_TO_TORCH = 1.5
 TO_TINYGRAD = 0.2
-"""Most of tinygrad's time, for a step and for the first one."""
+"""The greatest share of tinygrad's time that our step, and our first step, may take."""
 
 HEADER = (
     f"{'model':12}{'library':15}{'first':>9}{'step':>11}{'least':>11}{'ours/it':>9}{'least':>7}"
     f"{'kernels':>9}{'held':>8}{'peak':>8}{'planned':>9}{'loss':>9}"
 )
 NOTE = (
-    "first: from nothing to the loss; step: median; ours/it: median over rounds, and of the"
-    " least times;\nheld, peak: MB of tensors between steps and at most (ours: the pool's;"
-    " torch's: its profiler's); planned: the peak that the plan predicts"
+    "first: the first step, compiling included; step: median; ours/it: our time divided by its"
+    " (median over rounds; least times);\nheld, peak: MB of tensors between steps and at most"
+    " (ours: the pool's; torch's: its profiler's); planned: the peak that the plan predicts"
 )
 
 
@@ -362,17 +362,17 @@ def _goals(rows: Sequence[TrainingRow]) -> Iterator[str]:
     to_torch = [r for row in rows if (r := row.ratio_of_least(TORCH)) is not None]
     if to_torch:
         mean, worst = geometric_mean(to_torch), max(to_torch)
-        yield _goal("step over torch's, by least times", mean, MEAN_TO_TORCH)
+        yield _goal("time of a step / torch's, geometric mean of least times", mean, MEAN_TO_TORCH)
         yield _goal("the worst of these", worst, WORST_TO_TORCH)
     steps = [r for row in rows if (r := row.ratio_of_least(TINYGRAD)) is not None]
     if steps:
-        yield _goal("step over tinygrad's, the worst", max(steps), TO_TINYGRAD)
+        yield _goal("time of a step / tinygrad's, the worst", max(steps), TO_TINYGRAD)
         firsts = [
             row.measurements[OURS.name].first_s / row.measurements[TINYGRAD].first_s
             for row in rows
             if TINYGRAD in row.measurements
         ]
-        yield _goal("first step over tinygrad's, the worst", max(firsts), TO_TINYGRAD)
+        yield _goal("time of the first step / tinygrad's, the worst", max(firsts), TO_TINYGRAD)
     peaks = [
         row.measurements[OURS.name].memory["peak"] / row.measurements[TORCH].memory["peak"]
         for row in rows

@@ -46,7 +46,8 @@ class AccessCount:
     requests: warps with a work-item that takes part; transactions: sectors of global memory, or
     passes over the banks of shared memory; least: those that would do for the same bytes in another
     order; conflicts: passes beyond `least`.
-    Units: bytes_wanted is what work-items access; bytes_moved counts whole sectors.
+    Units: bytes_wanted is what work-items access; bytes_moved counts whole sectors of global
+    memory; of shared memory it is bytes_wanted.
     """
 
     space: str
@@ -99,7 +100,7 @@ def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
 
 
 def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) -> RowCosts:
-    """Add an access to shared memory; see `count_global`."""
+    """Add an access to shared memory; return its costs by part of a warp (see `words_at_once`)."""
     word, takes_part = words_at_once(first, active, nbytes)
     passes = bank_passes(word, takes_part)
     least = (passes > 0).astype(np.int64)
@@ -141,7 +142,8 @@ def _conflicting_lanes(word: Array, active: Mask) -> tuple[int, int]:
 @dataclass(frozen=True)
 class UnfinishedCopy:
     """An access of a cell that a copy may still fill: the work-items and positions of the copy and
-    of the access. `batches` of the copier may be incomplete, -1 if it ended none since the copy."""
+    of the access. `batches`: how many of the copier's may be incomplete; -1 if it ended none
+    since the copy."""
 
     cell: int
     items: tuple[int, int]
@@ -158,7 +160,7 @@ class CopyBatches:
         self.ended, self.complete = (np.zeros(numbers.shape, int) for _ in range(2))
 
     def wait(self, mask: NDArray[np.bool_], count: int) -> None:
-        """End the batch of the work-items at a barrier; all of theirs but `count` are complete."""
+        """End a batch of each work-item at a barrier; all but its last `count` are complete."""
         self.ended += mask
         waits = np.maximum(self.complete, self.ended - count)
         self.complete = np.where(mask, waits, self.complete)

@@ -1,8 +1,8 @@
-"""A run of a schedule without effect on its tensors: the producers run first, on the same device,
-in memory of their own.
+"""A run of a schedule without effect on its tensors: a kernel's producers run before it, on the
+same device, in memory of the run.
 
-Sections: A run of a schedule without effect on its tensors; The check of a kernel; Results of a
-user's function that are not computed yet, whose measured time would be that of building a graph.
+Sections: A run of a schedule without effect on its tensors; The check of a kernel; Refusing to
+time a user's function whose results are not computed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workbench.pipeline import Tuner, build
 # A run of a schedule without effect on its tensors.
 
 NO_ARRAYS: Mapping[UOp, Array] = MappingProxyType({})
-IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
+IN_MEMORY = "nothing is computed: all results are in memory, and what computed them is not known"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -195,8 +195,8 @@ class Run:
 
 
 def unwritten(device: str, dtype: DType, size: int) -> Buffer:
-    """Return a Buffer for a kernel to write, full of wrong values: used memory could have the right
-    values of elements that the kernel does not write."""
+    """Return a Buffer for a kernel to write, full of wrong values: in used memory, an element that
+    the kernel fails to write could be right by chance."""
     if dtype.is_bool:  # some of them are wrong
         return Buffer.of(device, dtype, np.arange(size) % 3 == 0)
     byte = 0xFF if dtype.is_float else 0xA5  # NaN
@@ -221,7 +221,7 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
 @dataclass(frozen=True, slots=True)
 class CheckRun:
     """What a check of a kernel needs: its `buffers` by slot, the `reference` for its outputs, and
-    `verdict`, which compares the two."""
+    `verdict`, which compares outputs with it."""
 
     buffers: Sequence[Buffer]
     reference: Reference
@@ -229,7 +229,7 @@ class CheckRun:
 
     @staticmethod
     def of_kernel(kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS) -> CheckRun:
-        """Return the check of a kernel against the interpretation of `kernel`, before its opts."""
+        """Return the check of a kernel against the interpretation of `kernel`: it, before opts."""
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
@@ -245,8 +245,7 @@ def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Results of a user's function that are not computed yet, whose measured time would be that of
-# building a graph.
+# Refusing to time a user's function whose results are not computed.
 
 MOST_DEPTH = 8
 """Most levels of containers that are searched."""
@@ -282,7 +281,7 @@ def _how_to_compute(value: object) -> str:
     if isinstance(uop, UOp):
         if is_realized(uop):
             return ""
-        return "numpy arrays (.numpy() of the tensors, before), or a TinyJit of the function"
+        return "numpy arrays as arguments (x.numpy()), or a TinyJit of the function"
     if type(value).__module__.partition(".")[0] == "tinygrad":
         graph = uop or getattr(value, "lazydata", None)
         return "" if getattr(graph, "is_realized", False) else ".realize() of it"

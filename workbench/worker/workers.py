@@ -1,7 +1,8 @@
-"""Other workers than a child process: in this process, and in a process of a user's executor.
+"""Other workers than a child process: this process, and the processes or threads of a user's
+executor.
 
 Sections: A worker in this process, for devices that were registered in it alone; Measuring a
-candidate in a process of a user's executor.
+candidate by a user's executor.
 """
 
 from __future__ import annotations
@@ -103,12 +104,12 @@ class LocalWorker(Worker):
 
 
 def worker_for(device: str, nice: int) -> Worker:
-    """Return a worker that has a device: another process if every process has the device."""
+    """Return a worker for a device: a child process if it is the package's, else this process."""
     return Worker(nice) if Device.is_own(device) else LocalWorker()
 
 
 # --------------------------------------------------------------------------------------------------
-# Measuring a candidate in a process of a user's executor: text in, text out.
+# Measuring a candidate by a user's executor: text in, text out.
 #
 # An executor (of processes, of threads, or Dask's) calls `benchmark_text` with a JSON text.
 

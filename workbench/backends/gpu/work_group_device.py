@@ -34,7 +34,7 @@ class WorkGroupDevice(DeviceInfo):
     memory: Memory = host_memory
     has_groups = True
     gpu_target: GpuTarget | None = None
-    """The GPU target of LLVM for it, whose language kernels can also be read in; None: there is
+    """LLVM's target for its GPU, in whose language its kernels can be read, too; None: there is
     none."""
     driver: type[GpuDriver] | None = None
     program: Callable[[Source], Program]

@@ -1,7 +1,7 @@
 """Memory in LLVM: addresses, loads and stores.
 
 A load or store under a condition must not access memory where the condition fails: a scalar load
-then reads zeros from elsewhere, a vector load is masked, and a store branches.
+then reads zeros from elsewhere, or branches; a vector load is masked, and a store branches.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class LLVMMemory:
         return f", align {self.alignment(store.src[0])}"
 
     def alignment(self, address: UOp) -> int:
-        """Return the alignment of an address in bytes: scratch memory is aligned, arguments need
-        not be."""
+        """Return the alignment of an address in bytes: scratch memory is aligned for vectors,
+        arguments only for their elements."""
         if address.param.op is Ops.PARAM:
             return element_type(address).itemsize
         return alignment(address, self.plan.alignment_bytes)

@@ -265,7 +265,7 @@ class PackedMemory:
         self._stores: dict[_Access, None] = {}
 
     def load(self, name: str, index: str, dtype: DType, kind: str) -> str:
-        """Return the call that loads `dtype`, of which `kind` is the language's type."""
+        """Return the call that loads a value of `dtype`; `kind` is its type in WGSL."""
         access = _Access(name, dtype, kind)
         self._loads[access] = None
         return f"{_function_name('load', access)}({index})"

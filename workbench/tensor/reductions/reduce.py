@@ -34,7 +34,8 @@ class Reduce(Base):
         """Return the sum over `axis`; 0 over no elements.
 
         Dtypes: bool and integers give int64, uint64 gives uint64; floats below 32 bits are summed
-        in float32; with `dtype` the values are cast before, and the result has it.
+        in float32; with `dtype` the values are cast before (to float32 if it is a float below 32
+        bits), and the result has it.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
@@ -47,7 +48,7 @@ class Reduce(Base):
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the mean over `axis`; NaN over no elements.
 
-        Dtypes: bool and integers give float32; their sum is exact below 64 bits.
+        Dtypes: bool and integers give float32; integers below 64 bits are summed exactly.
         """
         axes = many_axes(axis, self.ndim, "mean")
         count = math.prod(self.shape[a] for a in axes)
@@ -60,7 +61,7 @@ class Reduce(Base):
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the greatest value over `axis`; NaN if there is one.
 
-        Errors: ShapeError over an axis without elements.
+        Errors: ShapeError for a result element over no elements.
         """
         op = Ops.ADD if self.dtype.is_bool else Ops.MAX
         return self._combine(op, axis, keepdim, "max")
@@ -68,7 +69,7 @@ class Reduce(Base):
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the least value over `axis`; NaN if there is one.
 
-        Errors: ShapeError over an axis without elements.
+        Errors: ShapeError for a result element over no elements.
         """
         op = Ops.MUL if self.dtype.is_bool else Ops.MIN
         return self._combine(op, axis, keepdim, "min")
@@ -82,8 +83,8 @@ class Reduce(Base):
         return self.cast(dtypes.bool)._combine(Ops.MUL, axis, keepdim, "all", True)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """Return the first position of the greatest value, as int32 (int64 where there are
-        2**31 and more); of the first NaN if any.
+        """Return the first position of the greatest value (of a NaN, if there is one), as int32
+        (int64 if there are 2**31 positions or more).
 
         Shapes: None for `axis` means the position in row-major order.
         """
@@ -135,7 +136,7 @@ class Reduce(Base):
         if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
-        # With a NaN `best` is NaN, which equals nothing: then the NaNs themselves count.
+        # If there is a NaN, `best` is NaN, which equals nothing: then the NaNs themselves count.
         is_best = self.eq(best)
         if self.dtype.is_float:
             is_best = is_best | self.isnan()
@@ -182,8 +183,8 @@ def modular_dtype(dtype: DType) -> DType:
 
 
 def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
-    """Return `value` combined over `axes`, which keep size 1; all reductions are built here.
-    Low-precision floats are combined in float32, and the result is cast back."""
+    """Return `value` combined over `axes`, which keep size 1: what every reduction of a tensor
+    calls. Low-precision floats are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
     return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
 
