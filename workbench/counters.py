@@ -1,4 +1,4 @@
-"""The log of kernel runs, the logger `workbench` with a line per run at INFO; and totals of runs.
+"""The log of kernel runs (the logger `workbench`, a line per run at INFO), and totals of all runs.
 
 `Context(DEBUG=2)` prints the lines; `logging.getLogger("workbench")` receives them.
 """

@@ -109,7 +109,7 @@ def stages(
     is the kernel, or Stages to continue from (without opts). An observer sees every pass.
 
     The kernel is verified only if a program will be loaded. Up to "linear", a Target without a
-    device is enough. `language` is that of a source that is only read; None: the one that the
+    device is enough. `language` is for a source that is only read; None: the language that the
     device runs. Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
@@ -129,9 +129,9 @@ def stages(
 
 
 def require_core(kernel: UOp, device: str) -> None:
-    """Check that `device` has a tensor core for the kernel's tile, if it has one. Without the core,
-    the text would be that of one work-item that computes the whole tile: only `Device.reader`, in
-    whose language all kernels can be read, may show that.
+    """Check that `device` has a tensor core for the tile of `kernel`; a kernel without a tile
+    passes. Without the core one work-item would compute the whole tile: only the text of
+    `Device.reader`, whose language can show every kernel, may do that.
 
     Errors: CompileError.
     """
@@ -198,7 +198,10 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int, language: Language |
 
 def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
     """Return the function that loads a source on a device. Text that a user wrote may do anything:
-    it runs in a process of its own."""
+    it runs in a process of its own, unless only this process has the device.
+
+    Errors: DeviceError for text that came with a file.
+    """
     kernel = reached.kernel
     if kernel.code is None and isinstance(info, Elsewhere):
         from workbench.emulator.program import WorkItemProgram
@@ -221,8 +224,8 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
 
 
 def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> Source:
-    """Return the source of a kernel whose text a user wrote. Errors: DeviceError for a device or a
-    `language` that is not that of the text."""
+    """Return the source of a kernel whose text a user wrote. Errors: DeviceError if the text is not
+    in `language` (None: the device's)."""
     reading, text = language or info.language, kernel.code
     assert text is not None
     writer = Device.for_language(text.language)
@@ -261,8 +264,8 @@ def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Sou
 
 
 def _missing(lowered: UOp) -> list[str]:
-    """Return the rules that are switched off though a statement tree still has nodes that they
-    match, which not every device can compile."""
+    """Return the names of the switched-off rules that match nodes of a statement tree: not every
+    device can compile such nodes."""
     off = rules_off()
     rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
     nodes = lowered.toposort() if rules else ()

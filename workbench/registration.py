@@ -40,9 +40,9 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def register(thing: Thing, into: str | None = None) -> Thing:
-    """Add an opt, a device, or a rule set, which goes `into` a pass, before its own rules; return
-    it. It replaces a registered one of the same name, so that a cell can run again. Compiled
-    kernels are unchanged, and are compiled again on request.
+    """Add an opt, a device or a rule set, and return it; a rule set goes `into` a pass, before the
+    rules of the pass. It replaces a registered one of the same name, so that a cell can run again.
+    Compiled kernels are unchanged, and are compiled again on request.
 
     A rule must preserve the value, and must not undo another rule; `kernel.check()` says whether
     the result of a kernel is right. A worker process runs a kernel as it was compiled here.

@@ -83,7 +83,7 @@ def is_private(status: os.stat_result) -> bool:
 # causes a warning; reading deletes nothing. A folder that others may write to is not used.
 
 MOST_BYTES = 4 << 20
-"""Most bytes of a file that is read."""
+"""A file of more bytes is not read."""
 T = TypeVar("T")
 
 

@@ -33,7 +33,7 @@ from weakref import WeakSet
 from workbench.base.interrupts import Uninterrupted, free_lock
 
 LAST_WORDS_BYTES = 2000
-"""Most bytes of a child's last words."""
+"""The maximal size of a child's last words, in bytes."""
 ENDS_WITHIN_S = 1.0
 """Seconds that a child has to end by itself when its parent does: it may have files to delete."""
 CHILD_CHECK_S = 1.0
@@ -41,7 +41,7 @@ CHILD_CHECK_S = 1.0
 PARENT_CHECK_S = 1.0
 """Seconds between two checks of a child that its parent still runs."""
 MOST_HEAD_BYTES = 1 << 30
-"""Most bytes of a head; a longer one is not a message."""
+"""The maximal size of a head, in bytes; a longer one is not a message."""
 NO_LIMIT_S = 1e6
 """A limit that is never reached, in seconds: the system counts milliseconds in 32 bits."""
 PIPE_BYTES = 1 << 16

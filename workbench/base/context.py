@@ -28,7 +28,7 @@ class Setting:
 
     @property
     def value(self) -> Any:
-        """The value in this context: that of the innermost `with Context`."""
+        """The value in this context: from the innermost `with Context` that names the setting."""
         return self._var.get()
 
     def set(self, value: Any) -> Token[Any]:
@@ -76,7 +76,7 @@ class Setting:
 
 
 def values_of(settings: Iterable[Setting]) -> list[Any]:
-    """Return the settings in this context. It takes few steps: each call of a TinyJit asks."""
+    """Return the settings in this context. It must be quick: each call of a TinyJit reads them."""
     return [setting._var.get() for setting in settings]
 
 

@@ -8,7 +8,6 @@ Low-precision floats (float16, bfloat16, fp8e4m3, fp8e5m2) are formats of memory
 on them is computed in float32 and rounded, and sums are accumulated in float32. The formats of 8
 bits are the Open Compute Project's; fp8e4m3 has no infinity. Source: Micikevicius et al. 2022, "FP8
 formats for deep learning".
-deep learning".
 """
 
 from __future__ import annotations
@@ -123,7 +122,10 @@ class DType:
         return (1 << (self.bits - (self.kind != "uint"))) - 1
 
     def const(self, value: Const) -> Const:
-        """Return `value` as the Python value this type holds: rounded, wrapped or truthy."""
+        """Return the Python value that this type holds for `value`: rounded, wrapped or truthy.
+
+        Errors: DTypeError for a value that cannot be converted.
+        """
         try:
             if self.is_bool:
                 return bool(value)

@@ -88,7 +88,7 @@ class MissingFileError(FileError, FileNotFoundError):
     """A path without a file."""
 
     def __new__(cls, *args: object) -> Self:
-        """Construct it as an OSError: `ValueError.__new__`, which comes first, is another one."""
+        """Construct it as an OSError: `ValueError.__new__`, which comes first, cannot."""
         return OSError.__new__(cls, *args)
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):

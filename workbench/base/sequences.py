@@ -42,7 +42,7 @@ def repeats(items: Sequence[Hashable]) -> list[Repeat]:
     disjoint, or one lies in a repetition of the other; each repetition has its own inner repeats.
 
     In a stretch, the repeat that saves most items is chosen; among equal ones the shortest period,
-    then the first. The stretches before and after it and its repetitions are searched likewise.
+    then the first. The stretches before and after it, and each repetition, are searched likewise.
     """
     numbers: dict[Hashable, int] = {}
     symbols = np.array([numbers.setdefault(i, len(numbers)) for i in items], np.int64)

@@ -144,9 +144,10 @@ def user_line() -> SourceLine | None:
 
 
 MOST_FRAMES = 200
-"""Most frames in which the user's frames are searched."""
+"""The maximal number of frames that are searched for the user's frames."""
 MOST_CALLS = 16
-"""Most frames of the user that are stored: of more, the innermost half and the outermost half."""
+"""The maximal number of the user's frames that are stored: if there are more, half of it are the
+innermost ones, half the outermost."""
 _PACKAGE = os.path.dirname(os.path.dirname(user_line.__code__.co_filename)) + os.sep
 LAYERS = os.path.join(_PACKAGE, "nn") + os.sep
 """The folder of this package's own layers: objects of the user's model, in code of a library."""

@@ -202,7 +202,7 @@ class Target:
         return (dict(TYPICAL_WAYS) | dict(self.ways)).get(level, TYPICAL_WAYS[0][1])
 
     def cache_sets(self, level: str) -> int:
-        """Return the number of sets of a level: as many consecutive lines have a set each."""
+        """Return the number of sets of a level: this many consecutive lines have a set each."""
         lines = self.cache_bytes(level) // self.line_bytes
         return max(1, lines // self.cache_ways(level))
 

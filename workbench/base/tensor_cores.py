@@ -136,8 +136,8 @@ def row_layout(fragment: Fragment, axis: str, itemsize: int) -> RowLayout | None
 
 
 def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
-    """Whether a fragment has the columns of the matrices whose `rows` lanes read: the rows then
-    run along the axis of the highest bit of the fragment's lanes."""
+    """Whether a fragment that lanes read in the layout `rows` has the columns of the matrices: the
+    rows then run along the axis of the highest bit of the fragment's lanes."""
     return rows.element[0] == fragment.lane.split()[-1][0]
 
 

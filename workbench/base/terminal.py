@@ -2,7 +2,7 @@
 
 Values print the same text everywhere; only an IPython prompt fits it to its window. A line that is
 too long is continued below, indented, so nothing is cut off. Where the output is not a terminal,
-the text is as it is: no colour, and no folding unless COLUMNS asks for it.
+the text is as it is: no colour, and no folding unless COLUMNS is set.
 
 Sections: Text for a terminal; Pictures of values of lower layers.
 """
@@ -169,6 +169,6 @@ class Printed(Displayed):
         return str(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print its text in a list, too, and if it is a tuple, which IPython prints on its own."""
+        """Print the text also within a list, and for a tuple, which IPython would print itself."""
         text = str(self)
         printer.text(fitted(text) if is_prompt() else text)

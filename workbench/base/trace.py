@@ -242,8 +242,9 @@ class Part:
 
 @contextmanager
 def tentative(before: Any) -> Iterator[Part]:
-    """Run a part of a pass whose result may be dropped. If its `after` is set, an observer records
-    the part as an edge of the pass, and the passes in it as passes in the pass; else nothing.
+    """Run a part of a pass whose result may be dropped. If its `after` is set, to another state
+    than `before`, an observer records the part as an edge of the pass, and the passes in it as
+    passes in the pass; else nothing.
     """
     part, watching = Part(), _OBSERVER.get()
     if watching is None:
@@ -260,7 +261,7 @@ def tentative(before: Any) -> Iterator[Part]:
 
 
 MOST_MERGED = 300
-"""Most small passes that one record joins."""
+"""The maximal number of small passes that one record joins."""
 
 
 @contextmanager
@@ -289,8 +290,8 @@ def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
 
 
 def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[PassRecord]:
-    """Return one record of several, [] if none changed its state. Of records with the same first
-    state only the last one is joined."""
+    """Return a list of the one record of all pieces; [] if none changed its state. Of records with
+    the same first state only the last one is joined."""
     changed = {p.before: p for p in pieces if p.after is not p.before}
     if not changed:
         return []

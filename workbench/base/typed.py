@@ -61,10 +61,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> str:
-    """Return a value of such types as JSON in ASCII."""
+    """Return a value, of types that msgspec supports, as JSON in ASCII."""
     return json.dumps(plain(value))
 
 
 def plain(value: Any) -> Any:
-    """Return a value of such types as plain data: numbers, text, lists and dicts."""
+    """Return a value, of types that msgspec supports, as plain data: numbers, text, lists and
+    dicts."""
     return msgspec.to_builtins(value)

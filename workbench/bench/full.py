@@ -122,7 +122,8 @@ def _sampled(
 ) -> dict[str, tuple[float, ...]]:
     """Return samples of each library whose answer is right, and of the peak.
 
-    A library that fails while it is timed gets a Figure of that; the others are sampled again.
+    A library that fails while it is timed gets a Figure of the failure; the others are sampled
+    again.
     """
     right = [peer for peer in peers if by_library[peer.name].state == RIGHT]
     samplers = {p.name: partial(processes[p].sample, SAMPLE_S) for p in right}

@@ -82,7 +82,7 @@ def _trust(folder: Path) -> None:
 
 def _editable_notebooks() -> Path:
     """Copy the course into a folder that the user may change, and return the folder: beside the
-    notebooks of a checkout, else in the current directory. Its own notebooks are not replaced."""
+    notebooks of a checkout, else in the current directory. Notebooks there are not replaced."""
     course = course_folder()
     is_checkout = course.name != "_notebooks"
     copy = (course.parent if is_checkout else Path.cwd()) / COPY_NAME

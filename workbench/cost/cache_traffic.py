@@ -61,8 +61,8 @@ class BufferUse(NamedTuple):
     line_bytes: int
 
     def bytes_of(self, cache_bytes: int, ways: int) -> int:
-        """Return the bytes of a cache that they occupy, with places that competing lines leave
-        unused."""
+        """Return the bytes of a cache that the lines occupy, including places that competing lines
+        leave unused."""
         total = 0
         for number, length, step in self.runs:
             apart = min(step * self.itemsize, cache_bytes // ways)

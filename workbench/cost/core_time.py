@@ -21,7 +21,7 @@ from workbench.measure.speeds import Speeds
 ISSUED = 5
 """Instructions that begin in a cycle."""
 IN_FLIGHT = 256
-"""Instructions in flight at once: others can begin so far ahead of a late result."""
+"""Instructions in flight at once: so many can begin before a late result is there."""
 FORWARDED_CYCLES = 8
 """Cycles from storing a number to loading it again: a spilled accumulator waits for them."""
 CROSSING_CYCLES = 40
@@ -41,10 +41,10 @@ class LoopWork:
     """One step of a loop, without its inner loops.
 
     `arithmetic` counts instructions, `fmas` the multiply-adds and `vectors` the vector instructions
-    among them; `width` is the most elements of one. `live` is the number of registers needed at
-    once (0 for a loop with inner loops), `sums` the number of independent accumulators. Units:
-    `seconds` by part, see PARTS; `sum_s` is the time of an accumulator's instruction if nothing
-    waits.
+    among them; `width` is the greatest number of elements of one. `live` is the number of registers
+    needed at once (0 for a loop with inner loops), `sums` the number of independent accumulators.
+    Units: `seconds` by part, see PARTS; `sum_s` is the time of an accumulator's instruction if
+    nothing waits.
     """
 
     axis: UOp | None
@@ -85,7 +85,7 @@ class LoopWork:
         return next((f for f in (i.find(axis) for i in self.inner) if f), None)
 
     def hottest(self) -> tuple[LoopWork, float]:
-        """Return the loop with most of the time, and its seconds in all steps of this one."""
+        """Return the loop that takes the most time, and its seconds in all steps of this one."""
         candidates = [(self, self.trips * self.own_s)]
         candidates += [(loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)]
         return max(candidates, key=lambda pair: pair[1])

@@ -164,8 +164,9 @@ def _change(now: RunCost, then: RunCost, target: Target) -> str:
 
 
 def change(now: Cost, then: Cost, target: Target) -> str:
-    """Return the number that changes most from one cost to another: the threads, else of the
-    slowest part of `now`, else of the slowest part of `then`; "" if none changes."""
+    """Return a number that changes from one cost to another: the threads, else a number of the
+    slowest part of `now`, else one of the slowest part of `then`. "" if none changes, or the times
+    are nearly equal."""
     if then.threads != now.threads:
         return f"threads: {now.threads} -> {then.threads}"
     if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:

@@ -109,7 +109,7 @@ def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
 # page.
 
 KEPT_KERNELS = 512
-"""Most kernels whose registers are memoised."""
+"""The number of kernels whose registers are memoised, the most recently used ones."""
 
 
 def compiled_registers(kernel: UOp, device: str) -> int | None:

@@ -72,18 +72,18 @@ class Kernel(RunnableKernel, Displayed):
     @property
     def cost(self) -> RunCost:
         """The cost of a run by the kernel's loop nest: work, bytes from each level of memory, and
-        the predicted time. It is that on this machine, whose speeds are measured once, in a second;
-        for a kernel of a GPU or another machine with published figures, that on this one.
+        the predicted time. It is the cost on this machine, whose speeds are measured once, in a
+        second; for a GPU or another machine with published figures, the cost there by the figures.
 
-        Errors: DeviceError where llvmlite is missing.
+        Errors: as `predicted_cost`, and DeviceError where llvmlite is missing.
         """
         has_hardware = Device[self.device].source_device.has_hardware
         return performance.cost_of(self, self.device, None if has_hardware else speeds())
 
     @property
     def target(self) -> Target:
-        """The target of costs: that of the kernel's device if this is this machine's processor or
-        has published figures, else that of the processor."""
+        """The target of costs: of the kernel's device if that is this machine's processor or has
+        published figures, else of the processor."""
         return performance.costs_target(self.device)
 
     def bound(self) -> Bottleneck:

@@ -48,8 +48,8 @@ def cost_of(
     kernel: RunnableKernel, device: str, machine: Speeds | None, registers: int | None = None
 ) -> RunCost:
     """Return the cost of a run on a device: by its published figures if it has them, else with the
-    speeds `machine`. `registers` of a work-item are those that a compiler reports; None: those of
-    the compiler for the device, if it is here."""
+    speeds `machine`. `registers` of a work-item are those that a compiler reported; None: the
+    compiler for the device reports them, if it is here."""
     target = costs_target(device)
     with without(kernel.rules_off):
         if registers is None:
@@ -148,7 +148,7 @@ def _comparison(kernel: RunnableKernel) -> str:
 # Two variants of a kernel side by side: opts, counts, source, answers and, on request, times.
 
 MOST_LINES = 40
-"""Most lines of the difference that are printed."""
+"""The maximal number of lines of the difference that are printed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -33,7 +33,7 @@ _UNROLLED = 8
 _LEAST_RUN = 1 << 20
 """Least bytes that one run moves, so that the time of its launch is negligible."""
 _MOST = 256 << 20
-"""Most bytes of the working set of memory."""
+"""The maximal working set of memory, in bytes."""
 _BUDGET_S = 0.02
 
 

@@ -31,7 +31,7 @@ from workbench.measure.timing import number_text, percent_text
 
 STEPS = (20_000, 200_000, 2_000_000)
 """Steps of the loops, which take about 0.1, 1 and 10 milliseconds. A sample takes at most as long
-as the last one."""
+as the longest loop."""
 BUSY = 1.3
 """From this ratio on a machine is called busy. A lower one may come from the clock of a core, which
 is lower while other cores work."""
@@ -109,13 +109,14 @@ class Timing(Printed):
     """The time of one run of a kernel.
 
     `samples_s` are seconds per run. `fraction_of_peak` is the share of the peak of as many threads,
-    the fastest multiply-adds ever measured on this machine; None on an emulator, and without
-    floats. `cold_s` is the median with cold caches (None: not measured), `cold_spread` its spread
-    as a share of it. `bound` is the predicted bottleneck ("": unknown). With `is_emulator`, the
-    times say nothing about the kernel. With `on_random_inputs`, its expression was loaded without
-    data. `busy` is the ratio of `Calibration` next to the samples (None: unknown, or the kernel ran
-    on another device). `earlier_s` are the medians of earlier calls for the same kernel: they show
-    how much the machine changes between calls."""
+    the fastest multiply-adds ever measured on this machine; None on other devices than its
+    processor, without floats, and without speeds. `cold_s` is the median with cold caches (None:
+    not measured), `cold_spread` its spread as a share of it. `bound` is the predicted bottleneck
+    ("": unknown). With `is_emulator`, the times say nothing about the kernel. With
+    `on_random_inputs`, its expression was loaded without data. `busy` is the ratio of `Calibration`
+    next to the samples (None: unknown, or the kernel ran on another device). `earlier_s` are the
+    medians of earlier calls for the same kernel: they show how much the machine changes between
+    calls."""
 
     device: str
     median_s: float

@@ -35,7 +35,7 @@ _BUDGET_S = 0.03
 _ROUNDS = 3
 """Rounds in which every level is measured."""
 _MOST_ROUNDS = 8
-"""Most rounds, including those in which only disturbed levels are measured again."""
+"""The maximal number of rounds; in the later ones only disturbed levels are measured again."""
 _PAUSE_S = 0.03
 """Seconds between rounds: a disturbance of one may have ended by the next."""
 _SLACK = 0.8

@@ -13,7 +13,7 @@ from workbench.tensor.operands.arguments import number, shape_error, short, whol
 from workbench.tensor.tensor import Tensor
 
 _MOST_SIZE = 1 << 24
-"""Most points, and most numbers, of a data set."""
+"""The maximal number of points of a data set, and of numbers in it."""
 _TEST_SHARE = 5
 """One of five digits is in the test part."""
 

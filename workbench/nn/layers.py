@@ -353,6 +353,7 @@ class GroupNorm:
     """Normalisation of each image over groups of channels and the axes after them.
 
     Shapes: (batch, num_channels, ..), unchanged. Initial values: weight 1, bias 0.
+    Errors: ShapeError unless the groups divide the channels, and for another number of channels.
     Source: Wu and He 2018.
     """
 

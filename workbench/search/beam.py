@@ -36,7 +36,7 @@ from workbench.search.moves import (
 )
 
 PORTION = 12
-"""Most new candidates from one candidate at one level."""
+"""The maximal number of new candidates from one candidate at one level."""
 CLAIM = 0.95
 """A candidate is measured again if it seems to take less than this share of the best time."""
 MOST_SLOWDOWN = 1.25
@@ -57,7 +57,7 @@ HOPELESS = 1.5
 LEAST_LIMIT_S = 0.05
 """Seconds that a first run may always take."""
 CONFIRMED = 3
-"""Most candidates, the best first, that are compared with the best start at the end."""
+"""The number of candidates, the best first, that are compared with the best start at the end."""
 CLEARLY = 0.97
 """A candidate counts as faster if it takes less than this share of the best start's time."""
 ANCHOR_TOO_SLOW = 3.0

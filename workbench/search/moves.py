@@ -31,7 +31,7 @@ Opts = tuple[Opt, ...]
 
 
 class Move(NamedTuple):
-    """A list of opts, and in words how it differs from that of its parent."""
+    """A list of opts, and in words how it differs from its parent's."""
 
     opts: Opts
     how: str
@@ -107,10 +107,10 @@ class SearchStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurement of one candidate. Units: `seconds` of one run. `ratio` is its time over that
-    of the kernel in the same turns. `spread` is that of its runs, as a share of their median (None:
-    too few runs). `digest` names the program, `same` an equal program that was measured before.
-    `error` says why there is no time."""
+    """The measurement of one candidate. Units: `seconds` of one run. `ratio` is its time as a
+    multiple of the time of the kernel in the same turns. `spread` is the spread of its runs, as a
+    share of their median (None: too few runs). `digest` names the program, `same` an equal program
+    that was measured before. `error` says why there is no time."""
 
     seconds: float | None = None
     ratio: float | None = None
@@ -144,9 +144,10 @@ Problem = Callable[[UOp], str]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate: `opts` for the kernel without opts. `how` says in what they differ from those of
-    candidate `parent` (None: a start). `seconds` is None if it was not measured, and `note` says
-    why. `spread` is that of its runs, as a share of their median (None: too few runs)."""
+    """A candidate: `opts` for the kernel without opts. `how` says how they differ from the opts of
+    candidate `parent` (None: a start). `seconds` is None if it was not measured; `note` says why,
+    or what is wrong with it. `spread` is the spread of its runs, as a share of their median (None:
+    too few runs)."""
 
     number: int
     parent: int | None

@@ -20,9 +20,9 @@ _results = Memo[UOp]()
 
 def tuned(kernel: UOp, device: str) -> UOp:
     """Return `kernel` as `realize` runs it on `device`. It has the opts that the code gives it;
-    else none, on some devices and with the setting NOOPT; else those that a search of the width
-    BEAM finds; else the default opts. On an emulator nothing is searched, since its times are not
-    those of a kernel; for a machine that is elsewhere times are predicted.
+    else none, for source text, on some devices and with the setting NOOPT; else those that a search
+    of the width BEAM finds; else the default opts. On an emulator nothing is searched, since its
+    times are not those of a kernel; for a machine that is elsewhere times are predicted.
 
     Errors: KernelOptError for an opt in the code that is not legal.
     """

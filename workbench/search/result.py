@@ -30,7 +30,7 @@ K = TypeVar("K", bound=RunnableKernel)
 VERSION: Literal[1] = 1
 NOT_OF_KERNEL = "this is not a saved search of the kernel"
 PRINTED = 40
-"""Best candidates that are printed, with their ancestors. `tree()` has all."""
+"""The number of best candidates that are printed, with their ancestors. `tree()` has all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -45,7 +45,7 @@ Report = Callable[[Candidate], None]
 
 @contextmanager
 def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
-    """Yield a function that shows each candidate that it is called with; nothing if not shown."""
+    """Yield a function that shows each candidate that it is called with, if `is_shown`."""
     if not is_shown:
         yield lambda candidate: None
         return
@@ -101,7 +101,7 @@ FOLDER = "searches"
 CONFIRM_SHARE = 0.2
 """Share of the budget that is reserved for the last measurement, at most `CONFIRM_S`."""
 CONFIRM_S = 1.0
-"""Most seconds that are reserved for the last measurement, unless `RUNS` runs take longer."""
+"""Seconds that are reserved at most for the last measurement, unless `RUNS` runs take longer."""
 RUNS = 1.2
 """Runs of the start for which the last measurement always has time."""
 RUN_SHARE = 0.05
@@ -198,7 +198,7 @@ class _TimeBudget:
         return self.clock() > self.ends_at - self.reserved_s
 
     def reserve_for(self, candidate: Candidate) -> None:
-        """Reserve time to measure a kernel as slow as the first candidate at the end."""
+        """Reserve time at the end to measure a kernel as slow as the first candidate."""
         if candidate.number == 0 and candidate.seconds is not None:
             self.reserved_s = max(self.reserved_s, RUNS * candidate.seconds)
 
@@ -285,7 +285,7 @@ class CachedSearch(Struct, forbid_unknown_fields=True):
 
 
 def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
-    """Return an earlier search that had at least the budget; None if there is none."""
+    """Return an earlier search that had at least this budget; None if there is none."""
     cached = read_json(FOLDER, _name(kernel, width), CachedSearch)
     if cached is None or cached.budget_s < budget_s:
         return None

@@ -1,8 +1,8 @@
 """Writing to tensors: assign, the operators that write in place, and `t[...] = value`.
 
-A write gives the memory of a tensor and its views a new version (versions.py). Except for files it
-computes nothing, and expressions that were built before read the old version. Semantics: tinygrad's
-and PyTorch's.
+A write gives the memory of a tensor and its views a new version (versions.py). It computes nothing,
+except to a file, or to count the true elements of a mask. Expressions that were built before read
+the old version. Semantics: tinygrad's and PyTorch's.
 """
 
 from __future__ import annotations

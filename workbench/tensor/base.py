@@ -1,8 +1,8 @@
 """The base of all tensors: a node of the graph, and its device.
 
 The methods are in files by topic, each a mix-in over Base; `Tensor` inherits from all of them.
-`Methods` declares those that one mix-in calls of another, for the type checker. Nothing is computed
-before `realize`.
+`Methods` declares, for the type checker, the methods that one mix-in calls of another. Nothing is
+computed before `realize`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Base(Methods):
 
     @property
     def uop(self) -> UOp:
-        """The node of its value; with shared memory, a view of the present version of that."""
+        """The node of its value; with shared memory, a view of that memory's present version."""
         memory = self._memory
         if memory is not None and memory.value is not self._version:
             with Uninterrupted(), _rebasing:  # Ctrl-C must not change one field of the two
@@ -231,14 +231,15 @@ class Base(Methods):
         return tensor
 
     def _view(self, uop: UOp) -> Self:
-        """Return a tensor of `uop`, movement of this one's node. The two share memory: each sees
-        what is written to the other."""
+        """Return a tensor of `uop`, this tensor's node after movement. The two share memory: each
+        sees what is written to the other."""
         tensor = self._with(uop)
         tensor._share(self)
         return tensor
 
     def _restate(self, node: UOp) -> None:
-        """Replace this tensor's node by `node`, of the same value: it became a leaf, or none."""
+        """Replace this tensor's node by `node`, of the same value: it became a leaf, or
+        ceased to be one."""
         memory = self._memory
         if memory is not None and self.uop is memory.value:
             memory.value, memory.leaf = node, number_of(self)
@@ -328,7 +329,10 @@ def _refuse_axes(uop: UOp) -> None:
 
 
 def canonical(device: str) -> str:
-    """Return the registered name of a device, or of a file its full path. Errors: DeviceError."""
+    """Return the registered name of a device, or "DISK:" and the full path of a file.
+
+    Errors: DeviceError.
+    """
     if isinstance(device, str) and (name := file_device(device)) is not None:
         return name
     if not isinstance(device, str):

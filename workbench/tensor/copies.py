@@ -51,7 +51,7 @@ class Copies(Base):
         return _restored_view, (type(self), memory, steps, *fields)
 
     def __copy__(self) -> Self:
-        # No gradient of a copy flows to the original.
+        # No gradient flows from the copy of a leaf to that leaf.
         detach = detached if number_of(self) else duplicate
         return self._required_of(self._with(detach(self.uop)))
 
@@ -121,8 +121,8 @@ def _restored_view(
 
 
 def _copied_node(node: UOp, memo: Memo) -> UOp:
-    """Return a node of its own for an expression, on the copies of its leaves and of expressions
-    that were copied before."""
+    """Return a node of its own for the copy of an expression: its leaves, and expressions that were
+    copied before, are replaced by their copies."""
     copies = {n: c for n, c in memo.get(_NODES, {}).items() if n is not node}
     inner = node.substitute(copies) if copies else node
     return duplicate(_of_copied_leaves(inner, memo))
@@ -140,7 +140,7 @@ def _of_copied_leaves(node: UOp, memo: Memo) -> UOp:
 
 def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> VersionedMemory:
     """Return the copy of a memory, one for all its views. `number` is the leaf number of the copied
-    tensor (0: no leaf). If another tensor is the leaf of the memory, it is copied first."""
+    tensor (0: no leaf). If another tensor is the leaf of the memory, that one is copied first."""
     leaf = leaf_of(memory.value) if memory.leaf and memory.leaf != number else None
     if leaf is not None:
         deepcopy(leaf, memo)

@@ -208,7 +208,7 @@ class Interop(Base):
 
     def _memory_array(self) -> Array | None:
         """Return the memory of the value as an array, which keeps it alive; None for a constant,
-        for memory that this process does not see, and for a library's that must not be written."""
+        for memory that this process does not see, and for a library's read-only memory."""
         if self._memory is not None:  # a view is shared in the memory of the whole
             whole = self._with(self._memory.value)
             whole._memory, whole._version = self._memory, self._memory.value

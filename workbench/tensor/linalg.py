@@ -19,7 +19,8 @@ from workbench.tensor.operands.axes import iota
 # near 1, by a polynomial.
 
 _MOST_STEPS = 100
-"""Most steps, each of several kernels; singular values near 1 need about 5, others 20."""
+"""The maximal number of steps, each of several kernels; singular values near 1 need about 5 steps,
+others 20."""
 
 
 class NewtonSchulz(Base):
@@ -117,7 +118,7 @@ class QR(Base):
         Rewrite: x -> -sign(x[0]) |x|; the factor is 0 where all below is 0 already.
         """
         column = self[..., step : step + 1]
-        # Division by the greatest element keeps squares finite, and v and the factor as they are.
+        # Division by the greatest element keeps squares finite, and changes neither v nor factor.
         most = row.ge(step).where(column, 0.0).abs().max(-2, keepdim=True)
         column = column / most.eq(0).where(1.0, most)
         first = column[..., step : step + 1, :]
@@ -208,7 +209,7 @@ class SVD(QR):
         """Return self with all pairs of columns rotated repeatedly, until the first `rows` rows of
         the columns are orthogonal.
 
-        Rotating every pair once about squares the cosines of the angles, when these are small.
+        Rotating every pair once roughly squares the cosines of the angles, when they are small.
         Triangles from `qr` took at most 2 + log2(columns) such sweeps in float64, up to 100
         columns, graded and singular ones too.
         """

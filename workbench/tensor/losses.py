@@ -114,7 +114,8 @@ class ClassLosses(Base):
         Shapes: a `Y` of self's shape has a probability for each class; the loss is then the sum of
         the logarithms, weighted by these. `label_smoothing` is the share of probability that is
         given to all classes equally.
-        Errors: ShapeError for another shape, DTypeError for labels that are not integers.
+        Errors: ShapeError for another shape, or a `label_smoothing` outside of 0 to 1; DTypeError
+        for labels that are not integers, or another `reduction`.
         """
         how = reduction_of(reduction, "cross_entropy")
         share = _share(label_smoothing, "cross_entropy")

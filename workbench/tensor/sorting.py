@@ -90,7 +90,7 @@ def _float_key(value: UOp) -> UOp:
 # the block reversed.
 
 MOST_RANKED = 256
-"""Most keys of an axis that is sorted by rank alone."""
+"""The maximal number of keys of an axis that is sorted by rank alone."""
 _BLOCK = 64
 """Keys of a block of a longer axis: merging up to here takes more kernels than counting."""
 _EXCHANGES = 2
@@ -197,7 +197,8 @@ def _stored(value: UOp) -> UOp:
 # Selection by a mask.
 
 _DIRECT = 1024
-"""Most elements that each result searches one by one; among more, it searches blocks first."""
+"""Up to this number of elements, each result searches them one by one; among more, it searches
+blocks first."""
 
 
 class Selection(Base):

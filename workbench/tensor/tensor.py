@@ -87,7 +87,7 @@ class Tensor(
     Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own. Bytes are
     uint8, or with a dtype its elements as they lie in memory.
     Errors: ShapeError for a ragged list, DTypeError for other element types, DeviceError for a
-    device that does not exist.
+    device that does not exist, FileError for a path that cannot be opened.
 
     >>> (Tensor([1, 2, 3]) * 2 + 1).tolist()
     [3, 5, 7]
@@ -332,7 +332,7 @@ def _realize_on(
     old_versions: dict[UOp, UOp],
     publish: Callable[[list[UOp]], None],
 ) -> None:
-    """Compute `outputs`, on `device` those whose graphs read no memory."""
+    """Compute `outputs`; those whose graphs read no memory are computed on `device`."""
     DEV.set(computing_device(device))
     realize(outputs, tuned, nodes_alive, old_versions, publish)
 

@@ -129,7 +129,7 @@ class VersionedMemory:
 
 
 def rename_shared(nodes: Sequence[UOp]) -> None:
-    """Give memory of other libraries that the computed `nodes` read new BUFFERs."""
+    """Give new BUFFERs to memory of other libraries that the computed `nodes` read."""
     memories = {m._under(): m for m in _shared_memories}
     if memories:
         read = UOp.sink(*nodes).toposort()

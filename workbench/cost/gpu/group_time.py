@@ -46,7 +46,7 @@ PRODUCT_CYCLES = 32
 LOADS_IN_FLIGHT = 32
 """Registers that compilers use for the loads of several steps, after unrolling a loop."""
 MOST_STEPS = 32
-"""Most steps of a loop whose loads are in flight together."""
+"""The maximal number of steps of a loop whose loads are in flight together."""
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def _cycles(
     """Return the cycles of one step of a scope, phase by phase."""
     phases, total = [BarrierPhase()], 0.0
     nodes: list[UOp] = []
-    hidden = 0.0  # least cycles of a step: the latency of a copy, over the steps that it may take
+    hidden = 0.0  # least cycles of a step: the latency of a copy, divided by the steps it may take
 
     def close() -> None:
         phases[-1].latency += _latency(nodes, copies)
@@ -217,7 +217,7 @@ def accessing(linear: Sequence[UOp]) -> list[UOp]:
 def pipe_cycles(
     linear: Sequence[UOp], accesses: Sequence[WarpAccess], target: Target
 ) -> list[float]:
-    """Return the cycles of the pipe to the first cache and shared memory, of each access in a run
+    """Return, for each access, the cycles of the pipe to the first cache and shared memory in a run
     of a group. The load of an asynchronous copy takes only its requests, the store the rest."""
     is_async = target.copies_async
     copies = {n.src[1] for n in async_stores(linear)} if is_async else set[UOp]()

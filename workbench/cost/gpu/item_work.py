@@ -32,7 +32,7 @@ SPECIAL_FUNCTION = "special function"
 INTEGER = "int32"
 """The kind of operations on integers, conditions and bits."""
 MOST_BYTES = 16
-"""Most bytes that a work-item loads or stores in one instruction."""
+"""The maximal number of bytes that a work-item loads or stores in one instruction."""
 
 
 class Instructions(NamedTuple):
@@ -223,7 +223,7 @@ FIXED = 8
 """Registers that compilers need besides values: addresses of arguments, the stack, predicates."""
 REGISTER_BYTES = 4
 UNROLLED = 32
-"""Most steps of an innermost loop whose loads compilers begin together."""
+"""The maximal number of steps of an innermost loop whose loads compilers begin together."""
 FOR_LOADS = 60
 """Compilers begin them together while that needs at most this many registers, and a unit still has
 room for two groups; as NVRTC 13.5 does for sm_90."""

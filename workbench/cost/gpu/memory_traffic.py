@@ -51,7 +51,7 @@ Place = Literal["global", "shared", "private"]
 PASS_SECTORS = 4
 """Sectors that pass through the first cache in a cycle."""
 MOST_ITEMS = 1 << 12
-"""Most steps of axes at which an index is computed."""
+"""The maximal number of steps of axes at which an index is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,8 +397,8 @@ def wave_footprint(
     axes: Sequence[UOp],
     groups: int,
 ) -> int:
-    """Return the bytes that `groups` neighbouring groups touch: all steps of the first `axes` of
-    the grid, which begin with the innermost, and some steps of the next one."""
+    """Return the bytes that `groups` neighbouring groups touch. `axes` of the grid begin with the
+    innermost: the groups take all steps of the first axes, and some steps of the next one."""
     rest, within = groups, {*inside}
     size = footprint(memory, accesses, within)
     for axis in axes:

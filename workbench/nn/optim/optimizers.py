@@ -157,7 +157,7 @@ def buffer(tensor: Tensor) -> Tensor:
 
 
 def not_negative(value: float, name: str) -> float:
-    """Return a float. Errors: OptimizerError below 0 and for NaN; as `number`."""
+    """Return a float. Errors: OptimizerError below 0 and for NaN, else those of `number`."""
     result = float(number(value, name))
     if not result >= 0:
         raise OptimizerError(f"{name} = {result:g}", "it must be 0 or more", "", where())

@@ -74,4 +74,4 @@ class ByteReader:
 
 
 _LONGEST_LINE_BYTES = 1 << 16
-"""Most bytes of a line; no name or number in a file is longer."""
+"""A line is cut after this number of bytes; no name or number in a file is longer."""

@@ -96,7 +96,7 @@ def _parts(obj: Any) -> Iterator[tuple[Any, Any]]:
 # Loading of a state dict into a model.
 
 _MOST_NAMES = 10
-"""Most keys that an error names of each kind."""
+"""The maximal number of keys of each kind that an error names."""
 
 
 def load_state_dict(

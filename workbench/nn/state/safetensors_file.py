@@ -35,7 +35,8 @@ def safe_load(fn: Source) -> dict[str, Tensor]:
 
     If the device shares this process's memory, they use the file's pages in place, which are read
     when they are first needed. A write to a tensor does not change the file.
-    Errors: FileError for a damaged file, or one with element types that are not supported.
+    Errors: FileError for a damaged file, or one with element types that are not supported;
+    WorkbenchError without the `safetensors` package.
     """
     data, first, header = _verified(fn)
     return {
@@ -48,7 +49,7 @@ def safe_load(fn: Source) -> dict[str, Tensor]:
 def safe_load_metadata(fn: Source) -> tuple[Tensor, int, dict[str, Any]]:
     """Return the bytes of a .safetensors file, the byte where the tensors begin, and its header.
 
-    Errors: FileError for a damaged file.
+    Errors: FileError for a damaged file; WorkbenchError without the `safetensors` package.
     """
     data, first, header = _verified(fn)
     return tensor_over(data, dtypes.uint8, data.shape), first, header
@@ -62,7 +63,8 @@ def safe_save(
     """Write tensors, and texts about them, to a .safetensors file.
 
     A file that is at `fn` is replaced when all is written; tensors that are mapped from it keep it.
-    Errors: FileError for values that are not tensors; WorkbenchError where nothing can be written.
+    Errors: FileError for values that are not tensors; WorkbenchError where nothing can be written,
+    or without the `safetensors` package.
     """
     require(tensors, Mapping, "safe_save: tensors", "nn.state.get_state_dict(model)")
     package = library("safetensors.numpy")

@@ -51,7 +51,7 @@ def storage_view(storage: Any, offset: Any, size: Any, stride: Any, dtype: Any =
     """Return the tensor whose element (i, ..) is element `offset` + i * stride[0] + .. of a
     storage. A contiguous tensor is a view of the storage, any other one is copied.
 
-    Errors: FileError for a tensor that would leave the storage.
+    Errors: FileError for a tensor that would leave the storage, TypeError for other arguments.
     """
     if not isinstance(storage, TorchStorage):
         raise TypeError(f"a tensor of a {type(storage).__name__}")

@@ -61,7 +61,7 @@ from workbench.tensor.operands.broadcast import cast_to
 #
 # A value keeps its expression after it is computed only if it leads to a leaf. For any other value
 # the tensors that a gradient would have reached are noted. `gradient()` with respect to one of them
-# is refused: its share through that memory is unknown.
+# is refused: the share of its gradient that flows through that memory is unknown.
 
 Origin = ref[Base] | ref[UOp]
 """A weak reference to a tensor, or to the BUFFER of its value."""

@@ -1,8 +1,8 @@
 """Leaf tensors (requires_grad=True) and their nodes; the modes of training and of gradients.
 
 Equal expressions are one node, but a gradient belongs to a tensor. So a leaf has a number and a
-node of its own: its BUFFER, if no other tensor has that, or else a DETACH of its value with the
-number.
+node of its own: its BUFFER (or COPY of host data), if no other tensor has that, or else a DETACH of
+its value with the number.
 
 Sections: Leaf tensors and their nodes; Modes of training and of gradients.
 """
@@ -159,7 +159,7 @@ def _is_free(node: UOp, number: int) -> bool:
 # Modes of training and of gradients.
 
 _gradient_numbers = count(1)
-"""Numbers of detached values, which are made negative; those of leaves are positive."""
+"""Numbers of detached values; they are negated, since the numbers of leaves are positive."""
 _FLOWS: ContextVar[bool] = ContextVar("gradients_flow", default=True)
 
 

@@ -31,7 +31,7 @@ from workbench.tensor.operands.broadcast import cast_to
 # The user's source lines of gradients.
 
 GRADIENT_OF = "gradient of "
-"""Prefix of the method name of a gradient, before that of its forward op."""
+"""Prefix of a gradient's method name; the method name of its forward op follows."""
 
 
 class GradientStep(Derivation):
@@ -91,9 +91,9 @@ class BackwardPass:
 
 
 class GradientDerivation(Derivation):
-    """The derivation of a gradient. `calls` are the user's that requested it. The sources, computed
-    on demand, are the derivations of the forward value and of the intermediate gradients of
-    `made_by`."""
+    """The derivation of a gradient. `calls` are the user's calls that requested it. The sources,
+    computed on demand, are the derivations of the forward value and of the intermediate gradients
+    of `made_by`."""
 
     __slots__ = ("made_by",)
 
@@ -119,19 +119,19 @@ def backward_passes(derivations: Iterable[Derivation]) -> list[BackwardPass]:
 
 
 def _step(gradient: UOp, forward: Derivation) -> Derivation:
-    """Return the derivation of an intermediate gradient, made of that of its forward op."""
+    """Return the derivation of an intermediate gradient, from its forward op's."""
     method = f"{GRADIENT_OF}{forward.method.strip('_')}"
     return GradientStep(gradient, forward.calls, (), forward.owner, method)
 
 
 def calls_by_node(derivation: Derivation) -> Iterator[tuple[UOp, Calls]]:
-    """Yield each node of an expression that is alive, with the user's calls that made it."""
+    """Yield each living node of an expression, with the user's calls that made it."""
     for node, own in _by_node(derivation):
         yield node, own.calls
 
 
 def _by_node(derivation: Derivation) -> Iterator[tuple[UOp, Derivation]]:
-    """Yield each node of an expression that is alive, with its own derivation."""
+    """Yield each living node of an expression, with its own derivation."""
     ends: set[UOp] = set()
     for one in derivations_below([derivation]):
         if one.node is not None:
@@ -159,8 +159,8 @@ def custom_gradient(function: Function) -> Callable[..., Any]:
     """Return a function of tensors with the gradient that `function` defines.
 
     `function` returns a pair: its result, and a function of the gradient of the result. The latter
-    returns the gradients of the arguments that are tensors, in order; one gradient may stand alone,
-    and None is for an argument without a gradient.
+    returns the gradients of the arguments that are tensors, in order (a single one needs no tuple);
+    None for an argument without a gradient.
     Errors: DTypeError for another pair, or other values than tensors of floats; ShapeError for
     another number of gradients, or another shape.
     Also known as: torch.autograd.Function; TensorFlow's and JAX's custom gradients.

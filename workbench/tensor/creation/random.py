@@ -87,7 +87,7 @@ def _threefry(
 # word h + i the second one. With the same seed these are the bits of tinygrad 0.14.
 
 LONGEST = 0xFFFFFFFF
-"""Most words of one key; a longer draw has several keys."""
+"""The maximal number of words of one key; a longer draw has several keys."""
 
 
 @dataclass(slots=True)

@@ -126,12 +126,12 @@ def _kaiming(size: tuple[int, ...], a: float) -> float:
 # Random choices.
 
 _MOST_CLASSES = 1 << 18
-"""Most classes that are drawn by a fraction of 23 bits."""
+"""The maximal number of classes that fractions of 23 bits draw."""
 _MOST_SHORT_KEYS = 1 << 12
-"""Most elements that are ordered by keys of 23 bits."""
+"""The maximal number of elements that keys of 23 bits order."""
 _MOST_LONG_KEYS = 1 << 19
-"""Most elements that are ordered by keys of 32 bits: in longer rows too many keys would be equal,
-whose elements stay in order."""
+"""The maximal number of elements that keys of 32 bits order: in longer rows too many keys would be
+equal, and elements of equal keys stay in order."""
 
 
 class Sampling(InitialWeights):
@@ -178,7 +178,7 @@ class Sampling(InitialWeights):
                 "t.reshape(-1) for a row",
             )
         rows, classes = math.prod(self.shape[:-1]), self.shape[-1]
-        # A class of a million would be drawn for 8 or 9 of 2**23 fractions, where 8.4 is right.
+        # Each of a million equal classes would get 8 or 9 of 2**23 fractions; 8.4 is right.
         kind = dtypes.float32 if classes <= _MOST_CLASSES else dtypes.float64
         weights = self.reshape(rows, classes).cast(kind)
         if not is_repeated and count > classes:

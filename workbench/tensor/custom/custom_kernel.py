@@ -33,10 +33,11 @@ class CustomKernels(Base):
 
         `fxn` writes the kernel: a function, called with a `KernelArgument` for each tensor; or IR
         text (`Kernel.to_text()`), whose slots are the positions of the tensors; or, if their device
-        compiles C, one C function with a pointer for each tensor, to const if it only reads.
+        compiles C, one C function with a pointer for each tensor, to const for one that is only
+        read.
 
         The kernel is checked, scheduled by itself, compiled once, and explored like any other. It
-        writes each element of its outputs once, and reads the value that they have before it. No
+        writes each element of its outputs once, and reads the values that they had before it. No
         tensor changes: an output is often `Tensor.empty(...)`, for its shape and dtype. C cannot be
         checked: it runs in a process of its own, where wrong writes and endless loops do no harm.
 

@@ -78,8 +78,8 @@ class Arithmetic(Base):
     def pow(self, x: Operand, reverse: bool = False) -> Self:
         """Return self ** x. Whole and half powers up to 16 are products and square roots.
 
-        Dtypes: an integer to the power of a whole Python number stays an integer, and wraps.
-        Errors: DTypeError for an integer to a negative power.
+        Dtypes: an integer to the power of a Python int stays an integer, and wraps.
+        Errors: DTypeError for an integer to the power of a negative Python int.
         """
         x, swapped = python_scalar(x), flag(reverse, "reverse")
         if not swapped and isinstance(x, int | float) and not isinstance(x, bool):
@@ -162,7 +162,7 @@ class Arithmetic(Base):
         """Return x where this tensor is true, else y.
 
         Shapes: all three broadcast. Dtypes: x and y promote; this one is bool.
-        Errors: DTypeError if this one is not bool, or x or y not a tensor, an array or a number.
+        Errors: DTypeError if this one is not bool, or if x or y is no tensor, array or number.
         """
         if not self.dtype.is_bool:
             raise dtype_error(

@@ -66,7 +66,8 @@ def capture(
     The function gets tensors on new BUFFERs. No value that was computed before depends on them, so
     all that depends on the inputs is computed, and captured, here.
 
-    Errors: JitError if the function cannot be captured, and `is_first`.
+    Errors: JitError for a numpy array among the arguments; and if the function cannot be captured,
+    and `is_first`.
     """
     name = getattr(function, "__name__", type(function).__name__)
     others = without_tensors((args, kwargs))
@@ -238,7 +239,7 @@ class _CaptureRun:
 
     def has_written_memory(self) -> bool:
         """Whether all earlier tensors that were written have memory that a replay can write; if
-        not, they have some for the next capture."""
+        not, the next call gives it to them."""
         own, written = set(self.memory.values()), set(self.written)
         return all(t._memory in own for t in self.existing if t._memory in written)
 

@@ -24,9 +24,9 @@ Tree = dict[Step, Any]
 
 @dataclass(frozen=True, slots=True)
 class ContainerChanges:
-    """The paths at which a function puts containers. At `new` paths are new ones; `names` has more
-    paths of new ones, each with the first path. `moved` has paths of those that were elsewhere
-    before, each with the old path; `doubtful` repeats those that had several old paths."""
+    """The paths at which a function puts containers. `new` has the first path of each new one,
+    `names` its other paths, each with the first. `moved` has the paths of containers that were
+    elsewhere before, each with the old path; `doubtful` repeats those with several old paths."""
 
     new: frozenset[Path] = frozenset()
     moved: Mapping[Path, Path] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class ContainerChanges:
 
     @property
     def paths(self) -> frozenset[Path]:
-        """The paths at which other containers are than before."""
+        """The paths that lead to another container than before."""
         return self.new | self.moved.keys() | self.names.keys()
 
     def moved_in(self, root: Any, is_done: bool = False) -> dict[Path, Any]:
@@ -47,8 +47,8 @@ class ContainerChanges:
 
 
 def container_changes(before: Reached, after: Reached, bound: Iterable[Path]) -> ContainerChanges:
-    """Return the changes of the containers that are reached `before` and `after` a function runs,
-    which binds the tensors at `bound` paths anew. Only containers with tensors matter."""
+    """Return the changes from the containers `before` a function to those `after` it. The function
+    binds the tensors at `bound` paths anew. Only containers with tensors matter."""
     old, new = before.containers, after.containers
     origins: dict[int, list[Path]] = {}
     for path, container in old.items():
@@ -94,8 +94,8 @@ def bind(
 
 class ObjectResults:
     """The objects with tensors that the function `name` makes and returns: a replay makes them
-    anew. An object that was reached `before`, or whose tensors are all among `same`, which are the
-    same at each call, is returned as it is."""
+    anew. `same` are the tensors that are the same at each call. An object that was reached
+    `before`, or whose tensors are all among `same`, is returned as it is."""
 
     def __init__(self, name: str, before: Reached, same: Iterable[Tensor]):
         self._name = name

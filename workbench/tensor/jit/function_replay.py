@@ -114,7 +114,7 @@ class FunctionReplay:
         return self._capture.changes
 
     def is_aliased(self, inputs: list[Tensor], root: Any) -> bool:
-        """Whether an input shares memory with another input or with state, and that is written."""
+        """Whether an input shares memory that is written with another input or with state."""
         if self._writes.is_aliased(inputs):
             return True
         if not self._writes.inputs or not self._capture.places.read:

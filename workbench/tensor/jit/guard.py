@@ -43,8 +43,8 @@ Roots = Sequence[tuple[Path, Any]]
 
 @dataclass(frozen=True, slots=True)
 class TensorMeaning:
-    """The meaning of a tensor before a capture: `memory` and its `movement` to a view of that; or
-    its value, `node`, if the capture could not read memory anew."""
+    """The meaning of a tensor before a capture: `memory` that a replay reads anew, and the
+    `movement` from it to the tensor; or, of another tensor, its value `node`."""
 
     tensor: ref[Tensor]
     kind: Kind
@@ -74,10 +74,10 @@ class Uses:
 class Guard:
     """The check that a captured function reaches the same as before its capture.
 
-    `before` has the meaning of each tensor by its path. `values` are the numbers and texts, of all
-    at `paths`, that the function did not change itself: a name that is new beside `paths` may hide
-    one. `leaves` has what `requires_grad` was after the capture. Tensors at `bound` paths are bound
-    anew by the function, and not checked here. `uses` is what the function uses.
+    `before` has the meaning of each tensor by its path. `paths` are those of all numbers and texts;
+    `values` has the ones that the function did not change itself. A name outside of `paths` is new,
+    and may hide one. `leaves` has what `requires_grad` was after the capture. Tensors at `bound`
+    paths are bound anew by the function, and not checked here. `uses` is what the function uses.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Guard:
         self._values, self._bound, self._uses = values, {*bound}, uses
         self._paths, self._leaf_paths = paths, leaves
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
-        """The paths of tensors that it returns as they are: later they may be gone."""
+        """The paths of tensors that the function returns as they are: later they may be gone."""
         self.changed_paths: list[Path] = []
         """Paths of constants that have other values now, and so are memory for the next capture."""
         self._now: Reached | None = None

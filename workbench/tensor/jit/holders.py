@@ -48,9 +48,9 @@ class Holder:
 
 @dataclass(slots=True)
 class Reached:
-    """The result of a search: `tensors`, each by the first path to its holder; `values`, the
-    numbers and texts that code names; the holders below the roots; the `names` of attributes in
-    the code that was found; and `iterators` that code names."""
+    """The result of a search: `tensors`, by paths that go through the first path to each
+    holder; `values`, the numbers and texts that code names; the holders below the roots; the
+    `names` of attributes in the code that was found; and `iterators` that code names."""
 
     tensors: dict[Path, Tensor]
     values: dict[Path, Any]
@@ -117,8 +117,8 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
 
 
 class _FoundPart(NamedTuple):
-    """A value at a path: part `number` of a holder, whose parts that are holders are `beside`.
-    `attributes` are the names of attributes in the code that led here."""
+    """A value at a path: part `number` of a holder. `beside` are the parts of that holder that are
+    holders, too. `attributes` are the names of attributes in the code that led here."""
 
     path: Path
     value: Any
@@ -178,8 +178,8 @@ class _HolderSearch:
         return below[::-1]
 
     def _note_kind(self, path: Path, value: Any, parts: list[Any]) -> None:
-        """Note what is compared of an object beside its parts: its code, its length, its class, or
-        itself, if it is a constant of a library, such as a dtype or a slice."""
+        """Note what is compared of an object apart from its parts: its code, its length, its class,
+        or itself, if it is a constant of a library, such as a dtype or a slice."""
         if isinstance(value, FunctionType):
             self._values[(*path, Step("code", None))] = value.__code__
         elif isinstance(value, CONTAINERS):

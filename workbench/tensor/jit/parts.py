@@ -98,7 +98,7 @@ class Step:
 GRADIENT = Step("gradient", "grad")
 LENGTH = Step("length", None)
 ASPECTS = ("length", "contents", "code", "kind")
-"""Kinds of steps to what is compared of an object beside its parts."""
+"""Kinds of steps to what is compared of an object apart from its parts."""
 
 
 def gradient_of(tensor: Tensor) -> Any:
@@ -138,7 +138,7 @@ def words_of(path: Path) -> str:
 
 
 def _attribute(holder: Any, name: str) -> Any:
-    """Return an attribute, without running code of the user's where it can be helped."""
+    """Return an attribute, if possible without running the user's code."""
     own = namespace(holder)
     return own[name] if own is not None and name in own else getattr(holder, name)
 

@@ -100,7 +100,7 @@ class ReboundPlaces:
 
     def fit(self, root: Any, written: Collection[VersionedMemory]) -> bool:
         """Whether the tensors in these places are as at the capture: the same shapes, dtypes and
-        devices, and identical where they were. None may be on memory that is `written`: it would
+        devices, and one tensor where it was one. None may be on memory that is `written`: it would
         see the write."""
         if not self._paths:
             return True
@@ -294,7 +294,7 @@ class Outline:
         self._names: Counter[VersionedMemory | None] = Counter()
         whole = [t for t in bindings.new if is_whole(t)]
         for tensor in bindings.new:
-            if not is_whole(tensor):  # a replay reads all of a memory: it gets its own
+            if not is_whole(tensor):  # a replay reads whole memory: this one gets its own
                 self._placeholder(tensor)
         fresh = {
             id(t): t._memory

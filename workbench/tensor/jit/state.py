@@ -1,7 +1,7 @@
 """The state of a captured function: memory of tensors that are not its arguments.
 
-A replay reads it as it is then, and writes what the function wrote. For a capture all memory gets
-new BUFFERs, so that no value that was computed before depends on it.
+A replay reads the values that the memory has at the call, and writes what the function wrote. For a
+capture all memory gets new BUFFERs, so that no value that was computed before depends on it.
 
 Sections: The state of a captured function; The inputs of a captured function.
 """
@@ -46,8 +46,8 @@ from workbench.tensor.versions import VersionedMemory, replacements
 def memory_by_buffer() -> dict[UOp, VersionedMemory]:
     """Give the memory of all computed tensors new BUFFERs, and return it by these.
 
-    Writes that are not computed yet are computed first. One that fails is left as it is: the
-    function may not reach its tensor, and if it does, it fails as without a capture.
+    Writes that are not computed yet are computed first. One that fails is left as it is: if the
+    function reaches its tensor at all, it fails as without a capture.
     """
     with running:  # another thread would write to the memory of the old BUFFER
         _compute_waiting()
@@ -141,9 +141,10 @@ class MemoryWritten:
 class CapturedState:
     """The state of a captured function. `read` is the memory that it reads; `written` the memory
     that it writes, each after the number of its new version among the outputs of a replay;
-    `constant` the memory to which it writes a constant, with that. `overwritten` are the numbers in
-    `read` of memory that is written in place. `constants_read` is memory of constants, which it may
-    have read, with their values; `tensors_read` the tensors of `read`, each with its memory."""
+    `constant` the memory to which it writes a constant, with the constant. `overwritten` are the
+    numbers in `read` of memory that is written in place. `constants_read` is memory of constants,
+    which it may have read, with their values; `tensors_read` the tensors of `read`, each with its
+    memory."""
 
     read: list[VersionedMemory]
     written: list[tuple[int, VersionedMemory]]
@@ -294,12 +295,12 @@ def _is_in_memory(value: UOp) -> bool:
 
 
 def _memory_alive() -> list[VersionedMemory]:
-    """Return the memory of all living tensors that have one noted."""
+    """Return the `_memory` of all living tensors that have one."""
     return list(dict.fromkeys(m for t in tensors_alive() if (m := t._memory)))
 
 
 def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
-    """Return the `targets` that tensors read whose memory is not in `own`."""
+    """Return the `targets` that are read by tensors with memory outside of `own`."""
     read = read_later(nodes_alive(own), ())
     return {node for node in targets if not read.isdisjoint(sharing(node))}
 

@@ -204,7 +204,7 @@ class _State:
     written: MemoryWritten = field(default_factory=MemoryWritten)
     """What the first call wrote."""
     bound: list[Path] = field(default_factory=list)
-    """The paths at which the function binds tensors anew, or other code did so with constants."""
+    """The paths at which the function binds tensors anew, and those of constants that changed."""
 
     changes: NumberChanges | None = None
     """The changes of the last capture, while it is unknown whether kernels depend on them."""
@@ -246,7 +246,7 @@ def _takes_any(function: Callable[..., Any]) -> bool:
 
 
 def _situation() -> tuple[Any, ...]:
-    """Return what a function may depend on beside its arguments and state: rules and settings."""
+    """Return what a function may depend on besides its arguments and state: rules and settings."""
     return (*rules_in_force(), gradients_flow(), *values_of(_SETTINGS))
 
 

@@ -41,8 +41,8 @@ class Indexing(Base):
         """Return the elements that `index` names, as numpy's basic indexing does.
 
         Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1.
-        Errors: AxisError if an index is out of range or there are too many; DTypeError for
-        an index that is a tensor, array, list, float or bool.
+        Errors: AxisError if an index is out of range or there are too many; ShapeError for a slice
+        of step 0; DTypeError for an index that is a tensor, array, list, float or bool.
         """
         indices = index if isinstance(index, tuple) else (index,)
         entries = one_per_axis(indices, self.shape)
@@ -195,7 +195,8 @@ class Gather(Indexing):
         one index for each of its axes. A mask in a tensor is computed for that.
         Errors: AxisError for too many indices, and for an element out of range in an integer, a
         list, an array or a tensor in memory; in a tensor that is not computed yet such an element
-        gives 0. ShapeError for a mask of other sizes, DTypeError for an index of floats.
+        gives 0. ShapeError for a mask of other sizes or a step of 0, DTypeError for an index of
+        floats.
         """
         view, places = self._located(index)
         return view._at(places) if places else view
@@ -407,7 +408,7 @@ def _is_advanced(entry: object) -> bool:
 
 def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
     """Raise AxisError for an index that the axis does not have, in a list, an array, a variable, or
-    a tensor whose values need no work."""
+    a tensor whose values need not be computed."""
     size = shape[axis]
     if not size or isinstance(entry, Base) and not entry.numel():
         return

@@ -36,7 +36,7 @@ from workbench.tensor.operands.broadcast import expanded
 # Joining tensors along an axis, and splitting them.
 
 MOST_PIECES = 1 << 20
-"""Most tensors that one call returns."""
+"""The maximal number of tensors that one call returns."""
 
 
 class Joining(Base):
@@ -81,7 +81,8 @@ class Joining(Base):
         """Return the pieces of axis `dim`, with `sizes` from a list, or all of one size.
 
         Shapes: with one number the last piece may be smaller.
-        Errors: ShapeError unless a list adds up to the size of the axis.
+        Errors: ShapeError unless a list adds up to the size of the axis, and for pieces of 0;
+        AxisError for a scalar.
         """
         axis = self._cut_axis(dim, "split")
         size = self.shape[axis]

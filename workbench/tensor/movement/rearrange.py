@@ -254,8 +254,8 @@ class Scatter(Gather):
         return axis, places.transpose(axis, -1), source.transpose(axis, -1)
 
     def _hits(self, size: int) -> Self:
-        """Return whether each element of an index is each position below `size`, along a new axis
-        before the last: (.., n) -> (.., size, n)."""
+        """Return whether each element of an index equals each position below `size`, along a new
+        axis before the last: (.., n) -> (.., size, n)."""
         column = self._with(reshaped(iota(size, self.dtype), (size, 1)))
         return self.unsqueeze(-2).eq(column)
 
@@ -277,8 +277,8 @@ class Scatter(Gather):
         return self._back(is_hit, axis).where(self._back(values, axis), self)
 
     def _back(self, values: Self, axis: int, fill: Const = 0) -> Self:
-        """Return `values`, for the part of this tensor that the index covers, padded to its
-        shape."""
+        """Return `values`, which are for the part of this tensor that the index covers, padded to
+        the tensor's shape."""
         if not self.ndim:
             return values.reshape(())
         part = values.transpose(axis, -1)

@@ -158,7 +158,7 @@ def padded_for(value: UOp, each: Sequence[Window], fill: Const) -> UOp:
 
 
 def check_fits(what: str, shape: Shape, each: Sequence[Window]) -> None:
-    """Raise ShapeError for windows that are larger than the axes they slide along."""
+    """Raise ShapeError for windows that are longer than their axes with padding, or empty axes."""
     for axis, window in enumerate(each, len(shape) - len(each)):
         if window.count(shape[axis]) < 1 or not shape[axis]:
             around = window.before + window.after
@@ -256,7 +256,8 @@ class Diagonals(Base):
 def _diagonal(matrix: UOp, row: int, column: int) -> UOp:
     """Return the diagonal of the last two axes from (row, column) on.
 
-    Rewrite: a square with one more column, its rows end to end: the diagonal is its first column.
+    Rewrite: the rows of a square, end to end, are cut into rows of one element
+    more; the diagonal is the first column.
     """
     *lead, height, width = matrix.shape
     size = max(0, min(height - row, width - column))

@@ -109,7 +109,7 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
 
 def with_inferred(new: Sequence[Any], old: Shape, what: str = "reshape") -> Shape:
     """Return the shape `new` for a tensor of shape `old`: -1 stands for the size that remains, None
-    for that of the same axis. `what` names the method, for errors.
+    for the size that the axis has. `what` names the method, for errors.
 
     Errors: ShapeError if the number of elements differs, or -1 is ambiguous.
     """

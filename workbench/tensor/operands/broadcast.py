@@ -115,8 +115,8 @@ def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
 def filled(*values: UOp) -> tuple[UOp, ...]:
     """Return `values`, constants among them expanded to the shape the others have.
 
-    For formulas that combine a constant with itself first: the result is no constant, which alone
-    fits any shape. If all are constants, they stay scalars.
+    For formulas that first combine a constant with itself: the result is not a constant, and only
+    constants fit any shape. If all are constants, they stay scalars.
     """
     shape = next((v.shape for v in values if not v.is_const), ())
     return tuple(expanded(v, shape) for v in values)

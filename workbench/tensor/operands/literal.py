@@ -61,7 +61,7 @@ def as_dtype(dtype: DType | str) -> DType:
 
 
 def literal(data: object, device: str, dtype: DType | None) -> UOp:
-    """Return `data` as a node on `device`, of `dtype` (None: the data's own); of None, no elements.
+    """Return `data` as a node on `device`, of `dtype` (None: the data's own). None has no elements.
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
     keeps its own. Bytes are uint8, or the elements of `dtype` as they lie in memory.
@@ -121,7 +121,7 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
 
 
 def _of_variable(data: Variable | BoundVariable, device: str, dtype: DType | None) -> UOp:
-    """Return the value of a bound variable, read from memory: the graph is the same for each."""
+    """Return the value of a bound variable, read from memory: its graph is the same for each."""
     if isinstance(data, Variable):
         raise dtype_error(
             f"cannot make a tensor: variable {data.name:.40} has no value",
@@ -288,7 +288,7 @@ def _as_array(data: Any) -> np.ndarray[Any, Any]:
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 """The unsigned type of a number of bytes."""
 _sources: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
-"""The value whose bits a node of `bits_as` has, by the node: several operations lie between."""
+"""The value whose bits a result of `bits_as` has, by the result: several operations lie between."""
 
 
 def bits_as(value: UOp, dtype: DType) -> UOp:

@@ -35,8 +35,8 @@ from workbench.tensor.reductions.reduce import modular_dtype
 # Convolution.
 
 LEAST_RULE_PRODUCTS = 1 << 18
-"""Least products of a convolution with a rule for its gradients: with fewer, launches take most of
-the time, and the rules of the ops need fewer kernels."""
+"""The minimal number of products of a convolution with a rule for its gradients: with fewer,
+launches take more time than the products, and the rules of the ops need fewer kernels."""
 
 T = TypeVar("T", bound=Base)
 C = TypeVar("C", bound="Convolution")
@@ -63,7 +63,7 @@ class Convolution(Base):
         one or three axes in the place of y, x work as well; bias is (channels,). `padding` is
         a number for all sides, one per axis, or PyTorch's flat form.
         Dtypes: as `matmul`. Errors: ShapeError if channels or groups do not fit together, or
-        the kernel is larger than the input.
+        the kernel is larger than the padded input.
         """
         weight, groups = self._lift(weight, "convolve"), whole(groups, "conv2d: groups")
         _check(self.shape, weight.shape, groups)
@@ -196,8 +196,9 @@ class TransposedConvolution(Convolution):
         end of each axis.
         Dtypes: as `conv2d`. Errors: ShapeError if channels or groups do not fit together, nothing
         of an axis is left, or `output_padding` is neither below `stride` nor below `dilation`.
-        Rewrite: `stride` neighbours of the output, the phases, are convolutions each, with every
-        stride-th tap of the kernel. One conv2d computes them as channels, which are interleaved.
+        Rewrite: each of `stride` neighbouring outputs, the phases, is a convolution with every
+        stride-th tap of the kernel. One conv2d computes the phases as channels, which are
+        interleaved.
         """
         kernel, count = (self._lift(weight, "convolve"), whole(groups, f"{_TRANSPOSED}: groups"))
         _check_transposed(self.shape, kernel.shape, count)

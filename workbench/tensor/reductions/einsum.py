@@ -26,12 +26,12 @@ from workbench.tensor.reductions.reduce import modular_dtype, sum_dtype
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _MOST_RATIO = 2
-"""Most products of all operands at once, relative to those of two operands at a time, with a sum
-between."""
+"""All operands are multiplied at once if that takes at most this many times the products of two
+operands at a time, with a sum after each product."""
 
 
 class Term(NamedTuple):
-    """A factor: a tensor with a letter for each axis. The axes of `...` have those of `_dots`."""
+    """A factor: a tensor with a letter for each axis. The axes of `...` have letters of `_dots`."""
 
     tensor: Any
     letters: str
@@ -177,7 +177,7 @@ def _output(output: str | None, inputs: list[str], terms: list[Term], formula: s
 
 
 def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
-    """Whether to multiply all terms at once: that takes few products more than in pairs."""
+    """Whether to multiply all terms at once: few products more than in pairs (`_MOST_RATIO`)."""
     pairs, letters = 0, set(terms[0].letters)
     for i, term in enumerate(terms[1:], 1):
         letters |= set(term.letters)

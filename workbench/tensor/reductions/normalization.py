@@ -31,8 +31,8 @@ class Normalization(Base):
     __slots__ = ()
 
     def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
-        """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is that of
-        all elements (`correction` 0)."""
+        """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is a sum divided
+        by the number of elements (`correction` 0)."""
         many_axes(axis, self.ndim, "layernorm")
         small, value = number(eps, "layernorm: eps"), self._wide()
         centred = value - value.mean(axis, keepdim=True)
@@ -275,7 +275,8 @@ class Attention(Base):
         `enable_gqa` there are fewer heads of keys and values, each for several neighbouring heads
         of queries. A query that sees no key gets 0. `dropout_p` is the probability that a weight is
         dropped, in training.
-        Errors: ShapeError if the shapes do not fit, or `attn_mask` and `is_causal` are both given.
+        Errors: ShapeError if the shapes do not fit, or `attn_mask` and `is_causal` are both given;
+        DTypeError for a mask of integers.
         Source: Vaswani et al. 2017.
         """
         what = "scaled_dot_product_attention"

@@ -162,10 +162,10 @@ class Unpooling(Base):
     ) -> Self:
         """Return zeros with the elements of self at `indices`, as `max_pool2d` returns them.
 
-        Shapes: the last axes (as many as `kernel_size` has numbers) get the sizes that the pool
-        had, or `output_size`: sizes of these axes, or of all. An index counts the elements of these
-        axes row by row. A value whose index is outside is dropped; of several values with one index
-        the last one counts (values of overlapping windows are equal).
+        Shapes: the last axes (as many as `kernel_size` has numbers) get the least sizes that pool
+        to self's, or `output_size`: sizes of these axes, or of all. An index counts the elements of
+        these axes row by row. A value whose index is outside is dropped; of several values with one
+        index the last one counts (values of overlapping windows are equal).
         Errors: ShapeError if shapes differ or an output size is below 1, DTypeError for `indices`
         that are not integers.
         """

@@ -36,19 +36,20 @@ from workbench.tensor.reductions.reduce import combined, exponential_total, sum_
 # Scans.
 
 _DIRECT = 32
-"""Most elements of an axis without blocks: its results can be fused with their readers."""
+"""The maximal size of an axis without blocks: its results can be fused with their readers."""
 _NESTED = 4096
-"""Most elements of an axis whose results are computed from the elements in one kernel."""
+"""The maximal size of an axis whose results are computed from the elements in one kernel."""
 _STORED_TOTALS = 1 << 14
-"""Least elements of a value for which the totals of the smallest blocks are stored."""
+"""The minimal number of elements of a value for which the totals of the smallest blocks are
+stored."""
 _WIDTHS = (32, 40, 48, 24, 64, 56, 16, 50, 36, 25, 20, 30, 28, 18)
 """Elements of a block of a longer axis: the first width that divides it, or else the first one."""
 _LANES = 8
 """Best number of elements of the smallest blocks: lanes that any processor has."""
 _MOST_BLOCKS = 16
-"""Most blocks at a level."""
+"""The maximal number of blocks at a level, if factors allow it."""
 _PRODUCTS = 16
-"""Most elements of a block in the gradient of products: steps that run one after the other."""
+"""The maximal size of a block in the gradient of products: steps that run one after the other."""
 _PRODUCT_WIDTHS = range(_PRODUCTS, 5, -1)
 
 
@@ -233,8 +234,8 @@ def extremes_gradient(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | N
 
 
 class _Shares(NamedTuple):
-    """The gradients `g` of results `y`. An element x before one of them gets `share(x, y, g)` of
-    it. Along the axis y does not decrease, and shares compose: for x, y and z in this order,
+    """The gradients `g` of results `y`. An element x before a result y gets `share(x, y, g)` of its
+    gradient. Along the axis y does not decrease, and shares compose: for x, y and z in this order,
     share(x, y, share(y, z, g)) is share(x, z, g)."""
 
     y: UOp
@@ -345,8 +346,9 @@ def _of_product(g: UOp, axis: int, x: UOp) -> list[UOp]:
 def _horner(a: UOp, g: UOp, axis: int) -> UOp:
     """Return s where s[j] = g[j] + a[j + 1] * s[j + 1], and the last s is the last g.
 
-    In blocks: what follows a block is the s of the next one. These follow the same formula over
-    blocks, with the s that each begins with on its own, and the product of each block.
+    In blocks: what follows a block is a * s of the next block's first element. It obeys the same
+    formula over blocks: in the place of g is its value for each block alone, in the place of a the
+    product of each block.
     """
     lead, size, rest = split_shape(a, axis)
     if size <= _PRODUCTS:
