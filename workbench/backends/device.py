@@ -54,8 +54,8 @@ class Devices:
         """Add a device to all lists of devices and languages, and return it. It replaces a device
         that was registered by the same name.
 
-        Errors: DeviceError for a value that is not a DeviceInfo, for a name or alias that is not a
-        word in capitals, and for one that is taken: by the package, or by another device.
+        Errors: DeviceError for a value that is not a DeviceInfo, and for a name or alias that is
+        not a word in capitals, or that the package or another device has.
         """
         what = f"cannot register {device!r:.60}"
         if not isinstance(device, DeviceInfo):
@@ -115,11 +115,12 @@ class Devices:
 
     def on_machine(self, device: str | None = "", machine: str | Target | None = "") -> str:
         """Return the name of a device on a machine that need not be here. "CUDA" and "H100" give
-        "CUDA:H100"; so do "H100" as `machine` alone ("" or None as `device`: any), "CUDA:H100" as
-        either argument alone, and a Target of that machine. Without `machine`, a device that is
+        "CUDA:H100"; so do "H100" as `machine` alone, "CUDA:H100" as either argument alone, and a
+        Target of that machine ("" and None: not given). Without `machine`, a device that is
         available or only compiles gives its own name, any other one its first machine.
 
-        Errors: DeviceError for an unknown name, with the known ones.
+        Errors: DeviceError for an unknown name, with the known ones, and for a device that is not
+        available and has no machines.
         """
         device = "" if device is None else device
         machine = "" if machine is None else machine
@@ -259,7 +260,7 @@ class Devices:
         return info.name
 
     def _machines_of(self, device: str) -> list[str]:
-        """Return the names under which a device on machines has been requested."""
+        """Return the names of a device's machines that have been requested."""
         return [name for name in self._elsewhere if name.startswith(f"{device}:")]
 
     def _first_machines(self) -> Iterator[DeviceInfo]:

@@ -144,7 +144,7 @@ def file_buffer(path: Path, dtype: DType, size_bytes: int | None = None) -> Buff
 
 
 def _open(path: Path, size_bytes: int | None) -> BinaryIO:
-    """Return a file open for reading, and for writing where that is allowed."""
+    """Return a file open for reading; for writing, too, if that is allowed or a size is given."""
     if size_bytes is None:
         check_regular(path)
         can_write = os.access(path, os.W_OK)

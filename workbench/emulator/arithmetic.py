@@ -55,8 +55,8 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
 
 
 def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> Array:
-    """Return which values of a node depend on unwritten memory; `shadows` says it of the
-    sources. A choice depends on its condition, and on the chosen value."""
+    """Return which values of a node depend on unwritten memory; `shadows` has the same of each
+    source. A choice depends on its condition, and on the chosen value."""
     op, count = node.op, node.dtype.count
     if op is Ops.HREDUCE:
         return whole_vector(shadows[0], node.src[0].dtype.count).any(-1)
@@ -119,7 +119,7 @@ def _moved_lanes(node: UOp, sources: Sequence[Array]) -> Array | None:
 
 
 def whole_sources(node: UOp, sources: Sequence[Array]) -> list[Array]:
-    """Return the sources of a WMMA, each with all its elements: (.., lanes, elements)."""
+    """Return the sources of a WMMA or EXCHANGE, each with all elements: (.., lanes, elements)."""
     return [
         whole_vector(value if s.dtype.count > 1 else np.asarray(value)[..., None], s.dtype.count)
         for value, s in zip(sources, node.src, strict=True)
@@ -147,7 +147,7 @@ def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
 # --------------------------------------------------------------------------------------------------
 # Low-precision floats of a program: the values and memories that hold them.
 #
-# Of a float that a device does not convert itself, lowering leaves the bits: unsigned integers in
+# Lowering turns a float that a device does not convert itself into its bits: unsigned integers in
 # registers and memory. The dtypes of the arguments, and of tensor cores' operands, say which
 # integers are the bits of which dtype; loads, stores and moves of lanes pass this on.
 
@@ -176,7 +176,7 @@ def stored_floats(linear: Sequence[UOp], arguments: Mapping[int, DType]) -> dict
 
 
 def numbers(bits: Array, dtype: DType | None) -> Array:
-    """Return `bits` as numbers of a dtype; unchanged if they have it already, or it is None."""
+    """Return `bits` as numbers of a dtype; unchanged for None, and if they have that dtype."""
     if dtype is None:
         return bits
     whole = np.ascontiguousarray(bits)

@@ -3,10 +3,10 @@
 Two accesses of one cell by different work-items race where one is a write and no barrier stands
 between them. Between work-groups there is no barrier.
 
-A write races with an earlier read if the reader is another work-item that is of another group, or
-has passed as many barriers. So two reads of a cell are enough: reads of two work-items since the
-last barrier, if all readers are of one group, else reads of two groups. Of the writes the last one
-is enough: an earlier one races with it, or a barrier is between them.
+A write races with an earlier read by another work-item, if that is of another group, or has passed
+as many barriers. So two reads of a cell are enough: of two work-items since the last barrier, if
+all readers are of one group; else of two groups. Of the writes, the last one is enough: an earlier
+one races with it, or a barrier is between them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AccessLog:
         self.epochs, self.positions = np.zeros(size, int), np.zeros(size, int)
 
     def note(self, access: CellAccess) -> None:
-        """Record an access; of several accesses of one cell, one."""
+        """Record an access; if it accesses a cell several times, one of these."""
         cells = access.cells
         self.items[cells], self.epochs[cells] = access.items, access.epochs
         self.positions[cells] = access.position

@@ -48,7 +48,7 @@ def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
     """Return the steps of a linear program. Errors that a run reports are not refused: a barrier
     that not all work-items come to, a register that is never set.
 
-    Errors: ParseError for a text that is not one; VerifyError for steps that no program has.
+    Errors: ParseError for a text that is no program; VerifyError for steps that no program has.
     """
     steps = parse(code) if isinstance(code, str) else _steps(code)
     if isinstance(steps, UOp):
@@ -191,8 +191,8 @@ _MOST_CHARACTERS = 200
 
 @contextmanager
 def hints_of_edit(code: str | Sequence[UOp], own: Sequence[UOp] = ()) -> Iterator[None]:
-    """Add a hint to errors about an edited program that have none. `own` is the program before the
-    edit, () if there is none."""
+    """Add a hint to errors about an edited program, unless they have one. `own` is the program
+    before the edit, () if there is none."""
     try:
         yield
     except (ParseError, VerifyError) as error:

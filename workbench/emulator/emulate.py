@@ -44,12 +44,12 @@ def emulate(
     code: str | Sequence[UOp] | None = None,
 ) -> Trace:
     """Return the Trace of a run of `kernel`, on its own data, as a device with work-groups runs it:
-    `target` is the name of one or of a machine ("CUDA:H100", "H100"), or a Target; "" is the
-    kernel's device, or else a common GPU.
+    `target` is the name of such a device or of a machine ("CUDA:H100", "H100"), or a Target; "" is
+    the kernel's device, or else a common GPU.
 
-    `code` is another program for it, the text of its `emulate(kernel).code` after an edit:
-    what it computes is compared with what the kernel does. The text of a program may also stand
-    alone, in the kernel's place: it runs on seeded random data.
+    `code` is another program for the kernel: its `emulate(kernel).code` after an edit, or steps.
+    What the program computes is compared with what the kernel does. The text of a program may also
+    be given in the kernel's place: it runs on seeded random data.
 
     With `history`, the numbers of a work-group along x, y and z, the Trace has each step of that
     group; True is the group of the first finding, else the first one.
@@ -57,7 +57,7 @@ def emulate(
     Errors: DeviceError for a device without work-groups; WorkbenchError if the kernel's data are
     not here, for a value that is not a kernel, and for a group that does not exist; CompileError as
     `compile`; ParseError and VerifyError for code that is not a program; DeviceError for a program
-    that is too large for the device.
+    that is too large for the device or the emulator, and for a kernel that a user wrote as source.
     """
     history = _group_numbers(history)
     if isinstance(kernel, str):

@@ -179,7 +179,7 @@ class FindingList:
         self.add("partial warp", "", 0, items, (position,), words)
 
     def inactive_lane(self, number: int, lane: int, position: int, why: str) -> None:
-        """Add a shuffle in which a work-item reads a lane without a value; `why` it has none."""
+        """Add a shuffle in which a work-item reads a lane without a value; `why` says the cause."""
         item = self.item(number)
         words = f"{item} takes the value of lane {lane}, {why}"
         self.add("inactive lane", "", 0, (item,), (position,), words)
@@ -207,7 +207,7 @@ class FindingList:
         positions: tuple[int, ...],
         words: str,
     ) -> None:
-        """Add a finding, unless there are MOST_FINDINGS, or one of its kind at its positions."""
+        """Add a finding, unless there are MOST_FINDINGS, or one of its kind, memory and steps."""
         key = kind, memory, positions
         if key not in self._keys and len(self.all) < MOST_FINDINGS:
             self._keys.add(key)

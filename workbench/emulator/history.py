@@ -215,7 +215,7 @@ class GroupHistory:
 
 
 def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> MemoryCells:
-    """Return the cells of a memory after a step; of memory of a work-item those of `item`."""
+    """Return the cells of a memory after a step; for memory of a work-item, those of `item`."""
     named = {name_of(node): node for node in history.memories}
     node = named[memory]
     size = size_of(node)

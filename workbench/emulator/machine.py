@@ -43,8 +43,8 @@ class BranchCount:
 @dataclass
 class Totals:
     """Counts by position in the program. executed: how often work-items executed a step; divergent:
-    warps of which only a part enters an IF; barriers: groups that waited; shuffles: warps whose
-    lanes exchanged values."""
+    warps of which only a part enters an IF; branches: the warps that enter an IF; barriers: groups
+    that waited; shuffles: warps whose lanes exchanged values."""
 
     executed: dict[int, int] = field(default_factory=dict)
     divergent: dict[int, int] = field(default_factory=dict)
@@ -329,7 +329,7 @@ class Machine:
 
     def _shuffle(self, position: int, node: UOp) -> None:
         """Exchange values: each work-item gets the value of another lane of its warp. If that does
-        not exist, or is inactive, the value is undefined. All lanes of a warp must come to it."""
+        not exist, or is inactive, the value is undefined. All lanes of a warp must take part."""
         (source,) = node.src
         lanes = () if node.dtype.count == 1 else (node.dtype.count,)
         shape = (*self.mask.shape, *lanes)
@@ -349,8 +349,8 @@ class Machine:
             self._shade(node, mask & defined, shadow.read)
 
     def _require_partners(self, position: int, exchange: Exchange, alone: Array) -> None:
-        """Add a finding for a work-item whose partner does not exist or is inactive; if there is
-        none, for a warp of which only a part comes to a shuffle."""
+        """Add a finding for a work-item whose partner does not exist or is inactive; without such a
+        work-item, for a warp of which only a part comes to a shuffle."""
         if alone.any():
             group, item = (int(n) for n in np.argwhere(alone)[0])
             lane = int(exchange.lanes[item])

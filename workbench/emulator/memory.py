@@ -61,7 +61,7 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Shadow:
-    """A mask of the elements of a value that depend on unwritten memory, and one such read."""
+    """A mask of the elements of a value that depend on unwritten memory, and a read of it."""
 
     mask: Array
     read: Origin
@@ -165,7 +165,7 @@ class Memories:
         return not is_of_all and cells.are_read_freely(access) and self._is_complete(place, access)
 
     def writes_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
-        """Whether writes have no finding, and each is of another cell."""
+        """Whether writes have no finding, and no two are of one cell."""
         cells = self._cells(place.param)
         assert cells is not None
         access = self._accessed(position, lanes)

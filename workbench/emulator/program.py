@@ -50,6 +50,9 @@ def emulated(
 
     `expected` are the right outputs, by slot: a difference is a finding. The contents of the slots
     `fresh` before the run count as unwritten.
+
+    Errors: DeviceError for a program that is too large for the target or takes too long;
+    WorkbenchError for a group that does not exist.
     """
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)

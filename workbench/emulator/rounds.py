@@ -102,7 +102,7 @@ class IrregularError(Exception):
 
 def rounds_plan(linear: Sequence[UOp], begin: int, end: int, axis: UOp) -> RoundsPlan | None:
     """Return the plan of the loop with the body `begin` to `end`; None if its rounds depend on each
-    other by more than registers.
+    other by more than registers, or have an op that must run round by round.
 
     A node that depends on a register is computed in the order of the rounds, all others for all
     rounds at once. So rounds must not share memory: a memory that the body stores to has one STORE
@@ -155,7 +155,7 @@ def _is_sum(node: UOp, in_turn: Sequence[UOp], at_once: Set[UOp]) -> bool:
 
 
 def _sources(node: UOp) -> list[UOp]:
-    """Return the values that a step uses: the index of a place; of a SET not its register."""
+    """Return the values that a step uses: of an INDEX the index, of a SET not the register."""
     sources = list[UOp]()
     for number, source in enumerate(node.src):
         if source.op is Ops.INDEX:

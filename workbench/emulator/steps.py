@@ -105,9 +105,9 @@ class HistoryStep:
         return values_by_name | self.rounds
 
     def cells(self, memory: str, item: int = 0) -> MemoryCells:
-        """Return the cells of a memory after the step; of memory of a work-item, those of `item`.
+        """Return the cells of a memory after the step; for memory of a work-item, those of `item`.
 
-        Errors: KeyError for an unknown name.
+        Errors: KeyError for an unknown name, and for global memory.
         """
         return cells_at(self.history, memory, self.number, item)
 
@@ -296,7 +296,7 @@ class Trace:
         return "\n".join([*lines, *map(self.with_lines, self.findings)])
 
     def with_lines(self, finding: Finding | Inefficiency) -> str:
-        """Return a finding in words, with the op and the line at each of its positions."""
+        """Return a finding or inefficiency in words, with the op and the line of each position."""
         if isinstance(finding, Finding):
             positions = finding.positions
         else:

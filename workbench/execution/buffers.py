@@ -51,7 +51,7 @@ _overwritings = _Overwritings()
 _lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
 """For overwritten BUFFERs whose newer version was not computed completely: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
-"""BUFFERs without data: their expression was loaded without them."""
+"""BUFFERs without data: their expression was loaded without the data."""
 _uids = count()
 
 

@@ -107,7 +107,7 @@ def noting_others() -> Generator[set[UOp], None, None]:
 
 
 def note_to_others(nodes: Iterable[UOp]) -> None:
-    """Add `nodes` that this thread has computed or written to the blocks of other threads."""
+    """Add `nodes`, which this thread has computed or written, to the sets of other threads."""
     if _watches:
         own, nodes = _enclosing.get(), [*nodes]
         for others in [*_watches.values()]:

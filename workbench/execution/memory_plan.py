@@ -1,7 +1,7 @@
 """The memory plan of a schedule: intermediate values that share memory, and the peak.
 
 An intermediate value lives from the item that computes it to the last item that reads it.
-Intermediate values are pieces of one block for each device, whose places are used again. A value is
+Intermediate values are pieces of one block per device, in which places are used again. A value is
 written over another one if its kernel is the last reader of the other value, and reads each element
 of it only at the index that it writes. Places are packed, each into the smallest gap. Source of the
 idea: the memory planners of XLA and TVM.
@@ -130,8 +130,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """Return a plan for the BUFFERs `inner` of intermediate values while `items` run. They share a
     block for each device. If the peak is lower by more than EXCESS without a block, each has memory
-    of its own instead, freed after its last reader; but not with `is_kept`, for which they keep
-    their memory for the next run.
+    of its own instead, freed after its last reader. With `is_kept`, which keeps the memory for the
+    next run, they share a block in any case.
 
     `owner` returns the BUFFER that owns the memory of another one: itself for most. Units: bytes; a
     piece begins at a multiple of `alignment(device)`.
@@ -290,8 +290,8 @@ def _usage(
     blocks: Mapping[str, SharedBlock],
     owner: Callable[[UOp], UOp],
 ) -> tuple[ItemMemory, ...]:
-    """Return the memory of each item, with intermediate values in `blocks`, or in memory of their
-    own if there are none."""
+    """Return the memory at each item, with intermediate values in `blocks`, or in memory of their
+    own if there are no blocks."""
     results: dict[UOp, None] = {}
     rows = []
     for number, item in enumerate(items):
@@ -406,7 +406,8 @@ def is_realized(node: UOp) -> bool:
 
 
 def to_numpy(node: UOp) -> Array:
-    """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large."""
+    """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large;
+    as `read`, unless it is constant."""
     data_memory.pool.check_room(node.size * node.dtype.itemsize)
     under = base(node)
     constant = constant_of(under)

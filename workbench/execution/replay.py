@@ -222,7 +222,8 @@ class Replay:
         return [*self._constants]
 
     def launch(self) -> None:
-        """Run the kernels of each run on the memory of the last one, without counting; wait."""
+        """Run the launches that every run repeats on the memory of the last run, uncounted, and
+        wait for them."""
         for launch in self._launches:
             launch.step(False)
         for device in self._queues:

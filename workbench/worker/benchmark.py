@@ -55,9 +55,9 @@ def run_benchmark(
     go_on: Callable[[], None] = lambda: None,
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
-    """Return the result for `candidate`: "samples", and "against" with those of the other, in
-    seconds; or "same", the digest of an equal program; or "over", the limit that it exceeded; or
-    "error".
+    """Return the result for `candidate`: its "digest", its "samples" and those of the other one
+    ("against"), in seconds; or the digest and "over", the limit that it exceeded; or "same", the
+    digest of an equal program; or "error".
 
     `silent` is called before the first run, with the seconds that it may take.
     Errors: those of `go_on`, which is called between runs.

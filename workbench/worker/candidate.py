@@ -64,7 +64,7 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
 
 
 def bind(candidate: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
-    """Return a candidate's source and a function that runs it over `buffers`.
+    """Return a candidate's source and a function that runs it on `buffers`.
 
     Errors: as `compiled`, and DeviceError where the buffers do not fit.
     """

@@ -200,7 +200,7 @@ class WorkerServer:
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with its line of
         the source; a device without machine code has none. "code" is the MachineCode, with its
-        resources, for a machine that is not here, else None."""
+        resources, for an NVIDIA GPU and for a machine that is not here, else None."""
         self._continue(0, 1, "compiling")
         _, program = compiled(task["kernel"])
         require_code(program)

@@ -63,7 +63,7 @@ class CDevice(Processor):
 
     @property
     def is_available(self) -> bool:
-        with suppress(DeviceError):  # a $CC that cannot be read: a launch raises it
+        with suppress(DeviceError):  # a launch raises the error of a $CC that cannot be read
             return find_compiler() is not None and find_spec("llvmlite") is not None
         return False
 
@@ -120,7 +120,7 @@ _FLAGS = (
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
 _ROOTS = "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bf16,+amx-tile"
-"""Features that others are built on: turning one off turns those off, too."""
+"""Features that others are built on: turning one off turns the others off, too."""
 _NAMES = ("cc", "clang", "gcc")
 
 
@@ -149,8 +149,8 @@ class Compiler:
         return _version(self)
 
     def compile(self, text: str, assembly: bool = False, lines: bool = False) -> bytes:
-        """Return the object file (or the assembly) of C text; with `lines` it says which line
-        of the text each instruction is for.
+        """Return the object file (or the assembly) of C text; with `lines` the output names the
+        line of the text that each instruction is for.
 
         Errors: CompileError with the first error, and its line.
         """

@@ -130,7 +130,8 @@ class C(Dialect):
     def multiply_add(
         self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
     ) -> Expression:
-        """Return a call of a macro: a comma in braces would end its argument without parens."""
+        """Return a call of a macro. An operand with braces is put in parentheses: a comma in the
+        braces would end the argument."""
         texts = [f"({words})" if "{" in words else words for words, _ in operands]
         return call(self.helpers.multiply_add(dtype), *texts)
 

@@ -106,7 +106,7 @@ class VectorHelpers(Helpers):
     def multiply_add(self, dtype: DType) -> str:
         """a * b + c, rounded once where the machine can. It must be explicit, since compilers fuse
         nothing by themselves (-ffp-contract=off). Elsewhere it is rounded twice, since a call of
-        the C library would be slow. As a macro its instruction has the line of the kernel."""
+        the C library would be slow. It is a macro so that its instruction has the kernel's line."""
         kind, name = self.type(dtype), f"fma_{self.dialect.part_of_name(dtype)}"
         if dtype.count == 1:
             text = (

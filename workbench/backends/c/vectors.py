@@ -1,8 +1,8 @@
 """Vectors of C as whole expressions, since they have every operator; a vector of bools is a mask.
 
-A value that is the same in every lane stays a scalar where it is an operand beside a vector. A mask
+An operand that is the same in every lane stays a scalar where the other operand is a vector. A mask
 has an integer per lane, 0 or -1, as wide as the compared values. It selects between vectors by bit
-operations, and is first converted to the width of their elements.
+operations, and is first converted to the width of the vectors' elements.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class VectorValues(Values):
         return self.operation(node, self._operands(node, count), dtype)
 
     def _operands(self, node: UOp, count: int) -> list[Expression]:
-        """Return the operands as vectors; beside one, a splat stays a scalar if the op is infix."""
+        """Return the operands as vectors. If the op is infix and one operand is a vector, a splat
+        stays a scalar; a division that may overflow is a function, and counts as not infix."""
         op, sources = node.op, node.src
         has_sign = op in INFIX and not (op in (Ops.CDIV, Ops.CMOD) and may_overflow(node))
         if not has_sign or all(map(is_splat, sources)):
@@ -281,8 +282,8 @@ class VectorMemory(WorkItemMemory):
         self._write_guarded(of_all_lanes(rest), 0, statement or "")
 
     def _mask(self, condition: Sequence[UOp], dtype: DType) -> str:
-        """Return conditions of single lanes as a mask as wide as the elements in memory; "" where
-        there is none, or one for all lanes."""
+        """Return the conditions of single lanes as a mask as wide as the elements in memory; ""
+        without a condition, or with one for all lanes."""
         conditions = of_all_lanes(condition)
         if not conditions or conditions[0].dtype.count == 1:
             return ""

@@ -109,7 +109,7 @@ class Dialect(ABC):
     alignment_bytes = 1
     """The alignment of arrays."""
     unit_groups = 0
-    """Work-groups that a compute unit has room for, for the compiler; 0: it decides alone."""
+    """Work-groups that a compute unit has room for, a hint for the compiler; 0: no hint."""
     truths = ("false", "true")
     """The constants of bools."""
     has_extremes = True
@@ -145,7 +145,7 @@ class Dialect(ABC):
     not_finite: ClassVar[Mapping[int, tuple[str, str]]] = {}
     """NaN and infinity, by the bits of a float."""
     rounds_stores = False
-    """Whether a float16 is a float32 in registers, which a store rounds."""
+    """Whether registers hold a float16 as a float32, which a store rounds."""
 
     def part_of_name(self, dtype: DType) -> str:
         """Return the name of a type as part of the names of functions: `float32`."""
@@ -300,7 +300,7 @@ class Dialect(ABC):
         return ""
 
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
-        """Return a value of another lane of the warp: its number is this lane's xor `distance`.
+        """Return the value of another lane of the warp, whose number is this lane's xor `distance`.
 
         Errors: LanguageError for a language that has no such function.
         """
@@ -308,9 +308,9 @@ class Dialect(ABC):
         raise LanguageError(self.language.name, "warp shuffle", hint)
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        """Return the function before the kernel that multiplies tiles on a tensor core. Its
-        parameters are the `tile_arguments` of both operands, and the accumulator; an element of an
-        operand is held as `bits`.
+        """Return the function, written before the kernel, that multiplies tiles on a tensor core.
+        Its parameters are the `tile_arguments` of both operands, and the accumulator; an element of
+        an operand is held as `bits`.
 
         Errors: LanguageError for a language that has no such instruction.
         """
@@ -322,15 +322,15 @@ class Dialect(ABC):
         return [value.whole()]
 
     def exchange_function(self, name: str, matrices: int, transposed: bool) -> str:
-        """Return the function before the kernel that reads matrices in a shared array: each lane
-        names one row, and gets its packed fragments. Errors: as `tile_function`."""
+        """Return the function, written before the kernel, that reads matrices in a shared array:
+        each lane names one row, and gets its packed fragments. Errors: as `tile_function`."""
         raise LanguageError(self.language.name, "instruction that exchanges rows")
 
     def operator(  # noqa: B027  most languages have operators
         self, sign: str, dtype: DType, left: bool, right: bool
     ) -> None:
-        """Note the use of an operator on vectors: `left` and `right` say whether that operand is a
-        vector; else it is a scalar. A minus sign has no left operand."""
+        """Note the use of an operator on vectors. `left` and `right` say whether that operand is a
+        vector; if not, it is a scalar. The minus sign of a negation has no left operand."""
 
     def function(
         self,
@@ -397,9 +397,9 @@ class Dialect(ABC):
         return None
 
     def copy_function(self, name: str, nbytes: int) -> str:
-        """Return the function before the kernel that begins an asynchronous copy to an array of the
-        group; "" where there is none. Its arguments are the two places, and the number of bytes to
-        copy: the rest is filled with zeros."""
+        """Return the function, written before the kernel, that begins an asynchronous copy to an
+        array of the group; "" where there is none. Its arguments are the two places, and the number
+        of bytes to copy: the rest is filled with zeros."""
         return ""
 
     def barrier_but(self, batches: int) -> str:
@@ -426,8 +426,8 @@ class Dialect(ABC):
         raise LanguageError(self.language.name, "work-groups")
 
     most_array_bytes = 0
-    """Most bytes of a group's shared arrays that are declared with their sizes; larger ones are
-    memory of the launch. 0: no limit."""
+    """Most bytes of all shared arrays of a group that are declared with their sizes; if they need
+    more, they are memory of the launch. 0: no limit."""
 
     def launch_arrays(self, arrays: Sequence[ArrayPart], slot: int) -> list[str]:
         """Return the declarations of arrays in memory that the launch allocates; `slot` is the

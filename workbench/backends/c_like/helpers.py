@@ -55,7 +55,7 @@ class Helpers:
         return self._called(name, dtype, value, a, b, about="the least // -1 wraps")
 
     def saturate(self, source: DType, dtype: DType, value: Expression) -> Expression:
-        """A float as an integer: truncated, clamped to its limits, 0 for NaN."""
+        """A float as an integer: truncated, clamped to the integer's limits, 0 for NaN."""
         dialect = self.dialect
         low = dialect.constant(float(dtype.min), source)[0]
         high = dialect.constant(float(int(dtype.max) + 1), source)[0]

@@ -97,7 +97,7 @@ def _about(info: KernelInfo, plan: ProgramAnalysis, block: UOp) -> list[str]:
     ]
 
 
-_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
+_SHORT_INDEX = 40  # characters; arithmetic up to this is repeated, longer gets a name
 _SHORT_VALUE = 72
 
 
@@ -261,7 +261,7 @@ class _Writer:
         self.values.wholes[node] = name, ATOM
 
     def _value(self, position: int, node: UOp) -> None:
-        """Inline a value where its expression is short and that is allowed, else name it."""
+        """Inline a value if that is allowed and its expression is short, else name it."""
         text = self.memory.load(node) if node.op is Ops.LOAD else self.values.compute(node)
         self.values.parts.pop(node, None)
         self.values.wholes.pop(node, None)
@@ -394,8 +394,8 @@ OTHER_REGISTERS = 48
 
 
 FEW_GROUPS = 2
-"""Most groups of a compute unit of which a compiler is given the number, so that it can use more
-registers. With the number of more groups it would spill registers without need."""
+"""If a compute unit has room for at most this many groups, the compiler is given their number, so
+that it can use more registers. Given a larger number, it would spill registers without need."""
 
 
 def unit_groups(shared_bytes: int, registers: int, target: Target) -> int:

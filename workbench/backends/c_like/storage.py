@@ -95,8 +95,8 @@ class WorkItemMemory:
         return self.dialect.element(name, index[0])
 
     def copy(self, node: UOp, helpers: Helpers | None) -> None:
-        """Write a STORE of a LOAD that nothing else uses. With `helpers`, the copy is asynchronous
-        where the language can do that."""
+        """Write a STORE of a LOAD that nothing else uses. With `helpers`, a copy between aligned
+        addresses is asynchronous where the language can do that."""
         address, load = node.src
         source, *rest = load.src
         condition, nbytes = of_all_lanes(rest), load.dtype.itemsize
@@ -204,8 +204,8 @@ class WorkItemMemory:
 
 
 def of_all_lanes(condition: Sequence[UOp]) -> list[UOp]:
-    """Return conditions with the bool that all lanes share as a scalar: a vector is then accessed
-    whole."""
+    """Return the conditions; a bool that all lanes share becomes a scalar, so that a vector is
+    accessed whole."""
     return [each.src[0] if each.op is Ops.BROADCAST else each for each in condition]
 
 

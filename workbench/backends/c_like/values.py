@@ -35,7 +35,7 @@ from workbench.ir.rewriting.rewrite import advice
 
 # --------------------------------------------------------------------------------------------------
 # Operators on scalars, and on vectors where a language has them: an elementwise node as an
-# expression over its operands.
+# expression of its operands.
 
 Arguments = Sequence[Expression]
 # fmt: off
@@ -60,8 +60,8 @@ _LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.NEG, Ops.NOT)
 def operation(
     dialect: Dialect, helpers: Helpers, node: UOp, arguments: Arguments, dtype: DType
 ) -> Expression:
-    """Return an elementwise node as an expression over `arguments`, its operands. `dtype` is that
-    of one lane, or of the vector where the language has operators for vectors.
+    """Return an elementwise node as an expression of its operands, `arguments`. `dtype` is the
+    dtype of one lane, or of the vector where the language has operators for vectors.
 
     Errors: CompileError for an op that the language lacks, LanguageError for a dtype.
     """
@@ -379,7 +379,7 @@ class Values:
         return f"{words} {sign} {right}", binds
 
     def _operand(self, node: UOp) -> Expression:
-        """Return an operand beside a vector: a scalar where all lanes have one value."""
+        """Return an operand of a vector operation: a scalar where all lanes have one value."""
         if node.op is Ops.BROADCAST:
             return self.scalar(node.src[0])
         if node.op is Ops.CONST:

@@ -25,8 +25,8 @@ from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.function_process import FunctionFailed, FunctionProcess, FunctionProcessEnded
 
 LIMIT_S = 50.0
-"""Seconds that a compiler may take: fewer than a worker may be silent. Otherwise its silence would
-be reported as a kernel that does not end."""
+"""Seconds that a compiler may take, fewer than a worker may be silent: a worker that is silent for
+longer is reported as a kernel that does not end."""
 TOO_MUCH_HINT = "other opts, or a shorter text: this one is too much for the compiler"
 """Hint where a compiler takes too long, or crashes."""
 MEMORY_HINT = "a shorter text, or other opts; or close what holds much memory, and compile it again"
@@ -161,7 +161,8 @@ def run_compiler(
 
 
 def _stage(function: Callable[..., object]) -> str:
-    """Return the compiler's name: that of the function's module, or of a device's folder."""
+    """Return the compiler's name: that of the function's module; of its folder, if the module is
+    `compile` or is named after the folder."""
     *_, folder, module = f".{function.__module__}".split(".")
     is_of_folder = module == "compile" or module.startswith(f"{folder}_")
     return folder if is_of_folder else module
@@ -247,7 +248,7 @@ def _signal_name(status: int) -> str:
 
 
 def _first_words(text: str) -> str:
-    """Return the line of an output that best says why a process ended, "" if it is empty."""
+    """Return the line of an output that best says why a process ended; "" for an empty output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
     return next(telling, lines[0] if lines else "")[:_LAST_WORDS]

@@ -44,16 +44,16 @@ _SHAPES = tuple(
 _POSITION = re.compile(r"\s*┌─ .*?:(?P<line>\d+):(?P<column>\d+)")
 _MARK = re.compile(r"[\s|]*[\s~]*\^[\s~^]*")
 _FIX = re.compile(r"\s*\|?\s+(?P<fix>[^\s|].*)")
-"""A fix in the line below a mark. A line that begins with a bar is none: GCC names types there."""
+"""A fix in the line below a mark. A line that begins with a bar has none: GCC names types there."""
 _QUOTED = re.compile(r"\s*\d+ \|")
 _MARK_WITHIN = 3
 """The mark stands in the first lines after a message: at most this many."""
 
 
 class Message(NamedTuple):
-    """A message: its `kind` ("error", "warning" or "note"), its words, and its line and column in
-    the text, from 1, None if it names none. `fix` is the text that the compiler suggests there, ""
-    for none; `is_at_end` says that the message is about the end of the text."""
+    """A message: its `kind` ("error", "fatal", "warning" or "note"), its words, and its line and
+    column in the text, counted from 1 (None: not named). `fix` is the text that the compiler
+    suggests there ("": none); `is_at_end` says that the message is about the end of the text."""
 
     kind: str
     words: str
@@ -147,7 +147,7 @@ def _note(note: Message) -> str:
 
 
 def require_kernel(stage: str, names: Collection[str], source: Source) -> None:
-    """Errors: CompileError unless `names`, the kernels of a text, has the source's kernel alone."""
+    """Errors: CompileError unless `names`, the kernels of a text, has only the source's kernel."""
     if set(names) == {source.name}:
         return
     others = [name for name in names if name != source.name]
@@ -193,13 +193,13 @@ def errors_in(source: Source) -> Iterator[None]:
 
 def about_line(error: CompileError, source: Source) -> CompileError:
     """Return a compiler's error with the source, the text of its line, and the operation that the
-    line computes. For an edited line it also has the text before the edit, and the operation is
-    that of this text. An error at the unedited end of an edited text gets the first edited line.
+    line computes. For an edited line it also has the text before the edit, and the operation of
+    that text. An error at the unedited end of an edited text gets the first edited line.
     """
     line, because, hint = error.line, error.because, error.hint
     lines, before = source.text.split("\n"), _lines_before(source)
     edit = _first_edit(before, lines) if before else None
-    if line is not None:  # the compiler's text may have lines after this one's
+    if line is not None:  # the text that was compiled may have more lines
         line = min(line, _last_line(lines))
     if edit is not None and _is_past_edits(line, before, lines):
         because += f" (at the end, line {line}; what was edited first is line {edit})"
@@ -288,7 +288,8 @@ def _excerpt(line: str) -> str:
 
 def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:
     """Return the number that a line of an edited text had before the edit; 0 for an inserted line.
-    Lines that replace as many others have the numbers of those."""
+    Lines that replace equally many lines have their numbers; other replaced lines count as
+    inserted."""
     matcher = SequenceMatcher(None, before, lines, autojunk=False)
     for tag, first, end, start, stop in matcher.get_opcodes():
         if start < number <= stop:

@@ -1,7 +1,7 @@
 """NVIDIA GPUs as Targets: their tensor cores, generations and machines.
 
-Sources: the architecture whitepapers and data sheets named with each machine; those of what a
-generation shares are named in the section on generations.
+Sources: the architecture whitepapers and data sheets named with each machine; the sources of a
+generation are named in the section on generations.
 
 Sections: The tensor cores of NVIDIA's GPUs; Generations of NVIDIA GPUs; The NVIDIA GPUs, as
 Targets.
@@ -93,8 +93,8 @@ CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """The low-precision types of the language."""
 BANK_BYTES = 32 * 4
 GROUP_SHARED_BYTES = 48 << 10
-"""Most bytes of a group's shared arrays with sizes in the program; with a size in the launch they
-may have all that a unit has."""
+"""Most bytes of a group's shared arrays whose sizes stand in the program; arrays with a size in the
+launch may have all that a unit has."""
 READS_MATRICES = 75
 COPIES_ASYNC = 80
 """The first compute capabilities with ldmatrix and cp.async."""
@@ -166,8 +166,8 @@ def capability(arch: str) -> int:
 
 
 def generation(arch: str) -> Generation:
-    """Return the generation of an architecture such as "sm_90"; one that is in no table has that
-    of the last one before it."""
+    """Return the generation of an architecture such as "sm_90"; one that is not in the table has
+    the last generation before it, or else the first one."""
     number = capability(arch)
     earlier = [each for each in GENERATIONS if each <= number]
     return GENERATIONS[max(earlier, default=min(GENERATIONS))]
@@ -184,7 +184,7 @@ def hardware(
     memory_bytes: int,
     l2: float = 0.0,
 ) -> Hardware:
-    """Return the Hardware of a GPU: limits and rates of its generation, by its units and clock.
+    """Return the Hardware of a GPU: the limits of its generation, and rates by units and clock.
 
     Units: `dram` and `l2` are bytes per second (0: not known).
     """
@@ -329,5 +329,5 @@ def _machine_named(gpu: str) -> Hardware | None:
 
 
 def _fits_data_sheet(published_bytes: int, memory_bytes: int) -> bool:
-    """Return whether a GPU has the memory of its data sheet, but for what its system takes."""
+    """Return whether a GPU has the memory of its data sheet within 10%: the system takes a part."""
     return 0.9 < memory_bytes / published_bytes < 1.1

@@ -38,7 +38,7 @@ _FIXED_ADVANCE_PC = 9
 _END_SEQUENCE = 1
 _SET_ADDRESS = 2
 _INLINED_CALL = 0x90
-"""NVIDIA's opcode: the number of the row that calls the code that follows (0: none), and a name."""
+"""NVIDIA's opcode. Its operands: the row that calls the code after it (0: none), and a name."""
 
 
 class LineStart(NamedTuple):
@@ -90,7 +90,7 @@ def _text(data: bytes, start: int) -> str:
 
 
 def _relocated(by_name: dict[str, bytes], sections: list[_Section]) -> Iterator[tuple[int, str]]:
-    """Yield positions in the line table where an address belongs, with the section at it."""
+    """Yield the position of each address in the line table, with the section of the address."""
     symbols = list(_SYMBOL.iter_unpack(by_name[".symtab"]))
     layouts = {".rel.debug_line": _RELOCATION, ".rela.debug_line": _RELOCATION_AND_MORE}
     for name, layout in layouts.items():

@@ -65,7 +65,7 @@ class GpuCpp(Dialect):
     def multiply_add(
         self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
     ) -> Expression:
-        """Of vectors: a function before the kernel, one for each combination of operand types."""
+        """For vectors it is a function before the kernel, one per combination of operand types."""
         if dtype.count > 1:
             self._note_multiply_add(dtype, splats)
             return call("fma", *[words for words, _ in operands])
@@ -163,7 +163,8 @@ static inline float half_of_bits(ushort a) {
   return vload_half(0, (const half *)&b);
 }""",
 }
-"""float16 in registers, where it is a float: rounding to float16, its bits, and back from bits."""
+"""Functions of a float16 in registers, where it is a float: rounding to float16, the bits of a
+float16, and a float16 from bits."""
 _ALIGNED = "__attribute__((aligned(16)))"
 
 
@@ -227,9 +228,9 @@ class OpenCLC(Dialect):
 
     @property
     def masked(self) -> Callable[[Expression, str, DType], str] | None:
-        """A `select` where the work-items of a group run one after another. PoCL 3.0 takes the
-        result of a branch for the same in all work-items if they branch alike: between a load and
-        0, it would be another work-item's after a barrier."""
+        """A `select` where the work-items of a group run one after another. PoCL 3.0 assumes that
+        work-items that branch alike get the same value from the branch: after a barrier, the choice
+        between a load and 0 would be another work-item's."""
         return self._masked if self.serial_items else None
 
     def _masked(self, condition: Expression, value: str, dtype: DType) -> str:
@@ -267,7 +268,7 @@ class OpenCLC(Dialect):
         a, b = (self.vector(bits.vec(f.per_lane)) for f in (core.a, core.b))
         total = self.vector(core.accumulator.vec(core.c.per_lane))
         rows, columns = "ab"
-        if bits is dtypes.float16:  # compilers remove this conversion with that of the load
+        if bits is dtypes.float16:  # compilers remove this conversion together with the load's
             rows, columns = f"convert_half{core.a.per_lane}(a)", "convert_half16(b)"
             self.declarations["half"] = _HALF_TYPE
         rows = f"as_{'int8' if core.lanes == 8 else 'short8'}({rows})"
@@ -308,7 +309,7 @@ class OpenCLC(Dialect):
         return self._array("", dtype, name, size, " = {0}" if zeros else "")
 
     def _array(self, space: str, dtype: DType, name: str, size: int, value: str) -> str:
-        """Return a declaration: without cl_khr_fp16 half has pointers, but no arrays."""
+        """Return a declaration: without cl_khr_fp16 there are pointers to half, but no arrays."""
         if dtype.scalar is not dtypes.float16:
             kind = self.in_memory(dtype)
             return f"{space}{kind} {name}[{size}] {_ALIGNED}{value};"

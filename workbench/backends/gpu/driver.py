@@ -28,7 +28,7 @@ _processes: dict[type[GpuDriver], int] = {}
 class GpuDriver(ABC):
     """An open GPU of this machine, with the queue of its launches and copies.
 
-    `name` is the device's, `package` the Python package that finds a GPU ("": none is needed),
+    `name` is the device's name, `package` the Python package that finds a GPU ("": none is needed),
     `absence` the reason that is printed where none is found. After an error with one of the words
     in `sticky` the process cannot use the GPU any more.
     """
@@ -56,7 +56,7 @@ class GpuDriver(ABC):
         """Wait until all launches and copies are done. Errors: DeviceError for a fault."""
 
     def flush(self) -> None:
-        """Submit the queued launches; a driver that can do so does not wait for them."""
+        """Submit the queued launches; by default this waits until they are done."""
         self.wait()
 
     @classmethod

@@ -12,7 +12,7 @@ from workbench.backends.program.launch import grid_size, group_size
 from workbench.backends.program.text import Source
 
 KEPT_GRAPHS = 8
-"""Graphs of the same launches that are kept, each for other buffers."""
+"""Built graphs that a LaunchGraph keeps, each for other addresses of buffers."""
 L = TypeVar("L", bound="AddressLaunch")
 
 
@@ -90,9 +90,9 @@ class AddressLaunch:
 
 
 class LaunchGraph(ABC, Generic[L]):
-    """Launches that a GPU runs together, in their order: call it to run them, each on the memory
-    that it has then. A built graph contains the addresses of buffers: for other addresses it is
-    built anew, and the last few are kept."""
+    """Launches that a GPU runs together, in their order. A call runs each launch on the memory that
+    it is bound to at that time. A built graph contains the addresses of buffers: other addresses
+    need another graph, and the last KEPT_GRAPHS are kept."""
 
     def __init__(self, launches: Sequence[L]):
         self.launches = tuple(launches)

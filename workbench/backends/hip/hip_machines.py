@@ -134,9 +134,9 @@ MACHINES: Mapping[str, Target] = {
 
 
 def machine_of(gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int) -> Target:
-    """Return the Target of this machine's GPU, from what its driver reports: that of a machine in
-    MACHINES with the same name or architecture, at its own units, clock and memory; else one
-    without Hardware."""
+    """Return the Target of this machine's GPU, from what its driver reports. It is the Target of a
+    machine in MACHINES with the same name or architecture, at the GPU's own units, clock and
+    memory; for any other GPU it has no Hardware."""
     for machine in MACHINES.values():
         row = machine.hardware
         assert row is not None

@@ -1,8 +1,8 @@
 """The passes of LLVM's code generator, and the change that each makes: passes on LLVM IR
 (loop-reduce, codegenprepare), instruction selection, and passes on machine instructions.
 
-LLVM prints them to stderr, once that is switched on, for the rest of a process: so it runs in a
-process of its own.
+Once switched on, LLVM prints them to stderr for the rest of a process; so it runs in a process of
+its own.
 
     python -m workbench.backends.llvm.machine_passes < kernel.ll      started by `machine_passes`
 """

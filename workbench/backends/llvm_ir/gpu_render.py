@@ -140,7 +140,7 @@ def _frame(
     memory: _WorkItemMemory,
     metadata: Mapping[str, Sequence[int]],
 ) -> tuple[list[str], list[str]]:
-    """Return the lines before and after those of the function's body."""
+    """Return the lines before and after the body of the function."""
     pointer = f"ptr addrspace({gpu.spaces['global']})"
     argument = f"{pointer} align {_VECTOR_BYTES}"
     parameters = ", ".join(f"{argument} %p{p.slot}" for p in plan.params)

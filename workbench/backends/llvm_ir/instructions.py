@@ -109,7 +109,7 @@ def extreme(
     """Return the greater or lesser of two values; NaN if either is NaN, as in numpy.
 
     `a > b ? a : b` is one instruction on most machines, and gives b if one of them is NaN. So a
-    constant is the first operand, and without a constant a NaN in `a` is selected explicitly.
+    constant other than NaN comes first, and without one a NaN in `a` is selected explicitly.
     """
     a, b = args
     if dtype.is_bool:

@@ -255,8 +255,8 @@ def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> st
 
 
 class LocatedIr(NamedTuple):
-    """LLVM IR without debug locations, and the line of the source of each of its lines, from 1 (0:
-    none)."""
+    """LLVM IR without debug locations; `numbers` has the line of the source of each of its lines,
+    from 1 (0: none)."""
 
     text: str
     numbers: Sequence[int]

@@ -34,7 +34,7 @@ def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> 
         return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
 
     def _sized(ir: str) -> str:
-        """Return LLVM IR with an attribute for the length of SVE vectors, where it is longer."""
+        """Return LLVM IR with an attribute for the length of SVE vectors above the least one."""
         if isa.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
             times = vector_bytes // _SVE_BYTES
             return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)

@@ -131,8 +131,8 @@ def _bfmmla(core: TensorCore, values: Sequence[str], step: Step) -> str:
 
 
 def _dpbf16ps(core: TensorCore, values: Sequence[str], step: Step) -> str:
-    """A row of C adds pairs of steps: A's pair, the same in all columns, times a pair of each of
-    B's columns."""
+    """For each row of C: a pair of A's elements along k, the same for all columns, times a pair of
+    each column of B."""
     pairs = step(f"bitcast <{2 * core.m} x i16> {values[0]} to <{core.m} x i32>")
     b = step(f"bitcast <32 x i16> {values[1]} to <32 x bfloat>")
     whole = f"<{core.m * core.n} x float>"

@@ -55,7 +55,7 @@ def remainder(node: UOp, args: Sequence[str], text: LLVMWriter) -> str:
 
     A float has p bits. If the rounded quotient q = x / y is below 2**p, trunc(q) is the integer
     part of the exact quotient, or 1 more. Then x - trunc(q)*y is a float, which an FMA computes
-    without rounding, and y is added if it is below 0. It is NaN where the remainder is.
+    without rounding; if that is below 0, y is added. The result is NaN where the remainder is.
 
     A larger q is an integer, and x - q*y is a float again, smaller than x by 2**p. So a loop
     reduces x first; it is skipped if all quotients are small. If q is infinite, y is scaled by
@@ -280,7 +280,7 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
 def _frame(
     name: str, plan: ProgramAnalysis, ssa: SSAPlan, non_temporal_slots: Sequence[int]
 ) -> tuple[list[str], list[str]]:
-    """Return the lines before and after those of the function's body."""
+    """Return the lines before and after the body of the function."""
     head = ["; " + words for words in about(name, plan)]
     head += [f";   p{slot} is written with non-temporal stores" for slot in non_temporal_slots]
     if ssa.zero_bytes:

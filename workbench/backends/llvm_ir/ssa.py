@@ -146,8 +146,8 @@ def split_offset(index: UOp) -> tuple[UOp, int]:
 class LLVMWriter(Names):
     """Lines of LLVM IR. `depth` is the number of open loops; `block` is the block being written.
 
-    `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
-    has those of the lines that are being written.
+    `positions` has, for each line, the positions of its nodes in the program; `at` has the
+    positions for the lines that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):

@@ -97,8 +97,8 @@ MACHINES: Mapping[str, Target] = {
 
 def machine_of(gpu: str, arch: str, memory_bytes: int) -> Target:
     """Return the Target of this machine's GPU, from the name and family that its driver reports and
-    the bytes that it may use: that of a machine in MACHINES with its name; else one without
-    Hardware, since Metal does not report units and clocks."""
+    the bytes that it may use. It is the Target of a machine in MACHINES with the same name; for any
+    other GPU it has no Hardware, since Metal does not report units and clocks."""
     for machine in MACHINES.values():
         row = machine.hardware
         assert row is not None

@@ -51,7 +51,7 @@ class HostMemory(Memory):
 host_memory = HostMemory()
 """The memory of all devices that run in this process."""
 data_memory = HostMemory()
-data_memory.spare_limit_bytes = 16 << 20  # it is read once: small pieces are worth caching
+data_memory.spare_limit_bytes = 16 << 20  # host data are read once: large blocks are not kept
 memories[HOST] = data_memory
 
 

@@ -3,7 +3,7 @@
 llvmlite is imported on first use. Its LLVM aborts the process at an unsupported request, so the
 text is parsed and verified before code is generated, the target is always the host's, and text for
 another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
-within one could not compile.
+within such a call could not compile.
 
 Sections: The JIT compiler; Object files of LLVM IR, compiled once for all processes and cached on
 disk.
@@ -110,7 +110,7 @@ class Host:
 
 
 class Code:
-    """Machine code in memory: `address` is that of the function. It is unloaded when this object
+    """Machine code in memory, with the address of its function. It is unloaded when this object
     dies."""
 
     __slots__ = ("_library", "address")
@@ -167,7 +167,8 @@ def load_object(image: bytes, name: str) -> Code:
 
 
 def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
-    """Load an object file and find several functions in it; it stays until the last Code dies.
+    """Load an object file and find several functions in it; its code is unloaded when the last
+    Code dies.
 
     Errors: as `load_object`.
     """

@@ -154,7 +154,7 @@ class NativeProgram(Unpicklable, ABC):
             self._run_slices(kernel, arguments)
 
     def on_threads(self, table: int, lo: int, hi: int) -> None:
-        """Run the steps from `lo` to `hi` of every thread's part, all at once."""
+        """Run the steps from `lo` to `hi` of every thread's part, all parts at once."""
         pool().run(self._code.address, table, self._threads, lo, hi)
 
     @property

@@ -27,7 +27,7 @@ SPINS = 20_000
 LINE = 16
 """Words in a pair of cache lines: a processor fetches neighbouring lines together."""
 PARTS = 1 << 16
-"""A number above the parts of any job: a ticket is the number of the job times it, plus a part."""
+"""A number above the parts of any job. A ticket is the job's number times PARTS, plus a part."""
 
 
 def cores() -> int:

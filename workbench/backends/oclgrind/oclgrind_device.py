@@ -76,8 +76,8 @@ _KINDS = (
 
 
 def findings(report: str) -> list[SimulatorFinding]:
-    """Return the findings of a report, one for each kind at the same lines: those of unwritten
-    memory last, since without a barrier a work-item reads what another one has not written."""
+    """Return the findings of a report, one for each kind at the same lines. Reads of unwritten
+    memory come last: a missing barrier causes them, too."""
     listed: dict[tuple[str, tuple[int, ...]], SimulatorFinding] = {}
     for paragraph in re.split(r"\n(?=\S)", report):
         one = _finding(paragraph.strip())

@@ -20,8 +20,8 @@ from workbench.base.tensor_cores import Fragment, TensorCore
 # --------------------------------------------------------------------------------------------------
 # The matrix engines of Intel's GPUs (XMX).
 #
-# Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate. Each element of a lane is
-# of one of A's 8 rows: in sub-groups of 16 a short, in sub-groups of 8 an int that packs two
+# Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate. A lane's elements of A are
+# one for each of A's 8 rows: in sub-groups of 16 a short, in sub-groups of 8 an int that packs two
 # columns. B's rows are packed in pairs, as ints.
 
 

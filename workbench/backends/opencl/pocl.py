@@ -25,7 +25,7 @@ KERNEL = "workbench_kernel"
 """The name of each kernel in its binary: the empty kernel must have the same name."""
 _ANY_SIZE = "0-0-0"
 _SMALL_ITEMS = (1 << 16) - 1
-"""PoCL computes indexes in fewer bits where a launch has fewer work-items in each dimension."""
+"""PoCL computes indexes in fewer bits if a launch has fewer work-items than this per dimension."""
 _VARIABLE = "POCL_BINARY_SPECIALIZE_WG"
 _numbers = itertools.count()
 _LIST_BYTES = 64
@@ -50,7 +50,7 @@ def binary(
     context: Any, text: str, name: str, items: tuple[int, ...], group: tuple[int, ...]
 ) -> bytes:
     """Return the binary of a text whose kernel `name` is launched with `items` work-items in all,
-    and `group` in a group. Its name in the binary is KERNEL. Errors: CompileError."""
+    and `group` in a group. The kernel's name in the binary is KERNEL. Errors: CompileError."""
     renamed = f"-D{name}={KERNEL}"
     try:
         data = _specialized(context, text, renamed, _variant(items, group))

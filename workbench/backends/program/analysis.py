@@ -129,8 +129,8 @@ def finished(
     foot: Sequence[str],
     aligned: Sequence[int] = (),
 ) -> Source:
-    """Return the Source of a kernel from its lines: those before the body, the body's (with the
-    positions in the program of the nodes whose code they are), and those after it."""
+    """Return the Source of a kernel from the lines before its body (`head`), the body's lines with
+    the positions of their nodes in the program, and the lines after it (`foot`)."""
     lines, positions = body
     return Source(
         name=name,

@@ -4,7 +4,8 @@ use of registers.
 A value that is used once, in the loop that computes it, needs no name if, between it and its use,
 there is no SET of a register and no STORE to memory that it reads. Arithmetic on loop counters
 reads neither, so it can stand anywhere in its loop.
-The renderer (`render.py`) then decides by the length of the text whether it has a name.
+The renderer (`render.py`) then decides by the length of a value's text whether the value gets a
+name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Non-temporal stores of a kernel: stores that bypass the caches.
 
-A store loads its cache line before it changes it, and evicts another line: two transfers beside the
-one to memory. Non-temporal stores bypass the caches (Intel's optimization manual, 7.4.1). They are
-faster where a kernel touches more than the last cache holds, and reads at least as many bytes as it
-writes; elsewhere they are slower, since the next kernel finds nothing in the cache (measured:
-bench/gains.py). They must write whole lines, one store right after the other.
+A store loads its cache line before it changes the line, and evicts another one: two transfers
+besides the one to memory. Non-temporal stores bypass the caches (Intel's optimization manual,
+7.4.1). They are faster where a kernel touches more than the last cache holds, and reads at least as
+many bytes as it writes; elsewhere they are slower, since the next kernel finds nothing in the cache
+(measured: bench/gains.py). They must write whole lines, one store right after the other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ LEAST_BYTES = 16
 
 
 def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
-    """Return the STOREs of a linear program that are non-temporal on `target`: those to PARAMs
-    that are written once, never read, and too large to be found in a cache later."""
+    """Return the STOREs of a linear program that are non-temporal on `target`: those that fill
+    lines of PARAMs that are written once, never read, and too large to be found in a cache later.
+    There are none if the kernel writes more than it reads, or touches too few bytes in all."""
     if not target.non_temporal_bytes:
         return frozenset()
     loaded, stored = _moved(linear)

@@ -193,12 +193,12 @@ class Source:
     for a slot that the kernel never touches); `launch` has the loops of which a launch runs a
     part; `aligned` are the slots whose memory must begin at a multiple of
     `Memory.alignment_bytes`; `block` is the lowered statement tree, for the emulator. `linear` is
-    the linear program, and `lines` has, for each line of the text, the positions in it of the nodes
-    whose code the line is (none for a brace or a comment); both are () for a text that a user
+    the linear program, and `lines` has, for each line of the text, the positions in `linear` of the
+    line's nodes (none for a brace or a comment); both are () for a text that a user
     wrote. `original` is the Source whose text was edited, None for an unedited text;
     `is_handwritten` says that a user wrote the kernel.
 
-    Errors: CompileError for a text that some compilers read otherwise than it is shown.
+    Errors: as `require_readable`.
     Units: shared_bytes is the memory of a group that a launch allocates, 0 if the text has the
     sizes of its arrays; scratch_bytes is the scratch memory that a launch passes, 0 if it is on the
     kernel's stack.
@@ -270,8 +270,8 @@ _LONGEST_LINE = 110
 class CodeWriter(Names):
     """Lines of code, the body of a function. `depth` is the number of open loops.
 
-    `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
-    has those of the nodes that are being written.
+    `positions` has, for each line, the positions of its nodes in the program; `at` has the
+    positions for the lines that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):

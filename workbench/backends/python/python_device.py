@@ -85,7 +85,7 @@ class HasArray(Protocol):
 
 
 class EmulatorProgram(Unpicklable):
-    """A kernel that the emulator can run. Calling it runs it once over `buffers`, by slot.
+    """A kernel that the emulator can run. A call runs it once on `buffers`, by slot.
 
     Errors: WorkbenchError where an index leaves its buffer, with the position in the loops;
     DeviceError for a Source without a statement tree, and for buffers that do not fit.

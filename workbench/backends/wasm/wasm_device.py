@@ -37,7 +37,7 @@ from workbench.ir.node.uop import UOp
 
 class WasmMemory(HostMemory):
     """Memory of WebAssembly. A handle is an array of bytes; `address` returns its address in this
-    process, `wasm_address` the one in WebAssembly. Freed pieces are used again."""
+    process, which `wasm_address` turns into the one in WebAssembly. Freed pieces are used again."""
 
     shares_host_memory = False  # not the memory that other devices have
 

@@ -37,7 +37,7 @@ MEMORY = "__linear_memory"
 STACK = "__stack_pointer"
 """The name of the stack pointer, a number that a module imports."""
 STACK_BYTES = 1 << 20
-"""The size of the stack at the beginning of the memory; it grows down from its end."""
+"""The size of the stack, which is at the beginning of the memory and grows down from its end."""
 _CUSTOM = 0
 _IMPORTS = 2
 _EXPORTS = 7
@@ -60,7 +60,8 @@ def module_of(source: Source) -> bytes:
     It exports `EXPORT`, a function of the addresses of the arguments that the kernel touches, in
     order of their slots, and of its scratch memory where the Source has some. It imports MEMORY
     from "env", and STACK, a mutable global, where it needs a stack.
-    Errors: CompileError if LLVM refuses the text, or it has no such kernel.
+    Errors: CompileError if LLVM refuses the text, or the text has no such kernel, or it calls
+    functions that WebAssembly lacks.
     """
 
     def compile_text(text: str) -> bytes:
@@ -75,8 +76,8 @@ def module_of(source: Source) -> bytes:
 
 
 def with_export(image: bytes, name: str, function: int) -> bytes:
-    """Return an object file as a module that exports its function of this number as `name`, without
-    the sections for linkers.
+    """Return an object file as a module, without the sections for linkers. It exports the function
+    with the number `function` as `name`.
 
     Errors: CompileError where the file imports functions.
     """

@@ -81,7 +81,7 @@ LIMITS = (
 
 
 class WebGpuDriver(GpuDriver):
-    """One GPU (WebGPU's adapter), and `mark`, a small buffer: to read it waits for all launches."""
+    """One GPU (WebGPU's adapter), and `mark`, a small buffer: reading it waits for all launches."""
 
     name = "WEBGPU"
     package = "wgpu"
@@ -97,7 +97,7 @@ class WebGpuDriver(GpuDriver):
 
     @staticmethod
     def find() -> Any | None:
-        # without it EGL complains
+        # without this variable EGL complains
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
         wgpu = library("wgpu")
         try:

@@ -137,7 +137,7 @@ _NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 class Wgsl(Dialect):
     """The dialect. Floats have the accuracy that WGSL guarantees: a subnormal number may be 0.
     Elements below 32 bits share words in memory (`wgsl_integers.py`); as values they have 32 bits,
-    and are wrapped after an operation that may exceed their own."""
+    and are wrapped after an operation that may exceed their own width."""
 
     language = WGSL
     reserved = _RESERVED | wgsl_integers.NAMES
@@ -248,7 +248,7 @@ class Wgsl(Dialect):
         return str(value)
 
     def special_float(self, value: float, dtype: DType) -> str:
-        """Read the bits of a variable: a constant expression that is infinite is an error."""
+        """Return the bits of a variable as a float: a constant that is not finite is an error."""
         bits = NAN if math.isnan(value) else INFINITY
         self.declarations[bits] = bits
         sign = "-" if value < 0 else ""
