@@ -1,1 +1,1 @@
-"""Checks: the verdict on an answer, its reference, and the first pass that made it wrong."""
+"""Checks: the verdict on an answer, its reference, and the first rewrite that made it wrong."""

@@ -284,8 +284,8 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
 
 def _output_nearness(actual: Array, number: int, part: ReferencePart) -> Nearness:
     """Return the verdict on output `number` of a part. References in its own dtypes and with other
-    roundings are computed only where the one in float64 does not confirm it. Error and limit are
-    those by the greatest value where the output is right by these."""
+    other roundings are computed only where the one in float64 does not confirm it. If the output is
+    right by both limits, error and limit are those relative to the greatest value."""
     wide = part.values(True)[number]
     references = References(wide, wide, (), part.steps)
     usual = usual_nearness(actual, references)

@@ -137,8 +137,8 @@ def _of_floats(actual: Array, references: References) -> Nearness:
 
 
 def _range(values: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest value of each element; the least and the greatest finite
-    one where infinities of both signs are among its values."""
+    """Return the least and the greatest value of each element; if infinities of both signs are
+    among its values, the least and the greatest finite one."""
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     finite = np.where(np.isfinite(values), values, np.nan)
     is_all = np.isneginf(low) & np.isposinf(high)
@@ -170,7 +170,7 @@ def limits(references: References) -> Array:
 
 def _limits(references: References) -> tuple[Array, Array, Array]:
     """Return three arrays: how far each float may be off, whether a rounding decides it, and how
-    far it may be off one of its possible values."""
+    far it may be off the value of a run with other roundings."""
     wide, narrow, others, steps, scale, _ = references
     kind = dtypes.from_numpy(narrow.dtype)
     usual = usual_limits(references, kind)
@@ -206,7 +206,7 @@ def _spread(arrays: Sequence[Array]) -> Array:
 
 def _of_whole(actual: Array, references: References) -> Nearness:
     """Return the verdict on whole numbers. They must be exact, unless the references differ, as
-    those that are computed from floats do."""
+    whole numbers that are computed from floats may."""
     wide, narrow, others = references[:3]
     values = np.array([wide.astype(narrow.dtype), narrow, *others])
     low, high = values.min(0), values.max(0)

@@ -103,8 +103,8 @@ def values_in_kernel(
     """Return the values of a node of the kernel level. `inputs` are the kernel's arrays by slot,
     `at` positions by axis name, `order` the names of its loops, outermost first.
 
-    Errors: WorkbenchError for a node without a value, an axis that is not open at it, and a
-    position out of range.
+    Errors: WorkbenchError for a node without a value or of a lowered program, an axis that is not
+    open at it, a position out of range, and too much work.
     """
     _check_node(node, "kernel.values")
     value = _value_of(node)

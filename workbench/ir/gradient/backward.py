@@ -99,8 +99,8 @@ def gradient_steps(
 
 
 def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
-    """Yield each share with the position of its source among those of its node, from 1, since a
-    node may have a source twice. None where it is none of them: the rule of windows reaches further
+    """Yield each share with the position of its source among the sources of its node, from 1 (a
+    node may have a source twice). None for a share by the rule of windows, whose source is further
     down."""
     node, last = None, 0
     for share in shares:
@@ -114,7 +114,7 @@ def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
 
 
 def _rule_node(node: UOp, source: UOp) -> UOp:
-    """Return the node whose rule made a share: below an occurrence, it may be its source."""
+    """Return the node whose rule made a share: of an occurrence, it may be the value below."""
     while flows_on(node) and source is not node.src[0]:
         (node,) = node.src
     return node
@@ -192,8 +192,8 @@ class Backward:
     twins: frozenset[UOp] = frozenset()
 
     def of(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
-        """Return the gradient of a tensor that the targets `nodes` stand for: the sum of theirs;
-        `zero` where none has one."""
+        """Return the gradient of the tensor that the targets `nodes` stand for: the sum of their
+        gradients, or `zero` if none has one."""
         return self._with_twins(nodes, zero, self._total(nodes, zero))
 
     def _total(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
@@ -212,7 +212,7 @@ class Backward:
 def backward(
     root: UOp, targets: Sequence[UOp], seed: UOp, separate: frozenset[UOp] = frozenset()
 ) -> Backward:
-    """Return the gradients of `root`, whose own is `seed`, with respect to `targets`. The gradients
+    """Return the gradients of `root`, whose own gradient is `seed`, with respect to `targets`. They
     can be differentiated by the targets, and by the occurrences in `separate`.
 
     Shapes: a gradient has the shape and dtype of its target.
@@ -275,9 +275,9 @@ def leading_to(graph: MergedGraph, targets: frozenset[UOp]) -> set[UOp]:
 
 
 def _made_as(node: UOp, graph: MergedGraph, targets: frozenset[UOp]) -> UOp:
-    """Return the node whose rule is used for the gradient of `node`. For a duplicate of a target it
-    is the target's, as the duplicate is not a use of the target; for an alias of an op whose rule
-    uses its result it is that op; else `node` itself."""
+    """Return the node whose rule is used for the gradient of `node`: of a duplicate of a target the
+    target, as the duplicate is not a use of it; of an alias of an op whose rule uses its result,
+    this op; else `node` itself."""
     while is_duplicate(node) and graph.source(node) in targets:
         node = graph.source(node)
     if is_alias(node):

@@ -52,8 +52,8 @@ def duplicate(value: UOp) -> UOp:
 
 
 def alias(value: UOp) -> UOp:
-    """Return an occurrence that was made of `value`, to which its gradient flows; `value` itself if
-    it is a constant or not a float."""
+    """Return an occurrence whose gradient flows to `value`; `value` itself if it is a constant or
+    not a float."""
     return value if value.is_const else _occurrence(value, True)
 
 
@@ -165,7 +165,8 @@ def independent(value: UOp, *sources: UOp) -> UOp:
 
 
 def depending(value: UOp, *sources: UOp) -> UOp:
-    """Return `value` as made of itself, with its own gradient, and of `sources`, with 0."""
+    """Return `value` as if made of itself and `sources`: its gradient flows to itself, and 0 to
+    `sources`."""
     if not value.dtype.is_float:
         return value
     formula = Formula("depending", None, _of_value)

@@ -66,7 +66,7 @@ def source_gradient(g: UOp, rows: Rows) -> UOp:
     """Return the gradient of the source of `rows`; `g` is the gradient of the rows.
 
     Rewrite: the rows are put in reverse order and padded in front. Then element i is the sum over
-    rows of column i + row * shift: cut longer by the shift, rows have these one below the other.
+    the rows of column i + row * shift: in rows cut longer by the shift, these are one column.
     """
     axis, shift, size = rows.axis, rows.shift, rows.size
     before, after = g.shape[:axis], g.shape[axis + 2 :]

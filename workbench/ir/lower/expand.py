@@ -117,7 +117,7 @@ class Expander:
         return part if part.dtype is kind else part.cast(kind)
 
     def _fits(self, node: UOp) -> bool:
-        """Whether index lanes may be 32 bits wide: then those of every value that fits are."""
+        """Whether the lanes of an index are 32 bits wide: its value and all indexes fit in them."""
         return -INT32 <= node.vmin and node.vmax < INT32 and self.all_narrow
 
     # tensor cores
@@ -179,8 +179,8 @@ class Expander:
         return UOp(Ops.HREDUCE, node.dtype, (wide,), node.arg)
 
     def _own_vector(self, node: UOp, vector: UOp | None) -> UOp | None:
-        """Return the lane axis along which a horizontal reduction reads vectors; None where it
-        depends on the axis `vector`, or reads no vectors."""
+        """Return the lane axis along which a horizontal reduction reads vectors; None where the
+        reduction depends on the axis `vector`, or reads no vectors."""
         if vector is not None and vector in node.ranges:
             return None
         for lane in node.src[1:]:
@@ -227,7 +227,7 @@ def _rounded(one: UOp) -> UOp:
 
 def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
     """Return the key of the memo, with all lanes that `node` depends on. The ranges of the node
-    decide which, not the caller: if one were left out, all its lanes would get the value of one."""
+    decide which, not the caller: without one of them, all lanes along it would get one value."""
     own = tuple((r, lanes[r]) for r in lanes if r in node.ranges)
     return node, vector if vector in node.ranges else None, own
 

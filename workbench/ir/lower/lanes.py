@@ -90,8 +90,8 @@ def _is_copy(store: UOp) -> bool:
 def statement_lanes(
     statement: UOp, widths: Mapping[str, int]
 ) -> tuple[list[UOp], list[UOp], UOp | None]:
-    """Return the lane axes over which a statement writes, and those that it only combines, both by
-    name; and the axis among the first along which its vectors run, None for scalars."""
+    """Return the lane axes along which a statement writes, those that it only combines, both sorted
+    by name, and the axis of its vectors, one of the former; None for scalars."""
     target, value = statement.src
     lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
     rest = (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes)

@@ -48,8 +48,8 @@ def halvings(count: int) -> Iterator[int]:
 
 def tree_loops(items: Sequence[Item], warps: Mapping[UOp, WarpReduction]) -> dict[Loop, int]:
     """Return the loops whose reductions a work-group does in halves, each with its number of
-    partial results: the elements of a tile that nothing else reads, or, of a tile that warps
-    combine, the cells."""
+    partial results: the elements of a tile that nothing else reads; or the cells of a tile that
+    warps combine."""
     counts: dict[Loop, int] = {}
     for loop, (tile, *_) in tile_loops(items).items():
         plan = warps.get(tile)
@@ -92,7 +92,8 @@ def barriers(kernel: UOp, target: Target) -> int:
     """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run.
     On a device that has barriers, one stands between the filling of a tile and the reads of other
     work-items (it serves all tiles filled before it), and one after each step of a reduction in
-    halves. Those before a tile is filled again are not counted: a second tile makes them needless.
+    halves. Barriers before a tile is filled again are not counted: a second tile makes them
+    needless.
     """
     _, items = place_statements(statements(recompute_rows(kernel, target)))
     warps = warp_reductions(items, target)
@@ -285,8 +286,8 @@ class WarpTile:
         return UOp(Ops.LOOP, dtypes.void, (plan.axis, *body), "item")
 
     def read(self, update: UOp) -> UOp:
-        """Return the ACCUMULATE `update` of the elements of the tile, one by one, as an ACCUMULATE
-        of the result that each work-item has."""
+        """Return the ACCUMULATE `update`, which combines the elements of the tile one by one, as an
+        ACCUMULATE of the result that each work-item has."""
         source = self._result if self.plan.cells > 1 else self._part
         return update.replace(src=(update.place, construct.load(source)))
 

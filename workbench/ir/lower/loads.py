@@ -127,8 +127,8 @@ def flat(place: UOp) -> UOp:
 
 @dataclass(slots=True)
 class Loads:
-    """Expands the loads of one kernel; with `of_items`, that of a work-item. The callable `value`
-    expands gates and single lanes."""
+    """Expands the loads of one kernel (`of_items`: of one work-item). The callable `value` expands
+    gates and single lanes."""
 
     widths: Mapping[str, int]
     addresses: Addresses
@@ -198,8 +198,8 @@ class Loads:
     def _blocks(
         self, node: UOp, vector: UOp, lanes: At, value: Value, condition: tuple[UOp, ...]
     ) -> UOp | None:
-        """Return a vector of blocks of contiguous elements, each loaded as a vector, such as a lane
-        has of a tile; None where there are no such blocks."""
+        """Return a vector whose elements stand in memory in contiguous blocks, such as a lane's
+        part of a tile: each block is one load. None where there are no such blocks."""
         count, first = self.widths[vector.axis_name], lanes[vector]
         index = split_gate(flat(node.place))[0]
         places = [

@@ -91,8 +91,8 @@ def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
 
 def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     """Yield the statement tree, the lowered tree and the linear program, each computed on demand.
-    The two trees have the same statements, but where the target has work-groups: the lowered one is
-    that of a work-item. It has only operations of the target: polynomials instead of exp2."""
+    The lowered tree has the same statements with operations of the target alone (polynomials
+    instead of exp2); of a target with work-groups, it is the tree of a work-item."""
     if tile_axes(kernel) is not None:
         kernel = TENSOR_CORES(kernel, target)
     if excess(kernel, target) is not None:

@@ -179,8 +179,8 @@ def _words(limbs: Sequence[UOp], layout: FloatFormat) -> tuple[UOp, UOp]:
 
 
 def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
-    """Return two floats, high and low, whose sum is the fraction behind the two bits of the count,
-    less 1/2 and the other half that `reduce_argument` added.
+    """Return two floats, high and low, whose sum is the fraction after the two bits of n, less what
+    `reduce_argument` added: 1/2, and half of the last bit of `high`.
 
     The bits are cut into pieces as long as the fraction of a float. With the exponent of 1, each
     piece is a float without a conversion, which vectors of 64-bit integers do not have.

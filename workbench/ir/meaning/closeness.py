@@ -39,8 +39,8 @@ def tolerance(dtype: DType, steps: int = STEPS) -> float:
 
 
 def units(dtype: DType, steps: int = STEPS) -> float:
-    """Return the tolerance of a dtype in units in the last place: at least 16 for most floats, at
-    most half of the value; 16 for integers."""
+    """Return the tolerance of a dtype in units in the last place: 16 or more, but at most half of
+    the value; 16 for integers."""
     if not dtype.is_float:
         return 16.0
     most = 2.0 ** (dtype.fraction_bits - 1)  # half of the value, with few bits of a fraction

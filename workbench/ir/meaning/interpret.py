@@ -41,8 +41,8 @@ Windows = Mapping[UOp, tuple[int, int]]
 
 
 class InterpreterStep(NamedTuple):
-    """A node and the nodes whose values it reads. For a contraction, a sum over ranges that both
-    factors of a product have, `product` is that MUL: it is never in memory as a whole."""
+    """A node and the nodes whose values it reads. For a sum of a product over ranges that both
+    factors have, `product` is the MUL, which is never in memory as a whole; else None."""
 
     node: UOp
     inputs: tuple[UOp, ...]

@@ -1,5 +1,5 @@
-"""The meaning of elementwise ops and casts on numpy arrays, for those that numpy has no function
-for.
+"""The meaning of elementwise ops and casts on numpy arrays, where numpy has no function of that
+meaning.
 
 Sections: The meaning of elementwise ops on numpy arrays, where numpy has no function of that
 meaning; The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.

@@ -28,8 +28,8 @@ from workbench.ir.node.uop import UOp, leaves, split_gate
 # An affine index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds
 # the span of all smaller ones (the counts multiply) or lands inside one unbroken run of elements
 # (the run grows): both are exact. In other cases elements are counted one by one where that is
-# cheap, and else bounded (`exact` is False). An index that is loaded is counted as another element
-# cheap, and else bounded (`exact` is False). An index from memory counts as another element
+# cheap, and else bounded (`exact` is False). An index from memory counts as another element at
+# every point.
 
 ENUMERATED = 1 << 14
 """Most points that are counted one by one."""

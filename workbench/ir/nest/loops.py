@@ -189,7 +189,7 @@ def kinds(sink: UOp) -> UOp:
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
+    """A loop being built. `body` has Loops, Items and UOps; `parent` is the loop around."""
 
     axis: UOp | None
     parent: Loop | None

@@ -45,8 +45,8 @@ class Allocation(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """Why the arrays of a kernel do not fit: the largest array, the loops that it is an array over,
-    its bytes, those of all arrays in `memory`, and those that the device gives a kernel."""
+    """Why the arrays of a kernel in `memory` do not fit. The largest is `name`, over the loops
+    `split`, with `array_bytes`; all have `total_bytes`, and the device gives `limit_bytes`."""
 
     name: str
     split: tuple[str, ...]

@@ -1,8 +1,8 @@
 """The vector axis of each statement: the lane axis that its vectors run along.
 
 The axis is chosen for each statement, consumers first. A STORE or STAGE takes the unit-stride lane
-of its target; a REDUCE takes its consumer's axis if it depends on it, else its own UNROLL lane with
-most unit-stride loads. A load is a vector, a broadcast or a gather along that axis.
+of its target. A REDUCE takes the axis of its consumer if its value depends on that axis, else its
+own reduction lane with most unit-stride loads. A load is a vector, a broadcast or a gather.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
 
 
 def barrier(batches: int | None = None) -> UOp:
-    """Return the BARRIER after which all work-items see what others of the group have written. Of
-    asynchronous copies, the last `batches` fills may still be on their way."""
+    """Return the BARRIER after which all work-items see what others of the group have written. The
+    last `batches` fills by asynchronous copies may still be incomplete."""
     return UOp(Ops.BARRIER, dtypes.void, (), batches)
 
 
@@ -189,7 +189,7 @@ def constant_of(node: UOp) -> UOp | None:
 
 
 def is_known(node: UOp) -> bool:
-    """Whether a value is a constant under movement ops and casts: no kernel has to run for it."""
+    """Whether a value is a constant under movement ops, CAST and DETACH: it needs no kernel."""
     while node.op in MOVEMENT or node.op in (Ops.CAST, Ops.DETACH):
         node = node.src[0]
     return node.op is Ops.CONST

@@ -243,7 +243,8 @@ class UOp(Views, Operators):
 
     @property
     def ranges(self) -> frozenset[UOp]:
-        """The RANGEs this value depends on and that nothing below it has closed."""
+        """The open ranges: RANGEs that the value depends on, and that neither it nor a node below
+        it closes."""
         if self._ranges is _UNSET:
             derive(self, "_ranges", ranges_of)
         return self._ranges  # type: ignore[no-any-return]
@@ -387,7 +388,7 @@ def mark_normal(node: UOp, rules: object) -> None:
 
 
 def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
-    """Fill `slot` of `node`, after those of the nodes below that lack it, without recursion."""
+    """Fill `slot` of `node`, and before it of all nodes below that lack it, without recursion."""
     if all(getattr(s, slot) is not _UNSET for s in node.src):
         object.__setattr__(node, slot, rule(node))
         return

@@ -26,8 +26,9 @@ work-item per step."""
 
 class WrittenCode(NamedTuple):
     """The arg of an EXTERN: source text in a language, whose function takes the sources in order.
-    `starts` are the positions of sources that begin with the contents of other memory: as many
-    sources at the end, in the same order. `is_foreign` text came from a file, and is never run."""
+    `starts` are the positions of sources whose memory begins as a copy of other memory; this other
+    memory is the last sources, in the same order. `is_foreign` text came from a file, and is never
+    run."""
 
     language: str
     text: str
@@ -91,7 +92,7 @@ class Views:
 
     @property
     def flat_index(self) -> Self:
-        """The only position of an INDEX into a PARAM, with its gate (of other memory, the last)."""
+        """The only position of an INDEX into a PARAM, with its gate; of other memory, the last."""
         return self.src[-1]
 
     @property

@@ -55,7 +55,7 @@ class Pass:
 
 
 def tables(*passes: Pass) -> dict[str, RuleSet]:
-    """Return the rules of the passes that are rules, by the name of the pass."""
+    """Return the rule table of each pass that has one, by the name of the pass."""
     return {p.name: p.table for p in passes if p.table is not None}
 
 

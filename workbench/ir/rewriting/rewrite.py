@@ -89,8 +89,8 @@ class RuleSet:
     def __init__(
         self, name: str, rules: Iterable[Rule], keep: Callable[[UOp, UOp], UOp] | None = None
     ):
-        """`keep(before, after)` restores a property that every rule of the set must preserve (a
-        shape)."""
+        """`keep(before, after)` returns the node that replaces `before`: `after`, with a property
+        of `before` restored (a shape), or `before` itself, which is then left alone."""
         require(name, str, "RuleSet: name", '"mine"')
         require(rules, (list, tuple), "RuleSet: rules", "[Rule(..)]")
         for rule in rules:

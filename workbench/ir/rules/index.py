@@ -124,8 +124,8 @@ def mod_common(i: UOp, c: UOp) -> UOp | None:
 
 
 def _reduced(i: UOp, c: UOp) -> tuple[UOp, int, int] | None:
-    """Return a + b//g, g and b%g of g*a + b, for the greatest g that divides c, too; None where
-    there is none between 1 and c."""
+    """Return a + b//g, g and b%g of g*a + b, for the greatest g that divides c and all
+    coefficients; None if it is 1 or c."""
     parts, constant = terms(i)
     factor = math.gcd(c.arg, *parts.values())
     if factor <= 1 or factor == c.arg:

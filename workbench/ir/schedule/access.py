@@ -182,7 +182,7 @@ def _flip(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 
 def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    """Match the shortest runs of axes of equal size; inside a run, flatten and divide."""
+    """Match the shortest runs of axes with equal products of sizes; in one, flatten and divide."""
     target, source = node.shape, node.src[0].shape
     result: list[UOp] = []
     t = s = 0

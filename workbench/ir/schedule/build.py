@@ -172,8 +172,8 @@ def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple
 
 def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
     """Return STOREs, sources first, in execution order. A value that is computed from another one
-    is stored before it: it reads all operands of the other, whose memory may be that of an operand
-    (see `in_place.py`)."""
+    is stored first: it reads all operands of the other, which may be stored over one of them (see
+    `in_place.py`)."""
     for place, store in enumerate(stores[1:], 1):
         below = store.toposort()
         if any(source.value in below for source in stores[:place]):

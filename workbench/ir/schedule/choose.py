@@ -124,9 +124,9 @@ def _recompute_cost(node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp
 def _row(
     node: UOp, reads: list[Access], facts: Facts, estimates: Mapping[str, float]
 ) -> tuple[Staging, float] | None:
-    """Return the Staging of a row of a value in the kernel, and its cost; None where the value can
-    be computed at each read for less. The row is filled again in each step of the loops around it,
-    even of loops that the value does not depend on."""
+    """Return the Staging of a row of a value in the kernel, and its cost; None where no row can be
+    staged, or computing the value at each read costs less. The row is filled again in each step of
+    the loops around it, even of loops that the value does not depend on."""
     recompute_cost = estimates["cost_to_recompute"]
     row = staging(node, reads) if recompute_cost > node.size * STAGE_COST else None
     if row is None:

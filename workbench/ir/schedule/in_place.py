@@ -60,8 +60,8 @@ def _is_piece(axis: UOp, lo: int, hi: int) -> bool:
 
 
 def _at_position(kernel: UOp, slot: int) -> UOp:
-    """Return a kernel without the loops of axes along which it changes a single position, which it
-    loads: it stores at that position alone, if the axis has it.
+    """Return a kernel without the loops over axes along which it changes one position that it reads
+    from memory: it stores at that position alone, if the axis has it.
 
     Rewrite: for i in 8: new[i] = i == p[0] ? x : old[i]   ->   new[p[0] if 0 <= p[0] < 8] = x
     """

@@ -310,9 +310,9 @@ def _reads_in_place(kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
 def _waits_far(
     kernel: KernelReads, roots: Mapping[UOp, Access], shared: Collection[PlacedRead]
 ) -> bool:
-    """Whether a kernel needs complete sums of another one in order to sum a large array, which both
-    read, along its long stride. Such a loop belongs outside of the outputs, with all sums of a row
-    at once; two of which one needs the other's sums cannot both be there."""
+    """Whether a kernel needs complete results of another one, and sums a large array, which both
+    read, along its long stride. Such a loop belongs outside of the loops over the outputs, with all
+    sums of a row at once; beside it there, a loop that needs its sums cannot stand."""
     if roots.keys().isdisjoint(kernel.sources):
         return False
     return any(
@@ -442,7 +442,7 @@ def _group_reads_in_place(plan: SchedulePlan, group: OutputGroup) -> bool:
 
 
 def _in_cycles(plan: SchedulePlan, groups: Iterable[OutputGroup]) -> set[OutputGroup]:
-    """Return the groups on a cycle of kernels that read each other, or behind one."""
+    """Return the groups that are on a cycle of kernels that read each other, or depend on one."""
     leader_of = {node: group.leader for group in groups for node in group.members}
     needs: dict[UOp, set[UOp]] = {leader_of.get(n, n): set() for n in plan.stored}
     for (node, access), below in plan.links.items():

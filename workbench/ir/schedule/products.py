@@ -1,9 +1,9 @@
 """Matrix products that would share a kernel with other reductions.
 
 A kernel has one register tile, for the sums of one reduction. Two products in one kernel, or a
-product and a sum beside it, have none, and take several times as long. So all but one of them are
-stored, where that costs less than the tile gains. The decision needs a whole plan: only that says
-which values share a kernel.
+product and a sum beside it, have none, and take several times as long. So enough of them are stored
+that no product shares a kernel, where that costs less than the tile gains. The decision needs a
+whole plan: only a plan says which values share a kernel.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
 
 
 def _chains(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UOp]]:
-    """Return per reduction the values that are computed from it, one from the other and none of
-    them larger, until it meets another reduction or has several users."""
+    """Return per reduction a chain of values, each computed from the one before and none larger
+    than the reduction. It ends where a value is stored or has several users, and before one that
+    is, or reads, another reduction."""
     users: dict[UOp, list[UOp]] = {node: [] for node in nodes}
     for node in nodes:
         for source in dict.fromkeys(node.src):

@@ -83,7 +83,7 @@ def own_name(node: UOp) -> str:
 
 
 def line_of(node: UOp, names: Mapping[UOp, str]) -> str:
-    """Return `OP.dtype sources {arg}`; a source without a name shows as its op."""
+    """Return `OP.dtype sources {arg}`; `names` has a name for each source but constants."""
     head = node.op.name + ("" if node.dtype is dtypes.void else f".{node.dtype}")
     sources = [_operand(s, node.dtype, names) for s in node.src]
     arg = "" if node.arg is None else f" {{{_arg_text(node.arg, node.op, top=True)}}}"

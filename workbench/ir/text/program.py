@@ -228,8 +228,8 @@ _STATEMENTS = frozenset({Ops.STORE, Ops.SET, Ops.BARRIER, Ops.SPECIAL, Ops.LOOP,
 
 
 class ProgramLine(NamedTuple):
-    """A line inside of `depth` loops and IFs. `positions` are the positions in the program of the
-    loads in it, in order, and of the node whose line it is, at the end. `name` is the value or the
+    """A line inside of `depth` loops and IFs. `positions` are steps of the program: the loads in
+    the line, in order, and at the end the node that the line is of. `name` is the value or the
     register that it computes; "" for none."""
 
     text: str
@@ -310,8 +310,8 @@ class _ProgramWriter:
 
 
 def _named_loads(linear: Sequence[UOp]) -> set[UOp]:
-    """Return the loads that get lines of their own: those that are used several times, or after
-    another statement than the next."""
+    """Return the loads that get lines of their own: those with several uses, and those with a
+    statement between them and their use."""
     statement = 0
     statements: dict[UOp, int] = {}
     named: set[UOp] = set()

@@ -23,7 +23,7 @@ MAX_LANES = 1 << 14
 
 
 def memory(node: UOp) -> UOp:
-    """Return what an INDEX points into: a PARAM, STAGE or DEFINE, behind any AFTER."""
+    """Return the memory that an INDEX points into: a PARAM, STAGE or DEFINE, behind any AFTER."""
     while node.op is Ops.AFTER and node.src:
         node = node.src[0]
     return node
@@ -212,9 +212,8 @@ def statements(node: UOp) -> str:
 
 
 def _shared_loops(block: UOp) -> list[UOp]:
-    """Return the loops around all statements of which a launch runs a part: a "thread" loop, and in
-    it, or without it, a "chunked" one; or "grid" and "item" loops, in any order with other loops.
-    """
+    """Return the loops around all statements that a launch shares out: a "thread" loop, and in it,
+    or without it, a "chunked" one; or "grid" and "item" loops, in any order with other loops."""
     launch_loops: list[UOp] = []
     body = block.src
     roles: tuple[LoopRole, ...] = ("thread", "chunked")
@@ -303,7 +302,7 @@ def accumulate(node: UOp) -> str:
 
 
 def code(node: UOp) -> str:
-    """Check that source text takes parameters, and that initial contents fit theirs."""
+    """Check that source text takes parameters alone, each as long as its initial contents."""
     match node.arg:
         case WrittenCode(str(), str(), tuple() as starts, bool()) if is_shape(starts):
             pass

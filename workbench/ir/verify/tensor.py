@@ -36,8 +36,8 @@ from workbench.ir.verify.unwritten import MOST_POINTS, refuse_unwritten
 
 
 def bounds_checked(kernel: UOp) -> UOp:
-    """Return `kernel` with every gated index of a PARAM inside its buffer: where there are too many
-    positions to try each, the bounds are added to the gate.
+    """Return `kernel` with every gated index of a PARAM inside its buffer: the bounds are added to
+    a gate whose positions are too many to try each, or depend on memory.
 
     Errors: VerifyError for an index that is outside where its gate is open, and for elements of a
     STAGE that are read and never written.

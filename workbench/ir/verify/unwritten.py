@@ -1,8 +1,8 @@
 """Reads of elements of a STAGE before any step writes them: refused in a kernel from text.
 
-Their values would differ from device to device. An element counts as written where some step of the
-fill writes a value computed from written elements; a read counts where its value is used: beyond
-the end of a padded axis a WHERE or the gate of a STORE discards it.
+Their values would differ from device to device. An element counts as written if some step of the
+fill writes a value to it that is computed from written elements. A read counts if its value is
+used: beyond the end of a padded axis, a WHERE or the gate of a STORE discards it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Read(NamedTuple):
 
 class Written(NamedTuple):
     """The written elements of a STAGE: the first `lengths[i]` of each dimension i, or the flat
-    `positions`, by the steps of `outer`. Both are None where that is not known."""
+    `positions`; those of step n of the ranges `outer` are n times the STAGE's size further. Both
+    are None where that is not known."""
 
     lengths: tuple[int, ...] | None
     positions: Array | None
@@ -63,7 +64,7 @@ def refuse_unwritten(kernel: UOp) -> None:
 
 
 def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
-    """Yield each read of a STAGE that a statement needs; those of a fill are the STAGE's own."""
+    """Yield the reads of STAGEs by a STORE or a fill, without those by the fills below it."""
     visited: set[tuple[UOp, Conditions]] = set()
     todo = [(source, conditions) for source in root.src]
     while todo:
@@ -168,8 +169,8 @@ def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
 
 
 def _lengths(stage: UOp) -> tuple[int, ...] | None:
-    """Return how many elements from 0 on each index of a STAGE takes, where it is a sum of ranges
-    of its own: like 4*a + b with b in 4, each range begins where the finer ones end."""
+    """Return how many values from 0 on each index of a STAGE takes. None unless each is a sum of
+    ranges of its own that leaves no value out, like 4*a + b with b in 4."""
     atoms: set[UOp] = set()
     lengths = []
     for index in stage.src[1:]:

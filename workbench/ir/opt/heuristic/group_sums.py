@@ -137,8 +137,8 @@ def _unit_items(target: Target) -> int:
 
 
 def _parts(extent: int, most: int, target: Target) -> int:
-    """Return the work-items for a row of `extent` steps, at most `most`. If they were less than
-    half of a warp, any number up to FEW_WARPS warps is tried, also one that pads the row."""
+    """Return the work-items for a row of `extent` steps, at most `most`; but if these are less than
+    half of a warp, any number up to FEW_WARPS warps, even one that pads the row."""
     parts = item_count(extent, most, target.warp_lanes)
     if 2 * parts < target.warp_lanes:
         parts = item_count(extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1)
@@ -146,7 +146,7 @@ def _parts(extent: int, most: int, target: Target) -> int:
 
 
 def _rows_together(plan: OptPlan, outputs: list[UOp], most_rows: int) -> int:
-    """Give a work-group several rows if there are more rows than cores; return how many."""
+    """Give a work-group several rows if each core has two or more; return how many."""
     rows = math.prod(r.extent for r in outputs)
     each = min(most_rows, rows // plan.target.cores)
     for axis in reversed(outputs):

@@ -136,9 +136,9 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
     """Return the output axes of a tile's rows and columns; None if the kernel is not a product.
 
-    Columns are the unit-stride axis of the result if an operand is used again along it, else the
-    longest such axis. Rows are the longest of the others for which one operand depends on the rows
-    but not the columns, and one on the columns but not the rows.
+    Columns are the unit-stride axis of the result if an operand is reused along it, else the
+    longest axis along which one is. Rows are the longest of the others for which one operand
+    depends on the rows but not the columns, and one on the columns but not the rows.
     """
     sums = reduces(kernel)
     if len(sums) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
@@ -373,7 +373,8 @@ def transposed_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _across(load: UOp, axis: UOp) -> UOp | None:
-    """Return the output loop with stride 1 in a load; None if it is `axis`, or not just one."""
+    """Return the only output loop with stride 1 in a load of an argument; None if there is no
+    single one, or the load has no longer stride along `axis`."""
     walk = strides(load)
     if load.place.memory.op is not Ops.PARAM or walk.get(axis, 1) == 1:
         return None

@@ -346,7 +346,8 @@ def _power(number: int) -> int:
 
 def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
     """Copy the operands' tiles to shared memory in each step of the sum. Return how many operands
-    are copied, and the number of buffers; (0, 1) if no tile is read twice."""
+    are copied, and the number of buffers; (0, 1) if no tile is read twice, or a loop cannot move
+    outside."""
     steps = axes.names[2]
     inner = plan.split(OptOps.SPLIT, steps, deep) if plan.extent(steps) > deep else ""
     order, kinds = plan.kernel.arg.order, ranges(plan.kernel)

@@ -184,8 +184,8 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
 
 def _load_together(plan: OptPlan, fills: Sequence[str], itemsize: int) -> None:
     """Make a work-item load several elements of a fill before it stores them: it waits only once.
-    The elements are a word of neighbours in memory, times several neighbours in the tile, which are
-    stored as a vector, or several elements along another axis."""
+    The elements are a word of neighbours in memory, times several along another axis: one along
+    which they are neighbours in the tile, and stored as a vector, if there is one."""
     *others, last = [n for n in plan.kernel.arg.order if n in fills]
     width = width_along(plan.kernel, ranges(plan.kernel)[last], plan.target)
     plan.split(OptOps.UPCAST, last, min(width, WORD_BYTES // itemsize))
