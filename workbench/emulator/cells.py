@@ -59,7 +59,7 @@ class AccessLog:
         self.epochs, self.positions = np.zeros(size, int), np.zeros(size, int)
 
     def note(self, access: CellAccess) -> None:
-        """Record an access; if it accesses a cell several times, one of these."""
+        """Record an access; of several accesses of one cell in it, only one."""
         cells = access.cells
         self.items[cells], self.epochs[cells] = access.items, access.epochs
         self.positions[cells] = access.position

@@ -174,8 +174,8 @@ class GroupHistory:
         return {bisect_left(ends, place): place for place in places}
 
     def steps_of(self, finding: Finding) -> tuple[int, ...]:
-        """Return the steps at which a finding occurred, in its order; () if it is of other groups,
-        or not in this history."""
+        """Return the steps at which a finding occurred, in the order of its positions; () if it is
+        of other groups, or not in this history."""
         x_y_z = along(self.group, self.launch.grid)
         items = [i for i in finding.items if i.group == x_y_z]
         if not items or len(items) < len(finding.items):

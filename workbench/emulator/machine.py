@@ -173,7 +173,7 @@ class Machine:
         for first in range(0, axis.extent, at_once) if at_once > 1 else ():
             last = min(first + at_once, axis.extent)
             if not Rounds(self, plan, first, last).run():
-                self._plans[position] = None  # the next time they are mostly irregular, too
+                self._plans[position] = None  # a loop that was irregular mostly is so again
                 return first
             self._count_executed(plan, last - first)
         return axis.extent if at_once > 1 else 0
@@ -281,8 +281,8 @@ class Machine:
             self._shade(node, undefined(node, sources, masks), shadowed[0].read)
 
     def _require_whole_warps(self, position: int, lanes: int) -> None:
-        """Add a finding if only a part of a warp comes to a product: each lane holds a part of its
-        tiles."""
+        """Add a finding if only a part of a warp comes to a product or an EXCHANGE: each lane holds
+        a part of the tiles."""
         warps = by_warps(self.mask, lanes, False)
         partial = warps.any(1) & ~warps.all(1)
         if partial.any():

@@ -82,9 +82,9 @@ class Memories:
         idle: Mapping[int, int] = NO_IDLE_LANES,
         copies: Set[int] = frozenset(),
     ):
-        """`idle` has, by position, the loads in which only some lanes take part: those whose number
-        is 0 in these bits. `copies` are the positions of stores that end copies which go on while
-        the program does."""
+        """`idle` has a mask of bits, by the position of each load in which only some lanes of a
+        warp take part: those whose number has 0 in these bits. `copies` are the positions of
+        stores that end asynchronous copies."""
         self.idle, self._copies = idle, copies
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}

@@ -83,7 +83,8 @@ class HistoryStep:
         return self.history.accesses.get(self.number)
 
     def partner(self, item: int) -> int | None:
-        """Return the work-item whose value an `item` takes in a shuffle; None in other steps."""
+        """Return the work-item whose value work-item `item` takes in a shuffle; None in other
+        steps."""
         line = self.history.line_of[self.position]
         place = self.history.shuffles.get(line)
         distance = 0 if place is None else int(self.history.linear[place].arg)
@@ -217,12 +218,12 @@ SPACES = "global", "shared"
 @dataclass(frozen=True)
 class Trace:
     """A run of a kernel on the emulator.
-
     `linear` is the program, `launch` its shape, `target` the machine. Counts are by position in the
-    program: `accesses` to global and shared memory, `executed`: work-items, `divergent`: warps at
-    an IF, `barriers`: groups that waited, `shuffles`: warps. `findings` are the defects,
-    `inefficiencies` the correct but slow accesses and branches; `outputs` are the written arrays,
-    by slot; `history` has the steps of one work-group, if requested. Unless the run `is_whole`,
+    program: `accesses` to global and shared memory; `executed`: work-items; `divergent`: warps of
+    which only a part enters an IF; `barriers`: groups that waited; `shuffles`: warps. `findings`
+    are the defects, `inefficiencies` the correct but slow accesses and branches; `outputs` are the
+    written arrays, by slot; `history` has the steps of one work-group, if requested. Unless the run
+    `is_whole`, only that group ran.
     only that group ran.
     """
 

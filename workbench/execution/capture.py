@@ -141,8 +141,8 @@ def place(
     is_needed: Callable[[UOp], bool],
     names: Callable[[UOp], Collection[UOp]],
 ) -> Placement:
-    """Return which new versions are written over old ones. `targets` has the BUFFER of the old
-    version by that of the new one; `is_needed` says whether an old version may be read after all
+    """Return which new versions are written over old ones. `targets` maps the BUFFER of each new
+    version to that of the old one; `is_needed` says whether an old version may be read after all
     items have run, and `names` returns the BUFFERs on its memory."""
     order = _Order(items)
     placement = Placement(tuple(items))

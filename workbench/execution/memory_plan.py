@@ -133,8 +133,8 @@ def plan_memory(
     of its own instead, freed after its last reader. With `is_kept`, which keeps the memory for the
     next run, they share a block in any case.
 
-    `owner` returns the BUFFER that owns the memory of another one: itself for most. Units: bytes; a
-    piece begins at a multiple of `alignment(device)`.
+    `owner` returns the BUFFER that owns the memory of a BUFFER: for most, the BUFFER itself. Units:
+    bytes; a piece begins at a multiple of `alignment(device)`.
     """
     first: dict[UOp, int] = {}
     last: dict[UOp, int] = {}

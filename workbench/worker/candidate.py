@@ -4,8 +4,8 @@
      "program": {..}}
 
 The last two may be left out. An edited source replaces the rendered one; everything else that a
-launch needs is the kernel's. Another process lacks the rules that were registered in this one: then
-"program" has the Source that was rendered here, as data.
+launch needs is the kernel's. Another process lacks the rules that were registered in this one: if
+there are any, "program" has the Source that was rendered here, as data.
 
 Sections: A candidate kernel as data; The data of candidates, in the memory of the device that
 runs them.

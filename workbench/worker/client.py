@@ -133,7 +133,7 @@ class Worker:
             self._current = None
 
     def stop(self) -> None:
-        """Stop the current task: within half a second it returns, or the worker is ended."""
+        """Stop the current task: within STOPS_WITHIN_S it ends, or the worker is ended."""
         with self._lock:
             process, number = self._lasting.current, self._current
             if process is not None and number is not None:

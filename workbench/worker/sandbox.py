@@ -35,7 +35,7 @@ _is_inside = False
 
 
 def enter() -> None:
-    """Record that this process is a worker, which runs such text itself."""
+    """Record that this process is a worker, which runs users' source text itself."""
     global _is_inside
     _is_inside = True
 

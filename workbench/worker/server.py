@@ -76,7 +76,7 @@ class WorkerServer:
         fails has an error instead. A stopped task returns the samples so far. Two fields may be
         left out: "silent_s", the limit of a first run, and "settled": timing ends early if the
         error of each median is at most this share of it. Kernels on this machine's processor also
-        get "busy", measured by one calibration for all of them.
+        get "busy", from one calibration for all of them, if the machine's speeds are known.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]

@@ -128,7 +128,7 @@ class VectorValues(Values):
         return text
 
     def _width(self, *nodes: UOp) -> int:
-        """Return the width, in bits, at which several masks are best combined."""
+        """Return the bits per lane of the widest of several masks; 8 if no width is known."""
         return max((self.mask_bits[n] for n in nodes if n in self.mask_bits), default=8)
 
     # computing

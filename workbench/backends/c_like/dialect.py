@@ -90,7 +90,7 @@ class CopyText(NamedTuple):
 
 
 class Dialect(ABC):
-    """A language. `types` has its name of each scalar dtype; one without a name is refused."""
+    """A language. `types` has its names of scalar dtypes; a dtype without a name is refused."""
 
     language: Language
     reserved: frozenset[str]
@@ -119,7 +119,7 @@ class Dialect(ABC):
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1
-    """The work-items that execute this kernel in lock step."""
+    """How many work-items execute this kernel in lock step."""
     serial_items = False
     """Whether the work-items of a group run one after another."""
 
@@ -130,7 +130,7 @@ class Dialect(ABC):
     # types
 
     def scalar(self, dtype: DType) -> str:
-        """Return the type of one value. Errors: LanguageError for one that the language lacks."""
+        """Return the type of one value. Errors: LanguageError for a dtype not in `types`."""
         if dtype.scalar is dtypes.index:
             return self.index_type
         name = self.types.get(dtype.scalar.name)

@@ -30,9 +30,9 @@ from workbench.ir.node.uop import UOp
 #
 # So the result of an instruction of LLVM IR gets the decoration UserSemantic (SPIR-V 1.6,
 # "Decoration"), whose text is a line; LLVM keeps it, and it changes no code. Instructions that
-# store, jump or wait have no result. Their block keeps its name in SPIR-V, and has as many of a
-# kind as in LLVM IR, in the same order. A result without a line gets that of the next instruction,
-# which it prepares.
+# store, jump or wait have no result. Their block keeps its name in SPIR-V, and its instructions of
+# one kind are as many as in LLVM IR, in the same order. A result without a line gets the line of
+# the next instruction, which it prepares.
 
 _USER_SEMANTIC = 5635
 _MARK = re.compile(r'^\s*OpDecorate (%\d+) UserSemantic "line (\d+)"$')
@@ -67,7 +67,7 @@ class MarkedIr(NamedTuple):
 
 def with_marks(text: str, line_of: Callable[[int], int] | None = None) -> MarkedIr:
     """Return LLVM IR with decorations for SPIR-V: the line of each instruction in `text`, from 1,
-    or `line_of` that line (0: none)."""
+    or what `line_of` returns for that line (0: none)."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     statements: dict[BlockStatements, list[int]] = {}
     lines: list[str] = []
@@ -220,8 +220,8 @@ def _same_lines(ir: Source, source: Source) -> dict[int, int]:
 def compile_ir(
     gpu: GpuTarget, arch: str, ir: Source, line_of: Callable[[int], int] | None = None
 ) -> MachineCode:
-    """Return LLVM's machine code of LLVM IR for a GPU; its lines are those of the LLVM IR, or
-    `line_of` those (0: none).
+    """Return LLVM's machine code of LLVM IR for a GPU. Its lines are those of the LLVM IR, or what
+    `line_of` returns for them (0: none).
 
     Errors: CompileError.
     """

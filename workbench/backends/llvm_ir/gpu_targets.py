@@ -64,7 +64,7 @@ class GpuTarget(ABC):
 
     @abstractmethod
     def number(self, role: LoopRole, dimension: int) -> str:
-        """Return the call that gives the number of a work-item or a group, of 32 or 64 bits."""
+        """Return the call that gives the number of a work-item or a group, an i32 or an i64."""
 
     @abstractmethod
     def barrier(self) -> Sequence[str]:

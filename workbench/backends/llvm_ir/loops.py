@@ -229,9 +229,9 @@ _DEBUG_LOCATION = re.compile(r",? !dbg !(\d+)")
 
 
 def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
-    """Return `text` with a debug location on each instruction: its line, from 1, or `line_of` that
-    line (0: none). An instruction that LLVM combines from two keeps a location only if both have
-    the same one: so `line_of` gives all instructions of a line of C one line."""
+    """Return `text` with a debug location on each instruction: its line, from 1, or what `line_of`
+    returns for that line (0: none). An instruction that LLVM combines from two keeps a location
+    only if both have the same one: so `line_of` gives all instructions of a line of C one line."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
     lines = list(_located(text, function, free + 6))

@@ -2,7 +2,8 @@
 
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 
-The walk below writes the nodes in the order of the program; program/analysis.py has the arguments.
+The walk below writes the nodes in the order of the program; native/program.py explains the
+arguments.
 
 Sections: The remainder of floats in LLVM; The walk of a linear program that writes LLVM IR; The
 LLVM renderer.

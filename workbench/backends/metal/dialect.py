@@ -93,7 +93,8 @@ class Metal(Dialect):
         return call("simd_shuffle_xor", value[0], f"ushort({distance})")
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        """Return a function over simdgroup_matrix, whose elements a thread reads by number."""
+        """Return a function that multiplies by simdgroup_matrix. A thread accesses the elements of
+        a matrix by number."""
         kind, element = (self.vector(bits.vec(core.a.per_lane)), self.scalar(core.operand))
         total = self.vector(core.accumulator.vec(core.c.per_lane))
         word = self.scalar(core.accumulator)

@@ -62,7 +62,7 @@ def cache_ways(folder: Path = CACHES) -> Ways:
 
 
 def _described(folder: Path, part: str) -> list[tuple[str, str]]:
-    """Return (level, text of one `part` of its description) of each data cache."""
+    """Return (level, text) of each data cache; the text is one `part` of its description."""
     rows: list[tuple[str, str]] = []
     for index in sorted(folder.glob("index*")):
         try:
@@ -237,7 +237,8 @@ def tensor_cores(features: Container[str]) -> tuple[TensorCore, ...]:
 
 
 def absence(family: str) -> str:
-    """Return why a processor of a family ("x86_64") without such features has no tensor cores."""
+    """Return why a processor of a family ("x86_64") with none of these features has no tensor
+    cores."""
     if family in ("x86_64", "amd64"):
         return "its processor has neither AMX-BF16 nor AVX512_BF16"
     if family in ("aarch64", "arm64"):

@@ -287,7 +287,7 @@ class OclgrindLaunch:
 
 
 def simulated(request: Simulation) -> Outcome:
-    """Run a kernel in the process of simulations. Errors as of a run of OclgrindProgram."""
+    """Run a kernel in the process of simulations. Errors: as in a run of OclgrindProgram."""
     outcome = _in_process(simulate, request)
     if outcome.is_last:
         _process.end()
@@ -297,7 +297,7 @@ def simulated(request: Simulation) -> Outcome:
 def _in_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function in the process of simulations; return its result.
 
-    Errors: as of a run of OclgrindProgram.
+    Errors: as in a run of OclgrindProgram.
     """
     try:
         return _process.call(LIMIT_S, function, *args, **kwargs)

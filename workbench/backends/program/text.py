@@ -27,9 +27,9 @@ from workbench.ir.text.program import statement_lines
 # Comments in generated code: the statement that the lines below compute.
 #
 # A linear program has the statements of its statement tree, in the same order. `Follower` walks the
-# tree beside the program, and so finds the statement of the tree to which each write of the program
-# belongs. If the two do not agree (a program written by hand has no tree), it finds none, and the
-# code has no comments.
+# tree in step with the program, and so finds the statement of the tree to which each write of the
+# program belongs. If the two do not agree (a program written by hand has no tree), it finds none,
+# and the code has no comments.
 
 _NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST_COMMENT = 88
@@ -179,7 +179,7 @@ class Language:
 # Source: the text of a kernel, and the facts that a runtime needs to load it.
 
 MOST_CHARACTERS = 1 << 22
-"""A compiler takes minutes for a longer text, and nobody writes such a kernel by hand."""
+"""A compiler takes minutes for a longer text, and no user writes such a kernel by hand."""
 _UNREADABLE = re.compile("\\A\ufeff|[\0\ud800-\udfff]")
 """Characters that some compilers do not read: many ignore the text after a NUL, UTF-8 has no single
 surrogates, and NVRTC refuses a byte order mark, which is invisible."""
@@ -194,9 +194,9 @@ class Source:
     part; `aligned` are the slots whose memory must begin at a multiple of
     `Memory.alignment_bytes`; `block` is the lowered statement tree, for the emulator. `linear` is
     the linear program, and `lines` has, for each line of the text, the positions in `linear` of the
-    line's nodes (none for a brace or a comment); both are () for a text that a user
-    wrote. `original` is the Source whose text was edited, None for an unedited text;
-    `is_handwritten` says that a user wrote the kernel.
+    line's nodes (none for a brace or a comment); both are () for a text that a user wrote.
+    `original` is the Source whose text was edited, None for an unedited text; `is_handwritten` says
+    that a user wrote the kernel.
 
     Errors: as `require_readable`.
     Units: shared_bytes is the memory of a group that a launch allocates, 0 if the text has the

@@ -104,7 +104,7 @@ class EmulatorProgram(Unpicklable):
         self.bind(buffers)()
 
     def bind(self, buffers: Sequence[HasArray]) -> EmulatorLaunch:
-        """Return a function that runs the kernel over these buffers."""
+        """Return a function that runs the kernel on these buffers."""
         arrays = [b.array for b in buffers]
         self._check_buffers(arrays)
         return EmulatorLaunch(self._plan, arrays, self.lanes_at_once)

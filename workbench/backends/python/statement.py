@@ -208,7 +208,7 @@ class State:
     storage: dict[UOp, Array] = field(default_factory=dict)
 
     def open_storage(self, defines: Sequence[UOp]) -> None:
-        """Allocate arrays of NaN or the least integer: a read before a write is then noticed."""
+        """Allocate arrays of NaN or the least integer, so that a read before a write shows."""
         lanes = tuple(self.count[axis] for axis in self.axes)
         for define in defines:
             dtype, shape = define.dtype, lanes + define.memory_shape
