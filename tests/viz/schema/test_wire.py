@@ -288,7 +288,10 @@ def read_variants(data: Any) -> dict[persistence.Key, Any]:
         saved = typed(data, SavedVariants)
     except ValueError:
         return {}
-    return persistence._keyed(saved, "a file")
+    return {
+        key: persistence._earlier(entry)
+        for key, entry in persistence._keyed(saved).items() if not persistence._fault(entry)
+    }  # fmt: skip
 
 
 def test_every_search_is_read_or_refused() -> None:

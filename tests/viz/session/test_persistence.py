@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,30 @@ def test_damaged_source_is_as_good_as_absent(folder: Path, edited: Any) -> None:
     path.write_text(json.dumps(data))
     with pytest.warns(RuntimeWarning, match="cannot be read"):
         assert persistence.load(KEY) == {}
+
+
+@pytest.mark.parametrize("device", ["C", "elsewhere", "\ud800"])
+@pytest.mark.parametrize("kind", ["f32", "f17"])
+def test_a_variant_of_another_session_stays_beside_those_of_this_one(
+    folder: Path, device: str, kind: str
+) -> None:
+    """Its device may be registered only there; whoever writes the file writes it again."""
+    persistence.store(record("A"), {(0, "LLVM"): TIMING}, {0: Edited("C", "int f;")})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    (entry,) = data["variants"]
+    entry["edited"]["device"] = device
+    entry["timings"]["LLVM"]["kind"] = kind
+    path.write_text(json.dumps(data))
+    is_valid = (device, kind) == ("C", "f32")
+    persistence.store(record("B", "X"), {}, {})
+    persistence.forget(KEY, [persistence.Key(0, ("X",))])
+    with nullcontext() if is_valid else pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert len(persistence.load(KEY)) == 1 + is_valid
+        assert B in persistence.load(KEY)
+    variants = json.loads(path.read_text())["variants"]
+    assert [v["opts"] for v in variants] == [["A"], ["B"]]
+    assert variants[0] == {**entry, "pinned": False}
 
 
 SEARCH = {

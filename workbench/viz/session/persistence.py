@@ -74,10 +74,15 @@ _lock = free_lock()
 
 
 def load(key: str) -> dict[Key, SavedVariant]:
-    """Return the saved variants of an expression on this machine, with their timings marked as
-    earlier."""
+    """Return the saved variants of an expression on this machine that are valid in this session,
+    with their timings marked as earlier. Others are a warning, and stay saved."""
     name = _name(key)
-    return _keyed(read_json(FOLDER, name, SavedVariants), name)
+    saved = _keyed(read_json(FOLDER, name, SavedVariants))
+    faults = {each: fault for each, entry in saved.items() if (fault := _fault(entry))}
+    if faults:
+        count, first = len(faults), next(iter(faults.values()))
+        warn(f"{count} of the variants in {name} cannot be read ({first}); going on without")
+    return {each: _earlier(entry) for each, entry in saved.items() if each not in faults}
 
 
 def store(
@@ -100,7 +105,7 @@ def store(
     }  # fmt: skip
 
     def merged(on_disk: SavedVariants | None) -> SavedVariants:
-        others = _keyed(on_disk, name)
+        others = _keyed(on_disk)
         for key in deleted & others.keys():
             del others[key]
         entries = _merged(others, fresh, before)
@@ -116,7 +121,7 @@ def forget(key: str, variants: Collection[Key]) -> None:
     name = _name(key)
 
     def without(on_disk: SavedVariants | None) -> SavedVariants:
-        others = _keyed(on_disk, name)
+        others = _keyed(on_disk)
         remaining = [entry for each, entry in others.items() if each not in variants]
         return SavedVariants(1, remaining)
 
@@ -148,7 +153,7 @@ def key_for(row: VariantRow, source: SourceText | None) -> Key:
 
 
 def _digest(device: str, text: str) -> str:
-    return key_of(device, json.dumps(text))[:16]  # `dumps` escapes what is not ASCII
+    return key_of(json.dumps(device), json.dumps(text))[:16]  # `dumps` escapes what is not ASCII
 
 
 def _entries(
@@ -233,25 +238,29 @@ def _name(key: str) -> str:
     return f"{key_of(key)[:32]}-{machine_key}.json"
 
 
-def _keyed(saved: SavedVariants | None, name: str) -> dict[Key, SavedVariant]:
-    """Return the variants of a file by their keys; none, with a warning, if one is not valid."""
-    try:
-        return {} if saved is None else dict(map(_with_key, saved.variants))
-    except ValueError as error:
-        warn(f"variants kept in {name} cannot be read ({error}); going on without")
-        return {}
+def _keyed(saved: SavedVariants | None) -> dict[Key, SavedVariant]:
+    """Return all variants of a file by their keys, also those that only another session can use:
+    whoever writes the file writes them again."""
+    entries = () if saved is None else saved.variants
+    return {_key_of(entry): entry for entry in entries}
 
 
-def _with_key(entry: SavedVariant) -> tuple[Key, SavedVariant]:
-    source, digest = entry.edited, ""
-    if source is not None:
-        if not _runs_text(source.device):
-            raise ValueError("edited source is the text of a language that runs here")
-        digest = _digest(source.device, source.text)
+def _key_of(entry: SavedVariant) -> Key:
+    digest = "" if entry.edited is None else _digest(entry.edited.device, entry.edited.text)
+    return Key(entry.kernel, tuple(entry.opts), digest)
+
+
+def _fault(entry: SavedVariant) -> str:
+    """Return why a saved variant is not valid in this session ("": it is)."""
+    if entry.edited is not None and not _runs_text(entry.edited.device):
+        return "edited source is the text of a language that runs here"
     if not {t.kind for t in entry.timings.values()} <= {None, *FLOATS}:
-        raise ValueError(f"a peak is one of {', '.join(FLOATS)}")
-    timings = {d: replace(t, earlier=True) for d, t in entry.timings.items()}
-    return Key(entry.kernel, tuple(entry.opts), digest), replace(entry, timings=timings)
+        return f"a peak is one of {', '.join(FLOATS)}"
+    return ""
+
+
+def _earlier(entry: SavedVariant) -> SavedVariant:
+    return replace(entry, timings={d: replace(t, earlier=True) for d, t in entry.timings.items()})
 
 
 def _runs_text(device: str) -> bool:
