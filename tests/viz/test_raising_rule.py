@@ -12,6 +12,7 @@ from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, WorkbenchError
+from workbench.ir.schedule.schedule import base
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -54,6 +55,22 @@ def test_a_rule_of_scheduling(spoil: Spoil, error: Exception, message: str, tmp_
         assert message in plain(session.record)["passes"][-1]["error"]
         assert plain(session.record)["nodes"]["op"], "what there was before it"
         assert plain(session.handle({"do": "ping", "have": None}))["ok"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_results_of_alternating_devices_have_their_names(spoil: Spoil, fails: bool) -> None:
+    def on(device: str) -> Tensor:
+        return Tensor([1.0, 2.0], device=device)
+
+    first = (on("LLVM") + 1).reshape(2, 1)
+    second = (on("PYTHON") * 5).reshape(2, 1)
+    third = (on("LLVM") * (1.0 if fails else 7.0)).exp().reshape(2, 1)
+    if fails:
+        spoil([*SCHEDULE_PASSES.values()], "mul-one", ZeroDivisionError())
+    ex = explore(first, second, third)
+    assert (ex.error is not None) is fails
+    names = [ex.lines.names(base(output)) for output in ex.outputs]
+    assert names == [("first",), ("second",), ("third",)]
 
 
 def test_what_cannot_be_asked_for_is_still_an_error() -> None:

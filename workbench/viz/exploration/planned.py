@@ -114,7 +114,8 @@ class Expression:
 
 @dataclass(slots=True)
 class Planned:
-    """The result of scheduling: see `Exploration`, which has the same fields."""
+    """The result of scheduling: see `Exploration`, which has the same fields. `outputs` are in the
+    order of the tensors."""
 
     kernels: list[Kernel] = field(default_factory=list)
     items: list[ScheduleItem] = field(default_factory=list)
@@ -145,7 +146,8 @@ def planned(
     check_names(rules_off, (*rules_of(SCHEDULE_PASSES), *compile_switches()))
     kernel_rules = {switch.name for switch in compile_switches()}
     off = tuple(name for name in rules_off if name in kernel_rules)
-    plan = Planned(passes=[*origin.gradients, *_gradients(expression)])
+    passes = [*origin.gradients, *_gradients(expression)]
+    plan = Planned(passes=passes, outputs=[*expression.nodes])
     for device, places in expression.places_by_device().items():
         group = [expression.nodes[place] for place in places]
         whole = without_detach(group)
@@ -170,7 +172,8 @@ def planned(
         plan.items += schedule.items
         plan.decisions += schedule.decisions
         plan.passes += watching.records
-        plan.outputs += outputs
+        for place, output in zip(places, outputs, strict=True):
+            plan.outputs[place] = output
     _add_lines(plan, expression, viewer, origin)
     plan.lines.on = on
     return plan
@@ -196,11 +199,10 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
     """Add the user's lines and names to a plan: results get the names of the tensors, memory the
     name of the value in it, kernels their line, modules and phases of training."""
     nodes = expression.nodes
-    tensor_order = (n for places in expression.places_by_device().values() for n in places)
     results = {
-        base(output): viewer.names[nodes[place]]
-        for place, output in zip(tensor_order, plan.outputs, strict=True)
-        if nodes[place] in viewer.names
+        base(output): viewer.names[node]
+        for node, output in zip(nodes, plan.outputs, strict=True)
+        if node in viewer.names
     }
     viewer = viewer._replace(names={**results, **viewer.names})
     derivations, written = expression.derivations, expression.written
