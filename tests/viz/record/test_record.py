@@ -22,8 +22,10 @@ from tests.viz.support import array, check_golden, matmul, softmax
 from workbench.backends.device import Device
 from workbench.backends.program.text import Source
 from workbench.base.source import SourceLine
+from workbench.cost.predicted_cost import published_speeds
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.measure.speeds import Speeds
 from workbench.search.moves import in_turns
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -130,6 +132,20 @@ def test_offers_are_in_one_order(device: str) -> None:
     others = [o.opt for o in offers if o.predicted is None]
     assert others == [opt for opt in turns if opt in others]
     assert device != "LLVM" or others == turns
+
+
+def test_offers_listed_before_the_machine_was_measured_are_predicted_after_it() -> None:
+    kernel, lists = matmul().kernels[0], offers_module.OfferLists()
+
+    def predicted(machine_speeds: Speeds | None) -> list[float | None]:
+        return [offer.predicted for offer in lists.of(kernel, machine_speeds)[0]]
+
+    target = Device["LLVM:Raspberry Pi 5"].target
+    assert target.hardware is not None
+    fast = published_speeds(target.hardware, target)
+    assert not any(predicted(None))
+    assert any(predicted(fast))
+    assert predicted(replace(fast, fma_s=100 * fast.fma_s)) != predicted(fast)
 
 
 def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:

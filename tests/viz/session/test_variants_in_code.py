@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.viz.session.support import done, session_of
-from tests.viz.support import matmul
+from tests.viz.support import matmul, softmax
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import Opt, OptOps
 
@@ -35,6 +35,33 @@ def test_variants_in_code_are_those_of_the_workbench(monkeypatch: pytest.MonkeyP
             ex.delete(ex.variants[0])
         with pytest.raises(WorkbenchError, match="there is no variant 'best'"):
             ex.variants.named("best")
+
+
+def test_a_variant_of_another_exploration_or_plan_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ex, other = matmul(), softmax()
+    with session_of(ex) as session, session_of(other) as other_session:
+        monkeypatch.setattr(ex.display, "session", session)
+        monkeypatch.setattr(other.display, "session", other_session)
+        mine = ex.add(ex.kernels[0].apply(Opt(OptOps.UNROLL, "r0", 4)), "mine")
+        theirs = other.add(other.kernels[0].apply(Opt(OptOps.UPCAST, "g0", 4)), "theirs")
+        equal = matmul().variants[0]
+        ex.delete(mine)
+        ex.add(ex.kernels[0].apply(Opt(OptOps.UNROLL, "r0", 2)), "other")
+        for act in (ex.delete, lambda v: ex.delete(v, back=True), lambda v: ex.rename(v, "x")):
+            for wrong in (theirs, equal):
+                with pytest.raises(WorkbenchError, match="one of another exploration"):
+                    act(wrong)
+        with pytest.raises(WorkbenchError, match="it was deleted"):
+            ex.rename(mine, "x")
+        done(session, "device", name="PYTHON")
+        ex.delete(mine, back=True)
+        assert mine.name in [v.name for v in ex.variants], "on whatever device"
+        decision = next(d for d in session.record.plan.decisions if not d.stored)
+        done(session, "replan", node=decision.node, store=True)
+        with pytest.raises(WorkbenchError, match="planned again"):
+            ex.delete(mine, back=True)
 
 
 def test_a_variant_whose_name_is_taken_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:

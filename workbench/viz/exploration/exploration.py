@@ -130,8 +130,8 @@ class Page(Protocol):
     def record(self, ex: Exploration) -> PageRecord:
         """Return the complete record of an exploration."""
 
-    def variants(self, ex: Exploration) -> Variants:
-        """Return the variants of an exploration that were tried."""
+    def variants(self, ex: Exploration, deleted: bool = False) -> Variants:
+        """Return the variants of an exploration that were tried, with `deleted` also those."""
 
     def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
         """Return the result of a request of the page of an exploration."""
@@ -202,20 +202,24 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError for a kernel without opts.
         """
-        place = self._variant_place(variant, is_deleted=back)
+        place = self._variant_place(variant, deleted=back)
         self.page.ask(self, "delete", variants=[place], back=back)
 
-    def _variant_place(self, variant: object, is_deleted: bool = False) -> int:
-        """Return the position of a variant of this exploration; with `is_deleted` it need not be
-        listed. Errors: WorkbenchError for another value."""
+    def _variant_place(self, variant: object, deleted: bool = False) -> int:
+        """Return the position of a variant of this exploration; with `deleted` it may be one that
+        was deleted. Errors: WorkbenchError for another value."""
         if not isinstance(variant, Variant):
             because = f"it is a {type(variant).__name__}"
             hint = 'ex.variants.named("auto"), or ex.add(kernel), which returns one'
             raise WorkbenchError("this is not a variant", because, hint)
-        places = [row.place for row in self.variants]
-        if not is_deleted and variant.place not in places:
-            because = f"this exploration has no variant of place {variant.place}"
-            raise WorkbenchError("this is not a variant of the exploration", because, "ex.variants")
+        what = "this is not a variant of the exploration"
+        if variant.display is not self.display:
+            raise WorkbenchError(what, "it is one of another exploration", "ex.variants")
+        rows = {row.place: row for row in self.page.variants(self, deleted)}
+        row = rows.get(variant.place)
+        if row is None or not _is_same(row, variant):
+            because = "it was deleted, or the kernels were planned again"
+            raise WorkbenchError(what, because, "ex.variants")
         return variant.place
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
@@ -378,6 +382,12 @@ def of(
         tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
         origin, device, tuple(plan.runs), page=page, show=show, display=display,
     )  # fmt: skip
+
+
+def _is_same(row: Variant, variant: Variant) -> bool:
+    """Whether a row is that of a variant, which may have been renamed or timed since."""
+    same_kernel = row.kernel.ast is variant.kernel.ast
+    return same_kernel and row.kernel.rules_off == variant.kernel.rules_off
 
 
 def _kernel_text(place: int, kernel: Kernel) -> str:

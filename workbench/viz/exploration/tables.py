@@ -5,7 +5,7 @@ Exploration.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar, overload
 
 from workbench.base.errors import PlaceError, WorkbenchError, require
@@ -96,13 +96,15 @@ class Decisions(AskedTable[Decision]):
 @dataclass(frozen=True, slots=True, repr=False)
 class Variant(Printed):
     """A kernel with opts, called `name`. `place` is its position in the record, `number` that of
-    its kernel in `ex.kernels`, and `time` its timing as text ("": not measured)."""
+    its kernel in `ex.kernels`, `time` its timing as text ("": not measured), and `display` that of
+    its exploration."""
 
     place: int
     number: int
     name: str
     kernel: Kernel
     time: str
+    display: Display = field(compare=False)
 
     def __str__(self) -> str:
         opts = ", ".join(map(str, self.kernel.applied_opts)) or "no opts"
@@ -140,5 +142,7 @@ class Variants(AskedTable[Variant]):
 
 def variants_of(kernels: Iterable[Kernel], display: Display) -> Variants:
     """Return the un-optimised variants of kernels that were never shown."""
-    rows = (Variant(place, place, "plain", kernel, "") for place, kernel in enumerate(kernels))
+    rows = (
+        Variant(place, place, "plain", kernel, "", display) for place, kernel in enumerate(kernels)
+    )
     return Variants(rows, display)

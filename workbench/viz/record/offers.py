@@ -42,18 +42,22 @@ NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
 
 class OfferLists:
-    """The next opts of kernels, listed once for equal kernels: a model of equal layers has many."""
+    """The next opts of kernels, listed once for equal kernels: a model of equal layers has many.
+    They are listed again when the speeds that predict them have changed."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[object, ...], NextRows] = {}
+        self._rows: dict[tuple[object, ...], tuple[Speeds | None, NextRows]] = {}
 
     def of(self, kernel: Kernel, speeds: Speeds | None) -> NextRows:
         """Return `next_rows` of a kernel with the opts and rules that are registered."""
         registered = tuple(OptOps), rules_in_force()
         key = kernel.ast, kernel.device, kernel.rules_off, *registered
-        if key not in self._rows:
-            self._rows[key] = next_rows(kernel, speeds)
-        return self._rows[key]
+        if Device[kernel.device].has_hardware:
+            speeds = None  # its figures are published
+        earlier = self._rows.get(key)
+        if earlier is None or earlier[0] != speeds:
+            earlier = self._rows[key] = speeds, next_rows(kernel, speeds)
+        return earlier[1]
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:

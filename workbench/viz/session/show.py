@@ -125,8 +125,9 @@ class LivePage:
         if session is not None:
             session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
-    def variants(self, ex: Exploration) -> Variants:
-        """Return the variants of an exploration: its session's, or without one the plain ones."""
+    def variants(self, ex: Exploration, deleted: bool = False) -> Variants:
+        """Return the variants of an exploration, with `deleted` also those: its session's, or
+        without one the plain ones."""
         session: Session | None = ex.display.session
         if session is None:
             return variants_of(ex.kernels, ex.display)
@@ -135,9 +136,10 @@ class LivePage:
             rows = (
                 Variant(
                     place, row.kernel, row.name, session.kernels[place],
-                    timing_text(row.timing, speeds) if row.timing else "",
+                    timing_text(row.timing, speeds) if row.timing else "", ex.display,
                 )
-                for place, row in enumerate(session.record.variants) if not row.deleted
+                for place, row in enumerate(session.record.variants)
+                if deleted or not row.deleted
             )  # fmt: skip
             return Variants(rows, ex.display)
 
