@@ -305,8 +305,9 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda d: d.update(gradients=[GRADIENT_OF_NONE]), "a node that is not there"
     ),
     "half of a character": (lambda d: d.update({"\ud800": 1}), "half of a character"),
-    "a pane that there is not": (lambda d: d.update(show="x"), "no pane"),
-    "a rule that there is not": (lambda d: d.update(rules_off=["x"]), "x"),
+    "a pane that there is not": (lambda d: d.update(show="x"), "the pane 'x', and there are code"),
+    "a rule that there is not": (lambda d: d.update(rules_off=["x"]), "no rule 'x'"),
+    "a device that there is not": (lambda d: d.update(devices=["x"]), "no device 'x'"),
 }  # fmt: skip
 
 
@@ -315,8 +316,9 @@ def test_a_wrong_file_is_refused_in_words(name: str, tmp_path: Path) -> None:
     path = saved(matmul(), tmp_path)
     change, words = WRONG[name]
     spoil(path, change)
-    with pytest.raises(WorkbenchError, match=words):
+    with pytest.raises(WorkbenchError, match=words) as refusal:
         load(path)
+    assert refusal.value.what.startswith("cannot load") and refusal.value.hint
 
 
 @pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.99])

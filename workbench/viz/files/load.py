@@ -36,7 +36,7 @@ from workbench.viz.exploration.explore import registered_page
 from workbench.viz.files.files import gradient_record, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.phases import PHASES
-from workbench.viz.page.panel import pane_of
+from workbench.viz.page.panel import panes
 from workbench.viz.record.about import machine_row
 from workbench.viz.record.variants import step_rows
 from workbench.viz.schema.saved import FileVariant, SavedExploration
@@ -54,6 +54,8 @@ MOST_BYTES = 256 << 20
 """Most bytes of a file that is read."""
 HINT = "a file that ex.save(path) wrote"
 """The hint of an error: which files can be loaded."""
+REGISTER = "register here first what was registered where the file was saved"
+"""The hint of an error of a file that needs what is not here."""
 
 
 def load(path: str | os.PathLike[str]) -> Exploration:
@@ -62,9 +64,13 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     It has no data: opts, code and schedules are live, times are of random inputs, and what needs
     data (`.run()`, `.check()`, `.values()`) is refused.
 
-    Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version.
+    Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version,
+    and for one that needs a device, a rule or a pane that is not here.
     """
     saved = _read(path)
+    if saved.show and saved.show not in panes():
+        because = f"it shows the pane {saved.show!r:.40}, and there are {', '.join(panes())}"
+        raise _refused(path, because, REGISTER)
     try:
         root = _graph(saved.graph)
         _check_places(saved, root)
@@ -76,16 +82,19 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         because = "its graph and what it says of its nodes do not fit each other"
         raise _refused(path, f"it is damaged: {because}") from error
     count = len(saved.devices)
-    tensors = [
-        Tensor._on(node, device)
-        for node, device in zip(root.src[:count], saved.devices, strict=True)
-    ]
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
     page = registered_page()
-    ex = exploration.of(
-        tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin,
-        device=_device_of_kernels(saved.device),
-    )  # fmt: skip
+    try:
+        for device in filter(None, saved.devices):
+            Device[device]  # an unknown one is refused
+        tensors = map(Tensor._on, root.src[:count], saved.devices)
+        ex = exploration.of(
+            tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin,
+            device=_device_of_kernels(saved.device),
+        )  # fmt: skip
+    except WorkbenchError as error:
+        because = f"{error.what}: {error.because}"
+        raise _refused(path, because, error.hint or REGISTER) from error
     words = origin.words
     if plan_hash(ex.kernels) != saved.plan:
         words += " Here it is scheduled otherwise than where it was saved."
@@ -205,11 +214,9 @@ _MAKERS_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, Attribute
 
 
 def _check(saved: SavedExploration) -> None:
-    """Check what needs no graph. Errors: _Mismatch; WorkbenchError for an unknown pane."""
+    """Check what needs no graph. Errors: _Mismatch."""
     if not saved.devices:
         raise _Mismatch("it has no tensor")
-    if saved.show:
-        pane_of(saved.show, "show={}")
     for place, variant in enumerate(saved.variants):
         if variant.parent is not None and not 0 <= variant.parent < place:
             raise _Mismatch("a variant stands before its parent")
