@@ -277,6 +277,10 @@ def test_a_layer_is_applied_on_the_device_of_its_weights() -> None:
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-6)
 
 
+def lstm(*states: Any) -> Any:
+    return nn.LSTMCell(3, 4)(Tensor.zeros(2, 3), states)
+
+
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nn.Linear(0, 3), ShapeError, "in_features"),
     (lambda: nn.Linear(3, 2.5), DTypeError, "out_features"),  # type: ignore[arg-type]
@@ -290,6 +294,11 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nn.LayerNorm(3)(Tensor.zeros(2, 4)), ShapeError, "last axes"),
     (lambda: nn.Embedding(3, 4)(Tensor([1.0])), DTypeError, "integer"),
     (lambda: nn.LSTMCell(3, 4)(Tensor.zeros(3)), ShapeError, r"\(batch, 3\)"),
+    (lambda: lstm(Tensor.zeros(1, 4), Tensor.zeros(2, 4)), ShapeError, r"must be \(2, 4\)"),
+    (lambda: lstm(Tensor.zeros(2, 4), Tensor.zeros(2, 1)), ShapeError, r"must be \(2, 4\)"),
+    (lambda: lstm(Tensor.zeros(2, 4)), DTypeError, "two tensors"),
+    (lambda: lstm(Tensor.zeros(2, 4), [0.0]), DTypeError, "must be a tensor"),
+    (lambda: nn.BatchNorm(3, track_running_stats="no"), DTypeError, "track_running_stats"),
 ]
 
 

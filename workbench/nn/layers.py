@@ -96,7 +96,8 @@ class LSTMCell:
     Shapes: x (batch, input_size), hidden and cell state (batch, hidden_size) -> the next hidden and
     cell state. States that are not passed are 0.
     Initial values: weights are uniform within 1 / sqrt(hidden_size) of 0, biases 0.
-    Errors: ShapeError for another shape of x.
+    Errors: ShapeError for another shape of x or of a state; DTypeError where the states are no pair
+    of tensors.
     Source: Hochreiter and Schmidhuber 1997.
     """
 
@@ -120,9 +121,22 @@ class LSTMCell:
                 f"cannot apply LSTMCell({inputs}, {hidden}) to shape {x.shape}",
                 f"the input must be (batch, {inputs})",
             )
+        shape = x.shape[0], hidden
         if hc is None:
-            zeros = Tensor.zeros(x.shape[0], hidden, dtype=x.dtype)
+            zeros = Tensor.zeros(*shape, dtype=x.dtype)
             hc = zeros, zeros
+        elif not isinstance(hc, list | tuple) or len(hc) != 2:
+            raise dtype_error(
+                f"cannot apply LSTMCell({inputs}, {hidden}) to states {short(hc)}",
+                "they must be two tensors, the hidden and the cell state",
+                "cell(x, (h, c))",
+            )
+        for state in (tensor_input(state, self) for state in hc):
+            if state.shape != shape:  # one that is broadcast would be an answer, and a wrong one
+                raise shape_error(
+                    f"cannot apply LSTMCell({inputs}, {hidden}) to a state of shape {state.shape}",
+                    f"with x of shape {x.shape} a state must be {shape}",
+                )
         gates = x.linear(self.weight_ih.transpose(), self.bias_ih)
         gates = gates + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
         input_gate, forget_gate, update, output_gate = gates.chunk(4, dim=1)
@@ -313,7 +327,7 @@ class BatchNorm:
     ):
         self.size = size = whole(sz, "BatchNorm: sz", 1)
         self.eps, self.momentum = eps, momentum
-        self.track_running_stats = flag(track_running_stats, "BatchNorm: track")
+        self.track_running_stats = flag(track_running_stats, "BatchNorm: track_running_stats")
         self.weight, self.bias = _affine((size,), affine)
         if self.track_running_stats:
             self.num_batches_tracked = _state(Tensor.zeros(dtype=dtypes.int64))
