@@ -107,8 +107,8 @@ class Reference:
 def kernel_reference(
     kernel: UOp, slots: Sequence[int], inputs: Sequence[Array], against: str = ""
 ) -> Reference:
-    """Return the reference of a kernel with opts: `kernel`, without them, interpreted. `inputs` has
-    an array per slot, of which the outputs are read as zeros."""
+    """Return the reference of a kernel with opts: the results of `kernel`, the same without opts,
+    on the reference interpreter. `inputs` has an array per slot; those of outputs count as 0."""
     empty = blank(inputs, slots)
 
     @cache
@@ -197,8 +197,8 @@ class CheckResult(Printed):
 
     `max_abs_error` and `tolerance` are the greatest error and the greatest limit among the worst
     elements of the outputs; of whole numbers, how many differ and how many may. `checked` of
-    `total` elements were compared. `relative` has the error and the limit of one output, that with
-    the greatest error / limit, as shares of its greatest value; None for whole numbers and zeros.
+    `total` elements were compared. `relative` has the error and the limit of the output with the
+    greatest error / limit, as shares of its greatest value; None for whole numbers and zeros.
     `flipped` elements were decided by a rounding (`check/nearness.py`). `is_told` is False where
     these are too many for a verdict; `ok` is False, too. `against` says what the answer was
     compared with; `whole`: no output has floats.

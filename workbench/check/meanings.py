@@ -40,9 +40,9 @@ Memory = Callable[[UOp], Array]
 
 class Meanings:
     """The values of the user's graph that stored values stand for, by the `records` of the
-    scheduler's passes, which made `outputs` of the `roots`. `trusted` names the user's gradient
-    rules, which define the gradients that they give. Values that were computed earlier are BUFFERs
-    in `roots`, and expressions in `whole`."""
+    scheduler's passes, which rewrote `roots` to `outputs`. `trusted` names the user's gradient
+    rules: gradients are taken to be what these return. Values that were computed earlier are
+    BUFFERs in `roots`, and expressions in `whole`."""
 
     def __init__(
         self,

@@ -205,7 +205,7 @@ def bisected(
 ) -> FirstWrongRewrite | None:
     """Return the first rewrite of the `observed` passes that makes a kernel wrong on `inputs` (an
     array per slot), or None. Where `verdict` rejects the results of `original` itself, scheduling
-    made the error."""
+    made the error. Errors: as `reference_of`."""
     with unobserved():
         reference = reference_of(original, inputs, original.outputs)
         result = verdict([reference.narrow[slot] for slot in original.outputs])

@@ -1,7 +1,7 @@
 """Functions of the tensor level, expanded: each as EXP2, LOG2, SIN, COS and arithmetic.
 
 EXP, TANH, POW and the like are ops in the tensor graph, and while scheduling decides what is
-stored: the op table has their meaning on numpy, their symbols and their costs. In each kernel that
+stored: the op table has their meaning on numpy, their words and their costs. In each kernel that
 scheduling builds, this table replaces them by formulas, so that no later stage has them. To add a
 function, add its row in the op table, its formula, and its row here. While a rule is switched off,
 the kernel keeps the op, and no device compiles it.

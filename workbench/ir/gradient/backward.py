@@ -180,9 +180,9 @@ class NoGradient(Exception):
 
 @dataclass(slots=True)
 class Backward:
-    """The gradients of `root` by target, given its own gradient, `seed`; a target that no gradient
-    reaches is left out. `shares` are the results of the rules, in the order of the pass, which took
-    `seconds`. `twins` are the occurrences that it merged with others."""
+    """The `gradients` of `root` by target, from its own gradient, `seed`; a target that no gradient
+    reaches is left out. `shares` are the results of the rules in the order of the pass, which took
+    `seconds` and merged the occurrences `twins` with equal ones."""
 
     root: UOp
     seed: UOp

@@ -255,8 +255,8 @@ _OF_GRID = (AxisType.GLOBAL, AxisType.THREAD)
 
 
 class WarpTile:
-    """A tile that warps combine, as statements. `storage` is that of the cells that the warps
-    leave; `vector` is the lane axis along which its statements write vectors."""
+    """A tile that warps combine, as statements. `storage` has the cells that the warps write;
+    `vector` names the lane axis along which the statements write vectors."""
 
     def __init__(self, tile: UOp, plan: WarpReduction, storage: Allocation, vector: str | None):
         self.tile, self.plan = tile, plan

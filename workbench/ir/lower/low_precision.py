@@ -124,7 +124,7 @@ FP8E4M3 = StorageFormat(_u8, 3, 7, special=0x7F, limit=448.0, large=0x7E, nan=0x
 
 
 def has_low_precision(tree: UOp) -> bool:
-    """Return whether anything in a statement tree is a low-precision float."""
+    """Return whether a statement tree has a low-precision float."""
     return any(n.dtype.is_low_precision for n in tree.toposort())
 
 

@@ -152,8 +152,8 @@ class _Group:
     def _as_group(
         self, node: UOp, used: frozenset[int], conditions: Conditions
     ) -> Iterator[_GuardedNode]:
-        """Yield a statement or loop that the work-items which differ only in dimensions that are
-        not `used` execute together."""
+        """Yield a statement or loop that several work-items execute together: those that differ
+        only in dimensions outside of `used`."""
         free = [d for i, d in enumerate(self.items.dims) if i not in used]
         free = [d for d in free if d.extent > 1]
         if not free or not self._writes_for_all(node):

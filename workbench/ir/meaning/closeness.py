@@ -132,8 +132,8 @@ def rounded_sum(
     result: Array, combine: Callable[[Callable[[Array], Array]], Array], count: int,
     grain: Array, dtype: DType,
 ) -> Array:  # fmt: skip
-    """Return a sum of `count` terms as if added in another order. `combine(f)` is the sum of f of
-    each term in float64; each term is a multiple of `grain`, a power of two."""
+    """Return a sum of `count` terms as if added in another order. `combine(f)` is the sum of f(t)
+    over the terms t, in float64; each term is a multiple of `grain`, a power of two."""
     if _roundings.get() is None or not dtype.is_float or count < 2:
         return result
     with np.errstate(all="ignore"):
@@ -178,7 +178,7 @@ def _wide(array: Array) -> Array:
 
 
 def _is_exact(op: Ops, result: Array, sources: Sequence[Array], dtype: DType) -> Array:
-    """Return where the result is exact: that of arithmetic without rounding."""
+    """Return where the result is exact: where it needs no rounding."""
     most = 2.0 ** (dtype.fraction_bits + 1)
     if op is Ops.ADD:
         a, b = sources

@@ -82,7 +82,8 @@ def _in_range(value: Array, dtype: DType) -> Array:
 
 
 def reduce(op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool) -> Array:
-    """Return `value` combined over `axes`; the identity of `op` where an axis has no elements."""
+    """Return `value` combined over `axes`; the identity of `op` where an axis has no elements.
+    Errors: VerifyError for an `op` that does not combine."""
     if op not in REDUCTIONS:
         raise VerifyError(f"a reduction cannot combine with {op.name}")
     ufunc, *_, identity = REDUCTIONS[op]

@@ -179,7 +179,7 @@ def _along(array: Array, axes: tuple[UOp, ...], target_axes: Sequence[UOp]) -> A
 
 
 class _Machine:
-    """Runs the stores of one kernel; `outputs` is what they have written so far."""
+    """Runs the STOREs of one kernel, which write to `outputs`."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class TooManyPositions(WorkbenchError):
 class SampledElements:
     """Some elements of tensor-level values, and all elements that they are computed from.
 
-    Errors: TooManyPositions where these, counted for each reader, are more than `most`.
+    Errors: TooManyPositions where more than `most` are needed, each counted once per reader.
     """
 
     def __init__(self, targets: Sequence[tuple[UOp, Positions]], most: int) -> None:

@@ -38,8 +38,8 @@ class MemoryAccess(NamedTuple):
 
 
 def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
-    """Return the LOADs by which a warp reads rows of matrices, each with a mask of those bits of a
-    lane's number that the layout of the rows does not use: only lanes with 0 there read."""
+    """Return the LOADs by which a warp reads rows of matrices, each with a mask: the bits of a
+    lane's number that the layout of the rows does not use. Only lanes with 0 in these bits read."""
     layouts = {n.src[0]: n.arg[0] for n in linear if n.op is Ops.EXCHANGE}
     return {
         load: sum(1 << place for place, bit in enumerate(rows.lane.split()) if bit == NO_AXIS)
@@ -149,10 +149,10 @@ def padded(
     shape: Shape,
     vectors: Vectors,
 ) -> Shape:
-    """Return the shape of a shared tile's memory: `shape`, or, where that makes fewer bank
-    conflicts, a few elements more along one of the last two axes that are not a vector. Of the best
-    shapes it is the smallest. `around` has the axes of the first dimensions: each of their elements
-    has a tile of its own."""
+    """Return the shape of a shared tile's memory: `shape`, or one with a few elements more along
+    one of the last two axes that are not a vector: the one with the fewest bank conflicts, of
+    several the smallest. `around` has the axes of the first dimensions: each of their elements has
+    a tile of its own."""
     nbytes = tile.node.dtype.itemsize
     return _best_shape((*tile_accesses(tile, around, readers, vectors),), shape, nbytes)
 

@@ -270,7 +270,7 @@ class Counts(Displayed):
 
 
 def estimate(kernel: UOp) -> Estimates:
-    """Return the counts of a kernel (a SINK), the same for every opt list."""
+    """Return the Estimates of a kernel (a SINK) without opts: these may add work, as PADTO does."""
     flops = 0
     places: set[UOp] = set()  # of axes alone: indexes and conditions
     nodes = kernel.toposort()

@@ -171,7 +171,7 @@ def _by_rows(
     load: UOp, fragment: Fragment, tile: Mapping[str, UOp], lane: UOp, elements: UOp
 ) -> UOp | None:
     """Return a fragment that a warp reads as rows of 16 bytes of a shared tile and exchanges among
-    its lanes; None if the rows are not contiguous there."""
+    its lanes; None if the load is not of such a tile, or the rows are not contiguous there."""
     if load.op is not Ops.LOAD or load.place.memory.op is not Ops.STAGE:
         return None
     stage, (*_, last) = load.place.memory, load.place.indexes
@@ -190,7 +190,7 @@ def _by_rows(
 
 
 def _elements(rows: UOp, columns: UOp, fragment: Fragment) -> UOp | None:
-    """Return the axis of the elements that a lane has of a tile; None where it has one."""
+    """Return the axis of the elements that a lane has of a tile; None if it has only one."""
     if fragment.per_lane == 1:
         return None
     name = f"{rows.axis_name}_{columns.axis_name}"

@@ -51,8 +51,8 @@ class Pipeline(NamedTuple):
 
 
 def is_repeated(loop: Loop) -> bool:
-    """Whether a work-group runs a loop several times: the last copies of one run, beyond the end,
-    may still be in progress when the next run begins."""
+    """Whether a work-group runs a loop several times. The last copies of a run, for steps beyond
+    its end, may still be in progress when the next run begins."""
     around = [] if loop.parent is None else loop.parent.path()
     kinds = [r.axis_kind for r in around if r.extent > 1]
     return any(k is not AxisType.GLOBAL and not k.is_work_item for k in kinds)

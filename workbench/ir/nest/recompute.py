@@ -50,9 +50,9 @@ def recompute_rows(kernel: UOp, target: Target) -> UOp:
 
 
 def _is_row(stage: UOp, places: Sequence[UOp]) -> bool:
-    """Whether a STAGE is a row that each of `places` can compute. It is not a copy of an argument,
-    not partial results of a reduction, and not from a tensor core; its reads have no gates, and its
-    axes number its elements."""
+    """Whether a STAGE is a row that can be computed at its reads, INDEXes among `places`. It is not
+    a copy of an argument, not partial results of a reduction, and not from a tensor core; its reads
+    have no gates, and its axes number its elements."""
     value, axes = stage.src[0], closed(stage)
     is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
     if is_copy or any(axis.axis_kind in _REDUCES for axis in axes):

@@ -214,8 +214,8 @@ def _padded_tile(
 
 
 def _warp_results(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
-    """Return the storage of the results that warps leave of a tile, in place of `whole`: a register
-    of each work-item, or a cell for each warp."""
+    """Return the storage of the results of a tile that warps combine, in place of `whole`: a
+    register of each work-item, or a cell for each warp."""
     lanes = [r.extent for r in whole.lanes]
     if plan.cells == 1:
         name = part_name(tile)

@@ -167,7 +167,7 @@ class OpInfo(NamedTuple):
     dtype, where the op is elementwise.
 
     `symbol` stands between two sources in text, and binds as its `precedence` says; an op without
-    one is written as a call. `label` stands in a picture ("": the op's name). `word` is for titles
+    a symbol is a call. `label` stands in a picture ("": the op's name). `word` is for titles
     and comments; titles name reductions, and ops that are `is_function`. `cost` is the scheduler's
     estimate for one element, in additions; `slots` is the number of arithmetic instructions of a
     core that it counts as. `latency` is the time after which its result can be used, in

@@ -67,8 +67,8 @@ MOST_ENTRIES = 1024
 
 
 class Memo(Generic[T]):
-    """Values that are computed from a kernel, by the kernel, what else decides them (a device, a
-    target) and the rules in force. The latest entries are kept.
+    """Values computed from kernels, by a key (the kernel, and a device or a target that matters)
+    and the rules in force. The latest entries are kept.
 
     Nothing is locked while a value is made: two threads may make one at once, and the first stays.
     A value whose making fails, or is ended by Ctrl-C, leaves no entry.

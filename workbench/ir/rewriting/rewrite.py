@@ -300,7 +300,7 @@ def _run(root: UOp, by_op: Table, matches: list[Match] | None, limit: int | None
     added or switched off it is another object.
     """
     replacements: dict[UOp, UOp] = {}
-    pending: dict[UOp, Rule] = {}  # nodes that wait for their right sides, by rule
+    pending: dict[UOp, Rule] = {}  # nodes that wait for their right sides, each with the rule
     stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
     fuse = FUSE if limit is None else limit
     while stack:

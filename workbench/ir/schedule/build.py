@@ -152,7 +152,7 @@ def _item(
 
 def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of STOREs in the loops `outer`: buffers become PARAMs,
-    ranges get their final names."""
+    ranges get their final names. Errors: WorkbenchError for a read that no rule has replaced."""
     targets = [store.place.memory for store in stores]
     nodes = UOp.sink(*stores).toposort()
     left = next(filter(construct.is_read, nodes), None)

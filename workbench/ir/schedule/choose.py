@@ -114,7 +114,7 @@ def _estimates(
 
 
 def _recompute_cost(node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]) -> float:
-    """Return the cost of the evaluations of a value beyond one per element."""
+    """Return the cost of evaluating a value more often than once per element."""
     elements = node.size
     each = cost[node] / max(1, elements)
     reuse = 1.0 if facts.reduces[node] else TILE_REUSE

@@ -28,13 +28,13 @@ STORE_COST = 8.0
 READ_COST = 1.0
 """Per use of a stored element: the alternative to computing it in place."""
 LAUNCH_COST = 10_000.0
-"""Per kernel: compiling apart, a launch and its bookkeeping."""
+"""Per kernel: its compilation, a launch and its bookkeeping."""
 MASK_COST = 1.0
 """Per read of a padded value: the test for padding."""
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
 WINDOW_REUSE = 4.0
-"""The same where every loop moves the operand, as for windows of one channel: neighbouring windows
+"""The uses where every loop moves the operand, as with windows of one channel: neighbouring windows
 overlap."""
 WINDOW = 7
 """Most steps of an axis of a window. A longer sum is computed in lanes, and each lane tests another
@@ -50,7 +50,7 @@ PARALLEL_WORK = 1 << 16
 SPLIT_WORK = 1 << 20
 """A reduction of this many elements to FEW_RESULTS is worth a kernel of partial results."""
 FEW_RESULTS = 8
-"""So few results leave cores without work."""
+"""Most results of a reduction that are too few for the cores to share."""
 
 MOST_POSITION_STEPS = 8
 """Most steps of a position in a comparison that is computed wherever it is read."""
@@ -158,8 +158,8 @@ def _selects(node: UOp) -> bool:
 
 
 def _is_prefix(node: UOp) -> bool:
-    """Whether a reduction combines the elements before, or after, a position: one level of a scan,
-    whose levels share a kernel with each other."""
+    """Whether a reduction combines the elements before, or after, a position, as a level of a scan
+    does; the levels of a scan share a kernel."""
     source = node.src[0]
     return source.op is Ops.WHERE and compares_positions(_moved(source.src[0]))
 
@@ -195,7 +195,8 @@ def _is_inside_reduction(node: UOp, boundaries: Collection[UOp]) -> Callable[[UO
 
 
 def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
-    """Return a test: as `_is_inside_reduction`, with as many elements as the reduction combines."""
+    """Return a test: `_is_inside_reduction`, and with as many elements as the reduction has
+    operands or more."""
     inside = _is_inside_reduction(node, boundaries)
     return lambda n: inside(n) and n.size >= node.src[0].size
 

@@ -30,8 +30,8 @@ from workbench.ir.verify.tensor import custom_kernel
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
 SEPARATE = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
-"""Values that no other kernel computes: a COPY runs none, contiguous() asks for a boundary, and the
-kernel of a CUSTOM is the user's."""
+"""Values that are not fused into other kernels: a COPY is no kernel, contiguous() asks for a
+boundary, and the kernel of a CUSTOM is the user's."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 

@@ -44,10 +44,10 @@ class PlacedRead(NamedTuple):
 
 @dataclass(slots=True)
 class KernelReads:
-    """The reads of the kernel of `root`, which the access `own` writes. `nbytes` has the bytes of
-    each read, `around` the reductions whose ranges are around it, outermost first. `sources` are
-    the stored values that it reads, with the accesses; `reductions` are those that it computes.
-    `steps` counts the operations of one element, `work` those of all."""
+    """The reads of the kernel that stores `root` by the access `own`. `nbytes` has the bytes of
+    each read, `around` the reductions whose ranges are around the read, outermost first. `sources`
+    are the stored values that the kernel reads, with the accesses; it computes `reductions`.
+    `steps` counts the operations of one element, `work` those of all elements."""
 
     root: UOp
     own: Access
@@ -134,8 +134,8 @@ FAR_BYTES = 1 << 19
 """Most bytes of an array that may be summed along its long stride in any order: it stays in the
 second-level cache."""
 EPILOGUE_PART = 0.125
-"""Most work of a kernel without reductions that joins one with reductions, as a share of that one's
-work: the lanes of the loops are chosen for the reductions."""
+"""Most work of a kernel without reductions that joins one with reductions, as a share of the work
+of the latter: the lanes of the loops are chosen for the reductions."""
 
 
 def output_groups(
@@ -274,8 +274,8 @@ class _Joins:
         return gain if gain >= least and accesses <= MOST_ACCESSES else None
 
     def _loops_agree(self, one: _Joined, other: _Joined) -> bool:
-        """Whether one choice of lanes suits both: a matrix product must be the only reduction, and
-        beside other reductions there may be little work that has none."""
+        """Whether one choice of lanes suits both: a matrix product does not join other reductions,
+        and a kernel without reductions joins one with reductions only if it has little work."""
         both = one.reductions, other.reductions
         if any(r in self._products for r in (*both[0], *both[1])):
             return not all(both)

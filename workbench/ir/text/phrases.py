@@ -156,7 +156,7 @@ def _constant_phrase(node: UOp) -> Phrase:
 
 
 def _number(value: Const, node: UOp) -> str:
-    """Return the shortest words for `value` that name it among the values of its dtype."""
+    """Return the shortest text that only `value` has among the values of its dtype."""
     if not node.dtype.is_float:
         return repr(value)
     words = str(node.dtype.numpy.type(value))

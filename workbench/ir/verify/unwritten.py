@@ -22,7 +22,7 @@ from workbench.ir.node.uop import UOp, split_gate
 MOST_POINTS = 1 << 18
 """Most positions that are tried one by one."""
 MOST_CONDITIONS = 8
-"""Most conditions of one read that are evaluated; another one could only excuse more reads."""
+"""Most conditions of one read that are evaluated; without the others, fewer reads are excused."""
 Conditions = frozenset[UOp]
 
 

@@ -71,8 +71,8 @@ from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 Propose = Callable[[UOp, Target], HeuristicStep | None]
 PACKED_SHARE = 1
-"""Greatest size of a packed tile, in second-level caches. At this size, on a core with 1 MiB, some
-products were ten times as fast as without a packed tile, and none slower."""
+"""Greatest size of a packed tile, as a share of the second-level cache. With it, on a core with
+1 MiB, some products were ten times as fast as without a packed tile, and none slower."""
 BLOCKS = range(128, 63, -1)
 """Steps of a block, the preferred number first. The cache lines of a block fill at most a quarter
 of the first-level cache."""
@@ -272,8 +272,8 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
-    """Return the reduce axis and the length of its blocks, if `load` is to be packed and another
-    operand reads a new line in each step, more lines than L1 has; None otherwise."""
+    """Return the reduce axis and the length of its blocks; None unless `load` is to be packed, and
+    another operand reads a new line in each step, in all at least as many as L1 has."""
     (reduce,), order = reduces(kernel), kernel.arg.order
     axis = ranges(kernel)[order[-1]]
     around, _ = loops_of(kernel, load)

@@ -113,9 +113,9 @@ def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
 
 
 def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
-    """Return the most work-items for a row. A warp is best if there are rows for all units, since
-    fewer work-items wait for each other. But rows that are read again from L1 must fit in it
-    together. Otherwise the number is doubled, while each has STEPS_OF_AN_ITEM steps."""
+    """Return the most work-items for a row: a warp, if the rows keep all units busy, since fewer
+    work-items wait for each other. The number is doubled, while each has STEPS_OF_AN_ITEM steps, if
+    there are too few rows, or if rows that are read again do not fit in L1 together."""
     target, most = plan.target, plan.target.warp_lanes
     places = [n for n in loads(plan.kernel) if axis in n.ranges]
     nbytes = axis.extent * max((n.dtype.itemsize for n in places), default=0)

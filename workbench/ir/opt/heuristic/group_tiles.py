@@ -39,8 +39,8 @@ from workbench.ir.opt.opt import OptOps, ranges
 #
 # A work-group computes a tile along two output axes; along each of them one operand does not
 # change. It copies tiles of the operands, a few steps of the reduction deep, to shared memory. Each
-# work-item then multiplies a few rows by a few columns in registers. If units have at most one
-# group each, several parts of the reduction are computed at once and then added: there are more
+# work-item then multiplies a few rows by a few columns in registers. If a compute unit has at most
+# one group, several parts of the reduction are computed at once and then added: there are more
 # work-items, which hide each other's waits. All tiles of a few sizes are compared by their cost per
 # useful multiply-add: elements from memory (fewer, the larger the tile of the group), elements from
 # shared memory (fewer, the larger the tile of the work-item), outputs beyond the ends of the axes,

@@ -94,8 +94,8 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
     """Return the output loop that becomes rows of dot products, and how many rows; (None, 1) for
-    none. Some load does not depend on it, so that rows share the load. It has no unit stride in the
-    result, or it would become the vector."""
+    none. Some load does not depend on the loop, so that rows share the load. The loop is not the
+    unit-stride axis of the result, which would become the vector."""
     unit, operands = unit_axis(kernel), loads(reduce.src[0])
     if len(reduces(kernel)) != 1 or unit is None:
         return None, 1

@@ -62,9 +62,9 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
 
 
 def vector_axis(kernel: UOp) -> UOp | None:
-    """Return the unit-stride axis of the result if it should become lanes; None if a reduction has
-    lanes already, or if the lanes would gather elements that have shorter strides along a reduction
-    and are not packed."""
+    """Return the unit-stride axis of the result if it should become lanes. None if there is none,
+    if a reduction has lanes already, or if the lanes would gather elements that are not packed and
+    have shorter strides along a reduction."""
     axis = unit_axis(kernel)
     if axis is None or any(_has_lanes(n) for n in reduces(kernel)):
         return None

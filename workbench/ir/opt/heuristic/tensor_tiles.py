@@ -44,10 +44,10 @@ MOST_WASTE = 2.0
 
 class TensorAxes(NamedTuple):
     """A tile of a tensor core on a kernel: its `opt`, and the extents of (rows, columns, steps).
-    `beside` is another axis of the operand with the columns, the one with the shortest stride, such
-    as the lines of an image for its pixels; None if there is none. `moved` has the elements that
-    memory moves per used one, for the operand with the rows, the one with the columns, and the
-    result."""
+    `beside` is the axis with the shortest stride among the other output axes of the operand with
+    the columns, such as the lines of an image for its pixels; None if there is none. `moved` has
+    the elements that memory moves per used one: of the operand with the rows, of the operand with
+    the columns, and of the result."""
 
     opt: Opt
     kernel: UOp
