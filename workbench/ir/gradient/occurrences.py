@@ -139,8 +139,8 @@ class Formula(NamedTuple):
 
 
 def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) -> UOp:
-    """Return `value` with a custom gradient: `rule` returns the gradients of `sources` from that of
-    the value, None where nothing flows. `name` stands in `given_rules`."""
+    """Return `value` with a custom gradient: `rule` returns the gradients of `sources` from the
+    gradient of the value, None where nothing flows. `given_rules` returns `name`."""
     node = UOp(Ops.DETACH, value.dtype, (value, *sources), (name, next(_function_numbers)))
     _rules[node] = rule
     return node

@@ -207,8 +207,8 @@ MOVEMENT: dict[Ops, GradientRule] = {
 # whose source is `x`.
 
 BLOCK = 16
-"""Elements of a block. The product of all elements but one is that of the others in its block,
-times the products of the other blocks."""
+"""Elements of a block. The product of all elements but one is the product of the others in its
+block, times the products of the other blocks."""
 
 
 def of_sum(g: UOp, n: UOp, x: UOp) -> tuple[UOp]:

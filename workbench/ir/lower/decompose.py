@@ -1,4 +1,4 @@
-"""Decomposition: operations that no machine has as one instruction, in terms of those that every
+"""Decomposition: operations that no machine has as one instruction, by operations that every
 machine has.
 
 EXP2, LOG2, SIN and COS become branch-free polynomials (`math.py`), so they vectorise like any other

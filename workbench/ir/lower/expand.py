@@ -26,7 +26,7 @@ INT32 = 1 << 31
 class Expander:
     """Expands values of one kernel. `widths` has the vector width of every lane axis by name;
     `depth` orders loops. If `all_narrow`, every index of the kernel fits in 32 bits; if `of_items`,
-    the kernel is that of a work-item."""
+    the kernel is of one work-item."""
 
     def __init__(
         self,

@@ -300,8 +300,8 @@ class TreeEdits:
         self._edits[loop].append(edit)
 
     def matches(self) -> Iterator[Match]:
-        """Yield the steps, each as a replacement of its loop. Those of a loop follow those of its
-        inner loops; otherwise edits of two loops do not depend on each other."""
+        """Yield the steps, each as a replacement of its loop. The steps of a loop come after all
+        steps of its inner loops; otherwise edits of two loops do not depend on each other."""
         bodies = {loop: [*body] for loop, body in self._loops.items()}
         for loop, edits in self._edits.items():
             after = _tree(loop, bodies)

@@ -166,7 +166,7 @@ def _fewest(pairs: list[tuple[int, int]]) -> list[int]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The loops of a launch: those of a statement tree that the Target runs as work-groups and work-
+# The loops of a launch: loops of a statement tree that the Target runs as work-groups and work-
 # items. `LaunchShape` (`backends/program/launch.py`) says what a device does with them.
 
 Roles = Mapping[UOp, LoopRole]

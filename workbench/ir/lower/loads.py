@@ -292,8 +292,8 @@ def block_size(places: list[UOp]) -> int:
 
 
 def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return the lanes of `a` and `b` in turn, as two vectors: those of the first halves, and those
-    of the second halves."""
+    """Return the lanes of `a` and `b` in turn, as two vectors: of the first halves, and of the
+    second halves."""
     count = a.dtype.count
     picks = [lane for i in range(count) for lane in (i, i + count)]
     return (

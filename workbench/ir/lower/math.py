@@ -95,7 +95,7 @@ def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
 def two_over_pi(layout: FloatFormat) -> tuple[int, ...]:
     """Return the bits of 2/pi as words, most significant first, with as many zeros in front as
     x = 1/2 needs."""
-    # The last window is that of the greatest exponent, 2 * bias.
+    # The greatest exponent, 2 * bias, needs the last window.
     width = layout.uint.bits
     count = (layout.bias + 1) // width + WINDOW + 1
     total = count * width

@@ -107,7 +107,7 @@ def _elements(node: UOp, widths: Mapping[UOp, int]) -> int:
 #
 # A RANGE is 0 .. n-1 along its own axis. REDUCE combines axes; STAGE scatters into an array of its
 # shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any other,
-# and the loop order does not matter. The steps are those of the section above.
+# and the loop order does not matter. The section above says what the steps are.
 
 
 def interpret_kernel(sink: UOp, arrays: Sequence[Array], widen: bool = False) -> list[Array]:
@@ -376,7 +376,7 @@ class _Machine:
 
 
 def _read(memory: Array, where: tuple[Array, ...], valid: Array | None) -> Array:
-    """Return the elements at `where`; those that are not `valid` are not accessed, and are 0."""
+    """Return the elements at `where`; elements that are not `valid` are 0, and not accessed."""
     if valid is None:
         return np.asarray(memory[where])
     shape = np.broadcast_shapes(valid.shape, *[w.shape for w in where])

@@ -137,7 +137,7 @@ def _truncated_div(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _truncated_mod(a: Bounds, b: Bounds) -> Bounds:
-    """The result has the sign of a; its magnitude is at most that of a, and below that of b."""
+    """The result has the sign of a; its magnitude is at most abs(a), and below abs(b)."""
     if b[0] <= 0 <= b[1]:
         return _ANY
     if a[0] >= 0 and b[0] == b[1] > 0:

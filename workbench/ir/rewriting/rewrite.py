@@ -195,7 +195,7 @@ def remove_rules(name: str) -> None:
 
 
 def with_added(rules: RuleSet, name: str) -> RuleSet:
-    """Return `rules`, those of the pass `name`, with the added ones before them."""
+    """Return `rules`, the set of the pass `name`, with its added rules before them."""
     added = tuple([a.rules for a in _added if a.into == name]) if _added else ()
     return rules.more(added) if added else rules
 
@@ -292,7 +292,7 @@ def _run(root: UOp, by_op: Table, matches: list[Match] | None, limit: int | None
         1  match    its sources have their replacements: the node is rebuilt over them, and the
                     rules of its op are tried. If one matches, the right side is visited, and the
                     node waits for it below; else the node is its own replacement
-        2  resolve  the replacement of `result`, the right side, is that of the node as well
+        2  resolve  the replacement of `result`, the right side, becomes the node's, too
 
     Later rewrites by the same table skip a node that `mark_normal` marked: no rule of it matches
     there, nor at any node below. The mark stays true since nodes are immutable, a rule reads its

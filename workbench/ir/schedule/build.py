@@ -182,7 +182,7 @@ def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
 
 
 def _nested_last(inner: list[UOp], nodes: dict[UOp, None]) -> list[UOp]:
-    """Order the ranges of reductions: those of a reduction inside another's value come later."""
+    """Order the ranges of reductions: the ranges of an inner reduction after those around it."""
     depth = dict.fromkeys(inner, 0)
     for node in reversed(nodes):
         if node.op is Ops.REDUCE:

@@ -323,7 +323,7 @@ def _waits_far(
 
 
 def _is_far(read: PlacedRead) -> bool:
-    """Whether neighbours in memory are along an output axis, and not along one that is reduced."""
+    """Whether neighbours in memory are along an output axis, not along a reduced axis."""
     kinds = {axis.axis_kind for axis in read.indices[-1].ranges}
     return kinds == {AxisType.GLOBAL}
 
@@ -347,8 +347,8 @@ def _leads(start: Iterable[_Joined], end: _Joined) -> bool:
 
 
 def _share_loops(one: _Joined, kernel: KernelReads) -> None:
-    """Map the reductions of `kernel` to those of `one` that read the same elements at the same
-    steps, where none is computed from the other."""
+    """Map each reduction of `kernel` to a reduction of `one` that reads the same elements at the
+    same steps, if there is one and neither is computed from the other."""
     reads = one.reads
     for read, around in kernel.around.items():
         for new, old in zip(around, reads.get(read, ()), strict=False):

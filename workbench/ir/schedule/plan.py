@@ -27,8 +27,8 @@ def base(node: UOp) -> UOp:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a value is stored or fused. `estimates` are the numbers that decided, or, where a user
-    `forced` the decision, those that would have."""
+    """Why a value is stored or fused. `estimates` are the numbers that decided; if a user `forced`
+    the decision, they are only for comparison."""
 
     name: str
     node: UOp
@@ -112,8 +112,8 @@ class Schedule:
 
 @dataclass(slots=True, repr=False)
 class SchedulePlan:
-    """The result of the walk: `decisions` in its order, of which `stored` has those of stored
-    values. `groups` has the values that share their kernel with others. `reads` has the accesses by
+    """The result of the walk: all `decisions` in its order; `stored` has the decisions to store a
+    value. `groups` has the values that share their kernel with others. `reads` has the accesses by
     which a value is computed: of a stored value the write alone, while `readers` has the accesses
     by which others read it. `links` has, for a value and an access, the accesses of its sources."""
 

@@ -53,7 +53,7 @@ class Phrase(NamedTuple):
     """How a node reads among others (`parts`), and how tightly that binds.
 
     `negated` are its parts after a minus sign that replaces its own. `root` are its parts at the
-    end of a graph, `statement` those of a line in a statement tree, () where they equal `parts`;
+    end of a graph, `statement` its parts in a statement tree, () where they equal `parts`;
     the sources from `body` on are lines inside of that line. `line` says when the node gets a name
     and a line of its own: never, always, where it is used twice, or where it is used twice and its
     text is long.

@@ -138,7 +138,7 @@ def _unit_items(target: Target) -> int:
 
 def _parts(extent: int, most: int, target: Target) -> int:
     """Return the work-items for a row of `extent` steps, at most `most`; but if these are less than
-    half of a warp, any number up to FEW_WARPS warps, even one that pads the row."""
+    half of a warp, up to FEW_WARPS warps, even if that pads the row."""
     parts = item_count(extent, most, target.warp_lanes)
     if 2 * parts < target.warp_lanes:
         parts = item_count(extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1)

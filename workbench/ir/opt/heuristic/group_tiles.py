@@ -306,7 +306,7 @@ def _windows_inside(plan: OptPlan) -> list[str]:
 
 
 def _is_window(total: UOp, axis: UOp) -> bool:
-    """Whether the elements of an operand along `axis` overlap those of neighbouring outputs."""
+    """Whether neighbouring outputs read overlapping elements of an operand along `axis`."""
     walks = [strides(n) for n in loads(total.src[0])]
     return axis.extent < FEW_LANES and any(
         step % walk[axis] == 0 and abs(step) < abs(walk[axis]) * axis.extent
