@@ -31,8 +31,8 @@ def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
 
 def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
     """Return why there are not more kernels, the most interesting decision first: a line for each
-    value that is fused although that costs something. For a single kernel without one it is the
-    value at which the kernel could have ended. "" without such a value."""
+    value that is fused although that costs something. A single kernel without such a value has a
+    line for the value at which it could have ended. "" if there is no line."""
     ranks = {d.rank: d for d in decisions if d.rank is not None}
     rows = [ranks[rank] for rank in sorted(ranks) if kernels == 1 or ranks[rank].tradeoff]
     if not rows:

@@ -59,7 +59,8 @@ def register_all() -> None:
 
 
 def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
-    """Return the picture of an Exploration: headline, graph, kernels, passes.
+    """Return the picture of an Exploration: headline, graph, kernels, passes. With `show` it is the
+    one pane; while a question waits for a guess, the question.
 
     Units: detail_s, seconds that compiling and listing opts for it may take (None: DETAIL_S).
     """

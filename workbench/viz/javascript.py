@@ -93,9 +93,9 @@ LAYOUT, STILL = _PAGE / "layout/whole.js", _PAGE / "panels/plan/still.js"
 
 
 class Layered(NamedTuple):
-    """`x` is the middle of each node, `layer` its layer from the top; `routes` are the points
-    (x, layer) of each edge, in the order of `edges`, the last one at its port (an edge without a
-    line of its own has two points); `width` is the width of the whole drawing."""
+    """`x` is the middle of each node, `layer` its layer from the top. `routes` has the points
+    (x, layer) of each edge, in the order of the edges: the last point is at the edge's port, and an
+    edge without a line of its own has two points. `width` is the width of the whole drawing."""
 
     x: tuple[float, ...]
     layer: tuple[int, ...]

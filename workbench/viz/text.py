@@ -73,7 +73,8 @@ class KernelTable:
         return "\n".join(lines)
 
     def _lines(self, places: range, repeats: Sequence[PlanRepeat], indent: str) -> Iterator[Cells]:
-        """Yield a line per kernel at some positions; for a repeat a line, then its first time."""
+        """Yield a line for each kernel at some positions; for a fold its own line, then the lines
+        of its first round."""
         at = places.start
         while at < places.stop:
             if not repeats or repeats[0].first > at:

@@ -131,7 +131,7 @@ class Page(Protocol):
         """Return the complete record of an exploration."""
 
     def variants(self, ex: Exploration, deleted: bool = False) -> Variants:
-        """Return the variants of an exploration that were tried, with `deleted` also those."""
+        """Return the variants of an exploration, with `deleted` also deleted ones."""
 
     def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
         """Return the result of a request of the page of an exploration."""

@@ -274,8 +274,8 @@ def _kernels(
     on: str,
     run: Run,
 ) -> Iterator[Kernel]:
-    """Yield the kernels of a schedule for the device `on`, each with the data that `run` computes
-    by the kernels before it; `built` has the items as rangeify built them."""
+    """Yield the kernels of a schedule for the device `on`, each with its data, for which `run` runs
+    the kernels before it; `built` has the items as rangeify built them."""
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
         as_built = built[number].kernel

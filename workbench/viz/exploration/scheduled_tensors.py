@@ -162,8 +162,8 @@ class ScheduledTensors:
         """Return the tensor graph as a networkx.DiGraph.
 
         Nodes have op, dtype, shape, label, arg, line, kernels (their positions), kernel (the first
-        of them or None) and title; edges have position: that of the source among the sources of its
-        target.
+        of them or None), title and stored_by; edges have positions (of the source among the sources
+        of its target; two in x * x) and position (the first of them).
         """
         return export.to_networkx(self.outputs, self.shown_items, self._titles, self.lines)
 

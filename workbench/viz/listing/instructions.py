@@ -78,13 +78,14 @@ class Statements:
     by_node: Mapping[UOp, int]
 
     def of(self, nodes: Sequence[UOp]) -> int | None:
-        """Return the statement of a line of code by its nodes in program order: that of the last
-        node that has one, since the line computes the other nodes for that; None without any."""
+        """Return the statement of a line of code by its nodes in program order: the statement of
+        the last node that has one, since the line computes the others for this node; None if no
+        node has one."""
         return next((s for n in reversed(nodes) if (s := self.by_node.get(n))), None)
 
     def of_tree(self, links: Links, tree: Set[UOp]) -> dict[UOp, int]:
-        """Return the statement of each loop and statement of a statement tree, by the origins in
-        `links`; of several, the one in most loops."""
+        """Return the line of code of each loop and statement of a statement tree, by the origins in
+        `links`; of several lines, the first of those in the most loops."""
         loops = {n.src[0].axis_name: n for n in tree if n.op is Ops.LOOP}
         depths: dict[UOp, int] = {}
         numbers: dict[UOp, int] = {}

@@ -30,8 +30,8 @@ REBUILT = -1
 
 
 class Cause(NamedTuple):
-    """The cause of a node, `product`: the pass at `place` derived it from `source`, by its match
-    `number` (from 1), WHOLE or REBUILT."""
+    """The cause of a node, `product`: the pass at `place` derived it from `source`. `number` is
+    that of the match that did so (from 1), WHOLE or REBUILT."""
 
     place: int
     number: int
@@ -175,12 +175,14 @@ class Ancestry:
 
 
 def _sources(rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]) -> Iterator[UOp]:
-    """Yield the nodes that `node` comes from, which is `target` or below it: `rule` replaced
-    `before` by `target`. They are the nodes that the pattern matched, unless `before` is a read.
+    """Yield the nodes that `node` comes from. `rule` replaced `before` by `target`, and `node` is
+    `target` or a node below it. It comes from the nodes that the pattern matched, unless `before`
+    is a read.
 
-    While kernels are built, a node that replaces the read of a value comes from that value. A read
-    in its place comes from the value that it reads; a LOAD of `others`, memory that kernels store,
-    comes from the value of `before`, too.
+    While kernels are built, a node that replaces the read of a value comes from that value; from
+    `before`, too, if reads of the value are LOADs. If `node` is itself a read, it comes from the
+    value that it reads; `target` also from `before`, a LOAD of `others` (memory that kernels store)
+    also from the value of `before`.
     """
     if not is_read(before):
         yield from _matched_parts(rule.match, before)

@@ -154,8 +154,8 @@ class UserLines:
         return next(iter(self.of(node)), None)
 
     def phase(self, node: UOp) -> str:
-        """Return the phase of `node`, or else of the nearest node that it replaces and that has
-        one; "" if none has."""
+        """Return the phase of `node`, or else of the nearest node with a phase that it replaces; ""
+        if there is none."""
         return next((p for n in self._ancestors(node) if (p := self.own_phase(n))), "")
 
     def own_phase(self, node: UOp) -> str:
@@ -163,7 +163,8 @@ class UserLines:
         return self._phases.get(node, "")
 
     def nearest(self, node: UOp) -> SourceLine | None:
-        """Return the line of `node` that is shown, or else of the nearest node below it."""
+        """Return the line of `node` that is shown, or else that of the nearest node below it; None
+        if no node has one."""
         queue, visited = deque([node]), {node}
         while queue:
             below = queue.popleft()

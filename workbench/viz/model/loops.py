@@ -121,7 +121,7 @@ class _NestReader:
         self, axis: UOp, around: list[str], statements: Sequence[UOp], inside: set[UOp]
     ) -> NestRow:
         """Return a row for an axis around `statements`, with how it uses each buffer; `inside` are
-        the axes that one run of it goes through."""
+        the axes that one whole run of the axis goes through."""
         name, kind = axis.axis_name, axis.axis_kind
         is_vector = kind.is_lane and any(vector_of(s) == name for s in statements)
         uses = self._uses(statements, inside, axis)

@@ -110,7 +110,7 @@ def state(record: PassRecord, count: int) -> Any:
     """Return the pass's IR after its first `count` matches: 0 is its input, all its result. If the
     matches are not rewrites, every `count` but 0 gives the result.
 
-    Errors: WorkbenchError for a number beyond the last match.
+    Errors: WorkbenchError for a number below 0 or beyond the last match.
     """
     if not 0 <= count <= len(record.matches):
         raise WorkbenchError(

@@ -298,8 +298,8 @@ def links_of(
     value: UOp | None = None,
     kernels: ScheduledKernels | None = None,
 ) -> Links:
-    """Return the links of a compiled kernel; `schedule` are the passes that led to it, and
-    `lines` the user's (of its Exploration; without them no line is known). `kernels` are those of
+    """Return the links of a compiled kernel. `schedule` are the passes that led to it, `lines` the
+    user's lines of its Exploration (without them no line is known). `kernels` are the kernels of
     the schedule, given when several of them are linked.
 
     `value` is the tensor node that the kernel stores, by which equal kernels differ.

@@ -34,8 +34,8 @@ def decoded(kernel: UOp) -> str:
 
 
 def title_of(kernel: UOp) -> str:
-    """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"; the
-    language of a kernel with code of its own."""
+    """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"; "in"
+    and the language for a kernel with code of its own."""
     if kernel.code is not None:
         return f"in {kernel.code.language}"
     if len(kernel.src) < 2:

@@ -3,8 +3,8 @@
 
 
 /**
- * Numbers as a list: their kind ("f4": floats of 4 bytes, "i4": integers), and their base64,
- * little-endian.
+ * Numbers as a list: their kind ("f4" and "f8": floats of 4 and 8 bytes, "i4": integers of
+ * 4), and their base64, little-endian.
  */
 export type NumberArray = [kind: "f4" | "f8" | "i4", data: string];
 
@@ -94,9 +94,9 @@ export interface GpuMemory {
 export type AccessStep = [step: number, memory: number, is_store: boolean, lanes: number, first: NumberArray, active: string, values: NumberArray, transactions: number, conflicts: number, bytes_wanted: number, bytes_moved: number];
 
 /**
- * The values that work-items hold under a name, from each of `steps` on: one for all of the
- * work-items or one for each, of `lanes` lanes. `unwritten` has, by step, a bit for each
- * value: whether it depends on unwritten memory.
+ * The values that work-items hold under a name, from each of `steps` on: one value for all
+ * work-items or one for each; a value has `lanes` lanes. `unwritten` has, by step, a bit for
+ * each value: whether it depends on unwritten memory.
  */
 export interface RegisterRow {
   name: string;
@@ -1223,8 +1223,8 @@ export interface WholeRecord {
 }
 
 /**
- * The value of a node at a position, or the first of several; the least and the greatest,
- * the number of NaNs, and the shape of all.
+ * The value of a node at a position, or the first of several; the least and the greatest of
+ * all its values, their number of NaNs, and their shape.
  */
 export interface NodeValue {
   value: boolean | number | string | Array<boolean | number | string>;
@@ -1245,7 +1245,8 @@ export interface WhyNotReply {
 }
 
 /**
- * The first wrong rewrite in words, with its pass (null: there is none) and step.
+ * The first wrong rewrite in words, with its step and its pass (null: there is none, or the
+ * record lacks it).
  */
 export interface BisectReply {
   text: string;
@@ -1578,8 +1579,8 @@ export interface WhyNotRequest {
 }
 
 /**
- * Switch a rule, by place or by name, off, or `on` again: in the expression where scheduling
- * uses it, else in the variant `of` of a kernel (null: the un-optimised one).
+ * Switch a rule (a place or a name) off, or `on` again: in the expression if scheduling uses
+ * the rule, else in the variant `of` of a kernel (null: the un-optimised one).
  */
 export interface RuleOffRequest {
   do: "rule_off";

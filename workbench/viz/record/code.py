@@ -162,7 +162,7 @@ class VariantCode:
         self.add_texts(places, records)
 
     def _linkers(self, variant: int, compiled: Compiled) -> tuple[Linker, Linker, Compiled]:
-        """Return the linker of a program, the linker of the same program in C, and that program."""
+        """Return the linker of a program, the linker of the same program in C, and the latter."""
         number = self._record.variants[variant].kernel
         in_c = to_read(compiled, self._compilations.source(variant))
         statements = statements_of(in_c)
@@ -195,7 +195,7 @@ class VariantCode:
         return Linker(links, self._nodes, self._lines, places, statements)
 
     def _add_causes(self, linker: Linker) -> None:
-        """Add causes of nodes to those that they have: kernels may share nodes."""
+        """Add causes to nodes, which may have others already: kernels may share nodes."""
         for node, causes in linker.causes():
             current = self._nodes.columns.causes[node]
             both = [*current, *(row for row in causes if row not in current)]

@@ -36,7 +36,8 @@ MOST_PREDICTED = 40
 FEWEST_PREDICTED = 4
 """Fewest opts of one kernel that are predicted, however large it is."""
 PREDICTED_NODES = 8_000
-"""Most nodes that are lowered to predict opts of one kernel: of a large one fewer are predicted."""
+"""Most nodes that are lowered to predict opts of one kernel: a large one gets fewer predictions,
+but at least FEWEST_PREDICTED."""
 
 NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
@@ -90,7 +91,8 @@ def offer_rows(kernel: Kernel) -> list[OfferRow]:
 def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
-    """Return the predictions for the first of `legal` opts; {} without speeds."""
+    """Return the predictions for the first of `legal` opts; {} if the machine's speeds are unknown,
+    or the kernel cannot be predicted."""
     has_hardware = Device[kernel.device].has_hardware
     if speeds is None and not has_hardware:
         return {}

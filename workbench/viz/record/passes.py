@@ -240,8 +240,8 @@ class PassRows:
         python: str = "ex.passes",
     ) -> list[int]:
         """Add passes in execution order, unless they were added before; return their places.
-        `kernels` is the kernel that they work on, or a kernel by position in `records`; `python` is
-        an expression for the passes."""
+        `kernels` is the number of the kernel that all work on, or the numbers of the kernels by
+        position in `records` (None: no kernel); `python` is an expression for the passes."""
         places: list[int] = []
         roots: list[int] = []
         both = zip(records, outcomes(records), strict=True)
@@ -345,8 +345,8 @@ class PassRows:
 
 
 def _subject(match: Match) -> str:
-    """Return the subject of a match in words: of a step what it says, of a read its value; "" for
-    other matches."""
+    """Return the subject of a match in words: the subject that a step names, or the value that a
+    replaced read reads; "" for other matches."""
     if isinstance(match.rule, PassStep):
         return match.rule.about
     is_of_value = isinstance(match.before, UOp) and is_read(match.before)

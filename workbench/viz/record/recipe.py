@@ -129,8 +129,8 @@ def _tensor_comment(ex: Exploration) -> str:
 
 
 def _named(ex: Exploration, node: UOp) -> str:
-    """Return code for a forced value, in the plan without forced values: `replan` is called on
-    that one, whose decisions may stand in another order."""
+    """Return code for a forced value, in the plan without forced values: `replan` is called on that
+    plan, and its decisions may stand in another order."""
     own = exploration.of(ex.tensors, ex.page, {}, ex.rules_off, expression=ex.expression).decisions
     for place, decision in enumerate(own):
         if decision.node is node:

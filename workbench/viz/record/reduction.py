@@ -47,8 +47,8 @@ class Reduced(NamedTuple):
 
 
 def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
-    """Return a record packed into at most `most_bytes`, or as few as there can be. `visible` are
-    the selected variants. The record's `left_out` says what was left out, too."""
+    """Return a record packed into at most `most_bytes`, or into as few bytes as possible. `visible`
+    are the selected variants. The record's own `left_out` has the same words."""
     text = packed(record)
     if len(text) <= most_bytes:
         return Reduced(text, "")

@@ -12,8 +12,8 @@ Space = Literal["global", "shared", "private"]
 
 
 class NumberArray(Struct, array_like=True, forbid_unknown_fields=True):
-    """Numbers as a list: their kind ("f4": floats of 4 bytes, "i4": integers), and their base64,
-    little-endian."""
+    """Numbers as a list: their kind ("f4" and "f8": floats of 4 and 8 bytes, "i4": integers of 4),
+    and their base64, little-endian."""
 
     kind: Literal["f4", "f8", "i4"]
     data: str
@@ -110,9 +110,9 @@ class AccessStep(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class RegisterRow(Struct, forbid_unknown_fields=True):
-    """The values that work-items hold under a name, from each of `steps` on: one for all of the
-    work-items or one for each, of `lanes` lanes. `unwritten` has, by step, a bit for each value:
-    whether it depends on unwritten memory."""
+    """The values that work-items hold under a name, from each of `steps` on: one value for all
+    work-items or one for each; a value has `lanes` lanes. `unwritten` has, by step, a bit for each
+    value: whether it depends on unwritten memory."""
 
     name: str
     lanes: int

@@ -90,8 +90,8 @@ class WholeRecord(Struct, forbid_unknown_fields=True):
 
 
 class NodeValue(Struct, forbid_unknown_fields=True):
-    """The value of a node at a position, or the first of several; the least and the greatest, the
-    number of NaNs, and the shape of all."""
+    """The value of a node at a position, or the first of several; the least and the greatest of all
+    its values, their number of NaNs, and their shape."""
 
     value: Value | list[Value]
     least: Value | None = field(name="min")
@@ -110,7 +110,8 @@ class WhyNotReply(Struct, forbid_unknown_fields=True):
 
 
 class BisectReply(Struct, forbid_unknown_fields=True):
-    """The first wrong rewrite in words, with its pass (null: there is none) and step."""
+    """The first wrong rewrite in words, with its step and its pass (null: there is none, or the
+    record lacks it)."""
 
     text: str
     place: int | None = field(name="pass")

@@ -255,8 +255,8 @@ class WhyNotRequest(Request, tag="why_not"):
 
 
 class RuleOffRequest(Request, tag="rule_off"):
-    """Switch a rule, by place or by name, off, or `on` again: in the expression where scheduling
-    uses it, else in the variant `of` of a kernel (null: the un-optimised one)."""
+    """Switch a rule (a place or a name) off, or `on` again: in the expression if scheduling uses
+    the rule, else in the variant `of` of a kernel (null: the un-optimised one)."""
 
     reply: ClassVar[type[Struct]] = RuleReply
     kernel: Kernel | None

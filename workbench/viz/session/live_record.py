@@ -188,7 +188,7 @@ class LiveRecord:
         self.broadcast(StatusMessage(ProgressRow(task, step, total, text)))
 
     def broadcast(self, message: Message) -> None:
-        """Send a message to all listeners; here to none, a Session does."""
+        """Send a message to all listeners. Only a Session does so: here nothing is sent."""
 
     def _take_patch(self) -> RecordPatch | None:
         patch = self.recorder.patch()

@@ -20,7 +20,7 @@ MOST_SESSIONS = 64
 LEAST_SESSIONS = 8
 """Sessions that stay in the cache however large their data are."""
 MOST_BYTES = 1 << 30
-"""Most bytes of all their data if there are more than LEAST_SESSIONS; shared data count once."""
+"""Most bytes of the data of more than LEAST_SESSIONS sessions; shared data count once."""
 
 
 class SessionCache:

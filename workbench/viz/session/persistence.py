@@ -75,7 +75,7 @@ _lock = free_lock()
 
 def load(key: str) -> dict[Key, SavedVariant]:
     """Return the saved variants of an expression on this machine that are valid in this session,
-    with their timings marked as earlier. Others are a warning, and stay saved."""
+    with their timings marked as earlier. A warning counts the others, which stay saved."""
     name = _name(key)
     saved = _keyed(read_json(FOLDER, name, SavedVariants))
     faults = {each: fault for each, entry in saved.items() if (fault := _fault(entry))}
@@ -239,8 +239,8 @@ def _name(key: str) -> str:
 
 
 def _keyed(saved: SavedVariants | None) -> dict[Key, SavedVariant]:
-    """Return all variants of a file by their keys, also those that only another session can use:
-    whoever writes the file writes them again."""
+    """Return all variants of a file by their keys, also those that only another session can use: a
+    session that writes the file writes them again."""
     entries = () if saved is None else saved.variants
     return {_key_of(entry): entry for entry in entries}
 

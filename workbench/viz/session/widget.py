@@ -213,7 +213,7 @@ class Workbench(anywidget.AnyWidget):
 
 LASTING_VIEW = ("mode", "kernel", "language")
 """Fields of the view that a workbench takes over from the one that it replaces; not the variant,
-whose position may be another one."""
+whose position may have changed."""
 MOST_CELLS = 64
 """Most cells whose views are kept: those that ran last."""
 MOST_OUTPUTS = 256

@@ -40,8 +40,8 @@ OUTLINE_WIDTH: Mapping[Shape, int] = {
 BAND_HALF_WIDTH = 13
 """Half the width of a region along a line."""
 LONGEST_BAND = 12 * (NODE + LAYER_GAP)
-"""Most length of a line with a coloured ground, in pixels: a longer one would cross other kernels'
-grounds."""
+"""Greatest length of a line with a coloured ground, in pixels: the ground along a longer one would
+cross those of other kernels."""
 MOST_BENDS = 40
 """Most layers at which lines bend; of more layers they bend at every n-th one."""
 Point = tuple[float, float]

@@ -74,7 +74,7 @@ _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 
 
 def _tokens(theme: dict[str, str]) -> str:
-    scheme = "dark" if theme is DARK else "light"  # which pictures inside follow
+    scheme = "dark" if theme is DARK else "light"  # pictures inside the page follow it
     return f"color-scheme:{scheme};" + "".join(
         f"--wb-{name}:" + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
         for name, v in theme.items()

@@ -22,7 +22,8 @@ def compile_source(
     session: LiveRecord, variant: int, language: str, text: str | None
 ) -> EditedCode:
     """Compile source that is being edited, without running it; return its code, or the error of the
-    compiler. Without `text` it is the variant's source, and its code is set in the record.
+    compiler. Without `text` the variant's edited source is compiled, and its code is set in the
+    record.
 
     Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError if,
     without `text`, the variant was not edited, or another user edited it.

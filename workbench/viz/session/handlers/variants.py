@@ -212,9 +212,9 @@ def code(session: LiveRecord, variant: int, language: str, device: str | None) -
 
 
 def _renderer(info: DeviceInfo, language: str) -> tuple[DeviceInfo, Language] | None:
-    """Return the device and the language that write readable code without compiling: of another
-    device, or of a machine that is not here, whose compiler may take a second. None: the variant
-    must be compiled."""
+    """Return the device and the language by which code is rendered without compiling: those of
+    another device, or of a machine that is not here, whose compiler may take a second. None: the
+    variant must be compiled."""
     for own in info.languages:
         if own.name == language:
             return (info, own) if info.is_elsewhere else None

@@ -66,8 +66,8 @@ def _nbytes(buffer: UOp) -> int:
 
 
 def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
-    """Return in words the step that needs most, the most bytes that are allocated, and the bytes of
-    values on the way: of the memory that they share, and without sharing."""
+    """Return in words the step that needs the most bytes, the greatest number of bytes that are
+    allocated, and the bytes that values on the way take if they share memory, and if not."""
     if peak is None:
         return "nothing is computed"
     kernel = steps[peak].kernel
