@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from tests.kernel.samples import DEVICES, TILE, UPCAST, A, B, C, matmul, numbers, text_kernel
-from workbench import Context, KernelOptError, Opt, OptOps, Tensor, explore
+from workbench import Context, Kernel, KernelOptError, Opt, OptOps, Tensor, explore
 from workbench.base.errors import DeviceError
 from workbench.base.trace import observe
 
@@ -175,3 +176,11 @@ def test_time_measures_with_its_spread(device: str) -> None:
     assert "GFLOP/s" in str(timing) and ("±" in str(timing)) == is_repeated
     emulated = timing.fraction_of_peak is None
     assert emulated == (device == "PYTHON") == ("EMULATOR" in str(timing))
+
+
+@pytest.mark.parametrize("act", [Kernel.run, lambda kernel: kernel.time("LLVM")])
+def test_data_that_cannot_be_allocated_are_refused(act: Callable[[Kernel], object]) -> None:
+    """Wrong values of an output, or random ones of an input, were made in numpy before."""
+    kernel = explore(Tensor.empty(2**44, dtype="int8") + 1).kernels[0]
+    with pytest.raises(DeviceError, match="cannot allocate"):
+        act(kernel)

@@ -148,8 +148,9 @@ class Seeded:
             if param is None:  # a slot that the kernel never touches
                 memory.append(Buffer(device, dtypes.uint8, 0))
                 continue
-            values = random_values(generator, param.dtype, param.length)
-            memory.append(Buffer.of(device, param.dtype, values))
+            buffer = Buffer(device, param.dtype, param.length)  # it says how much memory is free
+            buffer.copy_in(random_values(generator, param.dtype, param.length))
+            memory.append(buffer)
         return memory
 
 

@@ -197,11 +197,13 @@ class Run:
 def unwritten(device: str, dtype: DType, size: int) -> Buffer:
     """Return a Buffer for a kernel to write, full of wrong values: in used memory, an element that
     the kernel fails to write could be right by chance."""
+    buffer = Buffer(device, dtype, size)  # before its values: it says how much memory is free
     if dtype.is_bool:  # some of them are wrong
-        return Buffer.of(device, dtype, np.arange(size) % 3 == 0)
-    byte = 0xFF if dtype.is_float else 0xA5  # NaN
-    values = np.full(size * dtype.itemsize, byte, np.uint8).view(dtype.numpy)
-    return Buffer.of(device, dtype, values)
+        buffer.copy_in(np.arange(size) % 3 == 0)
+    else:
+        byte = 0xFF if dtype.is_float else 0xA5  # NaN
+        buffer.copy_in(np.full(size * dtype.itemsize, byte, np.uint8).view(dtype.numpy))
+    return buffer
 
 
 def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:
