@@ -1215,7 +1215,7 @@ export interface StoppedJobs {
 }
 
 /**
- * The number of patches so far, and the packed record (null: the page has it).
+ * The number of patches so far, and the packed record (null: the page did not need it).
  */
 export interface WholeRecord {
   n: number;
@@ -1668,7 +1668,8 @@ export interface StopJobs {
 }
 
 /**
- * Send the number of patches, and the whole record if the page does not `have` that many.
+ * Send the number of patches, and the whole record if the page has another number (`have`;
+ * null: never send the record).
  */
 export interface PingRequest {
   do: "ping";

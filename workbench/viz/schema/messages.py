@@ -83,7 +83,7 @@ class StoppedJobs(Struct, forbid_unknown_fields=True):
 
 
 class WholeRecord(Struct, forbid_unknown_fields=True):
-    """The number of patches so far, and the packed record (null: the page has it)."""
+    """The number of patches so far, and the packed record (null: the page did not need it)."""
 
     n: int
     record: str | None

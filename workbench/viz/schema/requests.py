@@ -319,7 +319,8 @@ class StopJobs(Request, tag="stop"):
 
 
 class PingRequest(Request, tag="ping"):
-    """Send the number of patches, and the whole record if the page does not `have` that many."""
+    """Send the number of patches, and the whole record if the page has another number (`have`;
+    null: never send the record)."""
 
     reply: ClassVar[type[Struct]] = WholeRecord
     have: int | None = None

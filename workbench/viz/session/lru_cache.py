@@ -2,8 +2,8 @@
 
 After `display(explore(y))` only the page refers to the exploration, and Jupyter never removes the
 widget of a cell's earlier run. So a widget refers to its session weakly, and this cache holds the
-sessions that were used last, as many as memory allows: a session takes a few megabytes, and the
-data of its expression any amount.
+sessions that were used last, at most MOST_SESSIONS, and fewer if their data are large: a session
+takes a few megabytes, and the data of its expression any amount.
 """
 
 from __future__ import annotations

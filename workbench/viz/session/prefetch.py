@@ -38,9 +38,9 @@ SLOW_S = 0.1
 
 def times(session: LiveRecord) -> Iterator[None]:
     """Time in this order: the first kernels, plain and with the default opts; all kernels, unless
-    on an emulator; both plans if there was another one; baselines; the offers of the first kernel.
-    Kernels and plans of more than FLOPS operations are left out, and all for a machine that is not
-    here."""
+    on an emulator; both plans if there was another one; baselines; the offers of the first kernel,
+    unless another variant is selected. Kernels and plans of more than FLOPS operations are left
+    out. On a machine that is not here nothing is timed."""
     if Device[session.device].is_elsewhere:
         return
     for number, kernel in enumerate(session.record.kernels[:KERNELS]):

@@ -213,8 +213,9 @@ class Session(LiveRecord):
         return StoppedJobs(stopped)
 
     def whole_record(self, have: int | None) -> WholeRecord:
-        """Return the number of patches, and the whole record if `have`, the page's number, is
-        another one. Devices, languages and opts registered since are sent first, as a patch."""
+        """Return the number of patches, and the whole record if the page's number, `have`, is
+        another one (None: without the record). Devices, languages and opts registered since are
+        sent first, as a patch."""
         prefetch.registered(self)
         self.send_changes()
         number = self._patches

@@ -126,8 +126,8 @@ class LivePage:
             session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
     def variants(self, ex: Exploration, deleted: bool = False) -> Variants:
-        """Return the variants of an exploration, with `deleted` also those: its session's, or
-        without one the plain ones."""
+        """Return the variants of an exploration's session, with `deleted` also deleted ones;
+        without a session the kernels without opts."""
         session: Session | None = ex.display.session
         if session is None:
             return variants_of(ex.kernels, ex.display)
