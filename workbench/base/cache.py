@@ -51,8 +51,8 @@ def key_of(*parts: str) -> str:
 
 
 def private_folder(name: str) -> Path | None:
-    """Return the folder `name` of the cache, created if necessary. None if it cannot be created, or
-    if it is another user's or others may write to it, which is a warning."""
+    """Return the folder `name` of the cache, created if necessary. None if it cannot be created;
+    and, with a warning, if it is another user's or others may write to it."""
     folder = cache_folder() / name
     if not folder.is_absolute():  # a relative $HOME
         return None
@@ -89,7 +89,7 @@ T = TypeVar("T")
 
 def read_json(folder: str, name: str, kind: type[T]) -> T | None:
     """Return the content of the file `name` in a cache folder as a value of type `kind`. None if
-    there is no file, or if it cannot be read, which is a warning."""
+    there is no file; and, with a warning, if it cannot be read."""
     path = private_folder(folder)
     if path is None:
         return None

@@ -332,7 +332,7 @@ class dtypes(metaclass=_Defaults):
 
     @staticmethod
     def from_py(value: Any) -> DType:
-        """Return the dtype of a tensor of a Python number, or of a (nested) list of them.
+        """Return the default dtype of a Python number, or of a (nested) list of them.
 
         Errors: DTypeError for other values.
         """
@@ -370,7 +370,7 @@ _SIGNED: Final = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes
 
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype in which values of `a` and `b` are combined: the least one that holds both.
-    But an integer with a float gives that float, int64 with uint64 the default float."""
+    But an integer with a float gives that float, uint64 with a signed integer the default float."""
     if a is b:
         return a
     if a.is_float and b.is_float and a.bits == b.bits:

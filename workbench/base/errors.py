@@ -43,7 +43,7 @@ from typing import Any, Self
 
 class WorkbenchError(Exception):
     """Base of all errors: `what` failed, `because` of which cause, and a `hint` (printed as "try").
-    `line` is the line, from 1, of the text that the error is about; None if it names none."""
+    `line` is the line, from 1, of the text that the error is about; None if no line is named."""
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
         super().__init__(what, because, hint, where)

@@ -74,7 +74,7 @@ class Uninterrupted:
 
 
 class DynamicScope(ContextDecorator, Generic[T]):
-    """A `with` block, or a function that it decorates, which sets something and resets it.
+    """A `with` block, or a decorator of functions, which sets something and resets it.
 
     `begin` returns a generator that sets it, yields the block's value once, and resets it in a
     `finally`; neither part opens a scope, or takes long. Ctrl-C during the first part is raised
@@ -88,7 +88,7 @@ class DynamicScope(ContextDecorator, Generic[T]):
         self._open: list[tuple[Generator[T, None, None], _Handler, bool]] = []
 
     def _recreate_cm(self) -> Self:
-        """Return a scope for one call of a decorated function: threads may call it at once."""
+        """Return a scope for one call of a decorated function: several threads may call that."""
         other = copy.copy(self)
         other._open = []
         return other
@@ -203,7 +203,7 @@ def _uninstall(handler: _Handler, is_own: bool) -> None:
 # child for ever, and its data may be inconsistent. So
 #
 #     LOCK = free_lock()           is free in the child: for data that is consistent at any moment
-#     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
+#     with no_fork: ...            no fork meanwhile: for calls and imports of native libraries
 #     computed = once(function)    a cached property without a lock
 
 no_fork = RLock()

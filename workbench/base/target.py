@@ -114,7 +114,7 @@ class Target:
     need not be here.
     Arithmetic: vector_bytes is the size of one vector register. fma_cycles: cycles from the
     operands of a multiply-add to its result. fma_starts: how many begin in a cycle, by their width;
-    () takes it from `hardware`, or a common value. native_low_precision: the device computes in
+    (): that of `hardware`, or a common value. native_low_precision: the device computes in
     floats below 32 bits. conversions: the low-precision floats that it loads, stores, and converts
     from and to float32. converts_in_memory: it converts only in loads and stores, which may change
     the bits of a NaN. max_lanes: most lanes that one statement holds at once (the product of its

@@ -42,7 +42,7 @@ STYLES = (
 
 
 def is_prompt() -> bool:
-    """Whether values are shown at an IPython prompt, by a terminal and not a notebook."""
+    """Whether values are shown at an IPython prompt, in a terminal and not a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and getattr(shell, "kernel", None) is None

@@ -98,7 +98,7 @@ class PassRecord(Displayed):
 
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
     it ran inside of; `dropped` counts matches beyond the observer's bound. `edges` are the
-    provenance edges of this pass, and those since the one before it ended; a PassRecord among them
+    provenance edges of this pass, and those since the pass before it ended; a PassRecord among them
     is a part of the pass (see `tentative`).
     """
 

@@ -64,8 +64,9 @@ class Compiled(Unpicklable, Displayed):
 
     @property
     def machine_code(self) -> MachineCode | None:
-        """The machine code for a machine that is not here, with its use of the machine; None if no
-        compiler for it is known. Errors: CompileError; DeviceError if the compiler is missing."""
+        """The machine code for a machine that is not here, with its use of the machine; None on
+        other devices, and if no compiler is known. Errors: CompileError; DeviceError if the
+        compiler is missing."""
         code: MachineCode | None = self._of_program("machine_code", or_none=True)
         return code
 

@@ -117,7 +117,7 @@ class Kernel(RunnableKernel, Displayed):
         says "predicted".
 
         Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
-        width that is not a count.
+        width that is not a count; DeviceError for an `executor` that is none.
         """
         return searching.run(self, width, budget_s, executor, cached, progress)
 

@@ -13,7 +13,7 @@ from workbench.kernel.runnable import RunnableKernel
 
 
 def graph_of(text: object) -> UOp:
-    """Return the kernel of IR text, checked: each gated index is inside its buffer.
+    """Return the kernel of IR text, verified; gates keep each gated index inside its buffer.
 
     Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
     """

@@ -79,9 +79,9 @@ def interleave(
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
-    All get as many samples, at least one. Together they end with the round in which `budget_s` is
-    over; the first run of each does not count. With `warms` an untimed run comes before each
-    sample, because the other runs have filled the caches with their data.
+    All get equally many: `samples`, or fewer if `budget_s` is over before, but at least one. The
+    first run of each does not count. With `warms` an untimed run comes before each sample, because
+    the other runs have filled the caches with their data.
     """
     with no_garbage_collection():
         warm_up(runs)

@@ -24,6 +24,7 @@ def digits(device: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     Shapes: images (1437, 1, 8, 8) and (360, 1, 8, 8), labels (1437,) and (360,).
     Dtypes: uint8; a pixel is from 0 to 16, a label from 0 to 9. The test digits are drawn at
     random, the same ones at each call.
+    Errors: WorkbenchError where the course, which has the file, is missing.
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits, UCI Machine
     Learning Repository, CC BY 4.0; `notebooks/data/README.md` has the details.
     """
@@ -46,6 +47,7 @@ def spirals(
     """Return points in a plane on `classes` arms of a spiral, and the number of the arm of each.
 
     Shapes: (count, 2), within about 1 of the centre, and (count,). Dtypes: float32, int32.
+    Errors: ShapeError for a `count` or `classes` below 1 or above 2**24.
     """
     size = _size(count, "spirals: count")
     arms = _size(classes, "spirals: classes")
@@ -69,6 +71,7 @@ def blobs(
     """Return points normally distributed around `classes` centres, and the number of each centre.
 
     Shapes: (count, features) and (count,). Dtypes: float32, int32.
+    Errors: ShapeError for a size below 1, or more than 2**24 numbers.
     """
     size = _size(count, "blobs: count")
     axes = _size(features, "blobs: features")

@@ -70,7 +70,8 @@ class Embedding:
 
     Shapes: (..) -> (.., embed_size); weight (vocab_size, embed_size).
     Initial values: uniform within sqrt(6 / (vocab_size + embed_size)) of 0.
-    Errors: DTypeError unless the index is of integers.
+    Errors: DTypeError unless the index is of integers; AxisError for one out of range that is in
+    memory (one that is not computed yet gives 0).
     Source: Glorot and Bengio 2010, for the initial values.
     """
 
@@ -314,6 +315,7 @@ class BatchNorm:
 
     Shapes: (batch, sz, ..), unchanged.
     Initial values: weight and running variance 1, bias and running mean 0.
+    Errors: ShapeError for another number of channels.
     Source: Ioffe and Szegedy 2015.
     """
 
@@ -393,6 +395,7 @@ class InstanceNorm:
     """Normalisation of each channel of each image over the axes after the channels.
 
     Shapes: (batch, num_features, ..), unchanged. Initial values: weight 1, bias 0.
+    Errors: ShapeError for another number of channels.
     Source: Ulyanov, Vedaldi and Lempitsky 2016.
     """
 

@@ -83,7 +83,7 @@ class SearchResult(Printed, Generic[K]):
 
     def tree(self) -> str:
         """Return all candidates, a line each, below their parents: the number (`*`: the best), the
-        time, the change from the parent, and why it was not timed."""
+        time, the change from the parent, and why it was not timed, or is wrong."""
         numbers = {t.number for t in self.tried}
         return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 

@@ -84,8 +84,8 @@ class Tensor(
     list of numbers, a numpy array of any layout, which is copied, bytes, a bound `Variable`, or a
     `pathlib.Path`: the bytes of a file, which stay where they are (`workbench/tensor/files.py`).
 
-    Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own. Bytes are
-    uint8, or with a dtype its elements as they lie in memory.
+    Dtypes: lists of bools give bool, of ints int32 (int64 where one needs it), else float32; arrays
+    keep their own. Bytes are uint8, or with a dtype its elements as they lie in memory.
     Errors: ShapeError for a ragged list, DTypeError for other element types, DeviceError for a
     device that does not exist, FileError for a path that cannot be opened.
 
@@ -227,7 +227,10 @@ class Tensor(
 
     def to(self, device: str | None) -> Self:
         """Return the tensor on `device` (None: the default one), with its `grad` there; this tensor
-        if it is there already."""
+        if it is there already.
+
+        Errors: DeviceError for a device that does not exist.
+        """
         from_device = self._device
         name = canonical(Device.DEFAULT if device is None else device)
         if name == from_device:

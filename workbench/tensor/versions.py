@@ -1,8 +1,8 @@
 """Memory that several tensors share, and its versions.
 
 An expression never changes its value; memory does. Tensors that are views of the same memory share
-a `VersionedMemory`. A write makes an expression of the whole memory, with the new elements in it,
-the present version, and all tensors of the memory become views of that. Expressions that were built
+a `VersionedMemory`. A write makes a new present version: an expression of the whole memory with
+the new elements in it. All tensors of the memory become views of that. Expressions that were built
 on an older version keep it. Nothing is computed here, and nothing is overwritten: whether the new
 version is written over the old one is decided when it is computed
 (`workbench/execution/capture.py`).
@@ -113,7 +113,7 @@ class VersionedMemory:
             self.renew(name_of_shared(self.shared, self.value.shape))
 
     def _under(self) -> UOp:
-        """Return its value without RESHAPEs."""
+        """Return its value without RESHAPEs and DETACHes."""
         under = self.value
         while under.op in (Ops.RESHAPE, Ops.DETACH):
             under = under.src[0]

@@ -384,7 +384,7 @@ def footprint(memory: UOp, accesses: Sequence[WarpAccess], inside: Collection[UO
     """Return the bytes of the sectors that accesses touch while the ranges `inside` run."""
     itemsize, size = memory.dtype.itemsize, size_of(memory)
     line = max(1, SECTOR_BYTES // itemsize)
-    more = max(a.item_bytes for a in accesses) // itemsize - 1  # elements after the first of one
+    more = max(a.item_bytes for a in accesses) // itemsize - 1  # of an access after its first
     parts = runs([a.index for a in accesses], inside, line)
     total = sum(n * _sectors((length + more) * itemsize) for n, length, _ in parts)
     return min(total, _sectors(size * itemsize))

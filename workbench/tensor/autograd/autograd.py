@@ -81,7 +81,7 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
     tensors, origin_numbers = _tensors_by_node(), dict[Origin, int]()
     places = {base(plain_value(value)) for _, value in pairs}
     inclusive: dict[UOp, int] = {}
-    """The origins of a node and of those below it: bit n is for the origin of number n."""
+    """The origins of a node and of the nodes below it: bit n is for the origin of number n."""
     below: dict[UOp, int] = {}
     root = UOp.sink(*[expression for expression, _ in pairs])
     for node in root.toposort(lambda n: n is root or _flows(n)):
@@ -184,7 +184,7 @@ class Autograd(Base):
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of this tensor to `.grad` of each leaf that it depends on, and return
-        this tensor. `gradient` is the gradient of this tensor itself; None: 1, of one element.
+        this tensor. `gradient` is the gradient of this tensor itself; None: 1, for one element.
 
         Errors: ShapeError for several elements without `gradient`, or a `gradient` of another
         shape; DTypeError for a tensor of integers; GradientError for a tensor that depends on no

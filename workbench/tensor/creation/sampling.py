@@ -143,8 +143,9 @@ class Sampling(InitialWeights):
         """Return the tensor with each element 0 with probability `p`, the others divided by 1 - p.
 
         Nothing is dropped unless the setting TRAINING is 1, as in `with Context(TRAINING=1):`.
-        Dtypes: integers and bools give the default float. Errors: ShapeError unless `p` is from 0
-        to 1. Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov 2014, "Dropout".
+        Dtypes: integers and bools give the default float, but stay if `p` is 0 or 1, or nothing is
+        dropped. Errors: ShapeError unless `p` is from 0 to 1. Source: Srivastava, Hinton,
+        Krizhevsky, Sutskever and Salakhutdinov 2014, "Dropout".
         """
         share = number(p, "dropout: p")
         if not 0 <= share <= 1:

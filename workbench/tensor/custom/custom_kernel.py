@@ -46,7 +46,8 @@ class CustomKernels(Base):
         gradient for each, and `call=`. Without `grad_fxn` the kernel has no gradient.
 
         Errors: ShapeError or DTypeError if the kernel is not for these tensors, VerifyError if it
-        breaks a rule (an index that leaves its buffer), ParseError for text that is no kernel.
+        breaks a rule (an index that leaves its buffer), ParseError for text that is no kernel,
+        DeviceError for C on a device that compiles none.
         Also known as: PyTorch's custom ops; JAX's Pallas calls.
 
         >>> from workbench import Tensor

@@ -70,6 +70,7 @@ class Activations(Base):
 
         Rewrite: x/2 * (1 + tanh(y)) -> x * sigmoid(2y), y = sqrt(2/pi) * (x + 0.044715 x^3),
         which does not subtract nearly equal numbers. Source: Hendrycks and Gimpel 2016.
+        Errors: DTypeError for another `approximate`.
         """
         scale = 2.0 * math.sqrt(2 / math.pi)
         way = text(approximate, "gelu: approximate")
@@ -85,7 +86,7 @@ class Activations(Base):
 
 
 def _gated(x: UOp, y: UOp) -> UOp:
-    """Return x * sigmoid(y), for y that falls without bound with x: 0 at minus infinity."""
+    """Return x * sigmoid(y), where y falls without bound as x does: 0 at minus infinity."""
     return _above_limit(x) * y.alu(Ops.SIGMOID)
 
 

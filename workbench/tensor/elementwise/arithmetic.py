@@ -54,6 +54,7 @@ class Arithmetic(Base):
         """Return self / x; with `rounding_mode` "trunc" rounded towards zero, with "floor" down.
 
         Dtypes: integers and bools give float32; rounded, they stay integers.
+        Errors: DTypeError for another `rounding_mode`.
         """
         if rounding_mode is not None and text(rounding_mode, "rounding_mode") not in (
             "trunc",

@@ -1,7 +1,7 @@
 """Functions of one tensor, element by element. The formulas are in ir/functions.
 
 Sections: Functions of one tensor, element by element; Powers; Functions of two tensors, element
-by element, beside the operators.
+by element, besides the operators.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Functions(Base):
         x = self.uop
         if self.dtype.is_bool:
             return self
-        # NaN is neither below nor above 0, and stays; TRUNC keeps the gradient from it.
+        # NaN is neither below nor above 0, and stays; TRUNC lets no gradient through.
         rest = x.trunc() if self.dtype.is_float else x
         not_above = x if self.dtype.kind == "uint" else (x < 0).where(x.like(-1), rest)
         return self._with((x.like(0) < x).where(x.like(1), not_above))
@@ -293,7 +293,7 @@ def _product(x: UOp, count: int) -> UOp:
 
 
 # --------------------------------------------------------------------------------------------------
-# Functions of two tensors, element by element, beside the operators.
+# Functions of two tensors, element by element, besides the operators.
 
 
 class Pairs(Base):

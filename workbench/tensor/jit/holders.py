@@ -63,8 +63,8 @@ class Reached:
     """Objects that may have parts, by each path to them."""
 
     def twice_named(self) -> set[int]:
-        """Return the tensors, by their identity, that are at several paths which code names: it may
-        bind one path to the tensor of the other."""
+        """Return the identities of the tensors at several paths that code names: the code may bind
+        one path to the tensor at another."""
         counts = Counter(
             id(tensor)
             for path, tensor in self.tensors.items()

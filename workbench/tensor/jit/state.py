@@ -153,7 +153,7 @@ class CapturedState:
     constants_read: list[tuple[ref[VersionedMemory], UOp]]
     tensors_read: list[tuple[ref[Base], ref[VersionedMemory]]]
     replacements: int
-    """The count of Tensor.replace() calls when these were last checked."""
+    """The count of Tensor.replace() calls when `tensors_read` were last checked."""
     gradients: list[tuple[ref[Base], Any]]
     """The leaves whose `.grad` the function set, each with that gradient."""
 
@@ -279,8 +279,8 @@ def _gradients() -> list[tuple[Base, Any]]:
 
 
 def _buffer(value: UOp) -> UOp | None:
-    """Return the BUFFER of a value, under RESHAPEs; None if it has none. It runs at each call for
-    each tensor of the state, so the common case comes first: the value is a BUFFER itself."""
+    """Return the BUFFER of a value, under RESHAPEs and DETACHes; None if it has none. It runs at
+    each call for each tensor of the state, so the common case comes first: a BUFFER itself."""
     node = value
     while node.op in (Ops.RESHAPE, Ops.DETACH):
         node = node.src[0]

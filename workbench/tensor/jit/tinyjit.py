@@ -68,7 +68,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Where the function binds an attribute, an item or a variable to another tensor, a replay does
     so, too. Where it makes a new tuple, dict or object with tensors, the replay fills a copy of the
-    present one. Other effects of its Python code a replay does not have. If a name that the
+    present one. A replay has no other effects of its Python code. If a name that the
     function reaches is bound to another tensor or number between two calls, the function is
     captured anew. If it changes a number itself, two captures in succession show whether its
     kernels depend on that: if so, it warns, and its Python code runs at each call. A number that
@@ -81,8 +81,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError for a function that neither computes nor returns a tensor, that reads values,
-    or that writes or binds anew a tensor with two names; and for a later call that does not fit.
+    Errors: JitError for a function that a replay could not repeat: it neither computes nor returns
+    a tensor, reads values, takes a numpy array, advances an iterator, calls .replace(), or writes
+    or binds anew a tensor with two names; and for a later call that does not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -123,7 +124,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
         """Return the method bound to `owner`: each object, equal ones too, has a capture of its own
         as long as it lives.
 
-        Errors: JitError for an object without weak references, having __slots__ alone.
+        Errors: JitError for an object without weak references, with __slots__ alone.
         """
         if owner is None:
             return self

@@ -322,7 +322,8 @@ class Repetition(Base):
         its own axis.
 
         Shapes: with `indexing` "xy" the first two axes are exchanged; a scalar is a vector of one.
-        Errors: ShapeError for tensors of more axes.
+        Errors: ShapeError for tensors of more axes; DTypeError for another `indexing`, or if none
+        of `vectors` is a tensor.
         """
         if text(indexing, "meshgrid: indexing") not in ("ij", "xy"):
             raise dtype_error(

@@ -167,7 +167,11 @@ class Movement(Base):
         return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Return the tensor with the axes from `start_dim` to `end_dim` merged."""
+        """Return the tensor with the axes from `start_dim` to `end_dim` merged.
+
+        Errors: AxisError for an axis that does not exist; ShapeError if the first is after the
+        last.
+        """
         first = one_axis(start_dim, self.ndim, "flatten")
         last = one_axis(end_dim, self.ndim, "flatten")
         if first > last:

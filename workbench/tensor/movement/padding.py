@@ -200,7 +200,7 @@ class Interpolation(Base):
         share, as PyTorch always did, "nearest-exact" the one at its middle. "linear" weighs the two
         elements beside the middle (of two axes bilinear, of three trilinear); with `align_corners`
         positions are spread so that the first and the last elements keep their places.
-        Dtypes: the tensor's; integers are interpolated as floats and rounded.
+        Dtypes: the tensor's; with "linear" integers are interpolated as floats and rounded.
         Errors: ShapeError for more sizes than axes, an empty axis, or a size below 1; DTypeError
         for another `mode`, or `align_corners` with one that is not "linear".
         """

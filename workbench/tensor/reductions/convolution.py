@@ -57,7 +57,7 @@ class Convolution(Base):
         padding: int | Sequence[int] = 0,
         dtype: DType | str | None = None,
     ) -> Self:
-        """Return the convolution (as everywhere, the correlation) with `weight`, plus `bias`.
+        """Return the convolution (elsewhere, too, a correlation) with `weight`, plus `bias`.
 
         Shapes: (batch, groups * c, y, x) with (channels, c, ky, kx) -> (batch, channels, ..);
         one or three axes in the place of y, x work as well; bias is (channels,). `padding` is

@@ -53,7 +53,8 @@ class Einsum(Base):
         Without "->" the result has the letters that stand once, in the order of the alphabet.
         Dtypes: operands promote. If an axis of one operand alone is summed over, integers give the
         dtype of sum(), as in PyTorch. With `dtype` the sum and the result have it.
-        Errors: ShapeError where formula and operands do not fit.
+        Errors: ShapeError where formula and operands do not fit, DTypeError for operands that are
+        not tensors.
         """
         tensors = _listed(operands)
         inputs, output = _terms(text(formula, "einsum: formula"), len(tensors))
@@ -242,7 +243,8 @@ class Matmul(Base):
         Dtypes: operands promote, and integers wrap; low-precision floats are multiplied and summed
         in float32, and the result is cast back; with `dtype` the operands are cast before, and the
         result has it.
-        Errors: ShapeError if the inner sizes differ or an operand is a scalar.
+        Errors: ShapeError if the inner sizes differ or an operand is a scalar; DTypeError for an
+        operand that is neither a tensor nor an array.
         """
         other = self._matrix(x)
         if flag(reverse, "reverse"):
@@ -271,6 +273,7 @@ class Matmul(Base):
         """Return self @ `weight` + `bias`; a `weight` of one axis multiplies the last axis of self.
 
         Shapes: (.., in) with (in, out) -> (.., out). Dtypes: with `dtype` all are cast to it first.
+        Errors: as `matmul`.
         """
         value, kernel = self, self._matrix(weight)
         offset = None if bias is None else self._lift(bias, "add")

@@ -127,8 +127,8 @@ def _with_gradient(
 
 
 def _running(scan: Scan, value: UOp, axis: int, is_inner: bool = False) -> UOp:
-    """Return the running combination in the dtype of `value`. With `is_inner` it is no result, but
-    read by the next kernel, which can cut off padding: blocks are then rounded up for lanes."""
+    """Return the running combination in the dtype of `value`. With `is_inner` the next
+    kernel reads it, which can cut off padding: blocks are then rounded up for lanes."""
     size = value.shape[axis]
     sizes = _block_sizes(size, is_inner)
     value = _padded(value, axis, (0, math.prod(sizes) - size), scan.neutral)
