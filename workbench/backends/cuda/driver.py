@@ -165,7 +165,6 @@ class CudaProgram:
         """The kernel on the GPU."""
         core, name = library("cuda.core"), self.source.name
         cubin = self.image.data
-
         shared = self.source.shared_bytes
 
         def act() -> Any:

@@ -187,7 +187,6 @@ class NativeProgram(Unpicklable, ABC):
 
     @once
     def _kernel(self) -> KernelCall:
-
         return _Kernel(self._code.address)
 
     def _run_slices(self, kernel: KernelCall, arguments: int) -> None:

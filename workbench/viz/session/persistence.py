@@ -253,9 +253,9 @@ def _key_of(entry: SavedVariant) -> Key:
 def _fault(entry: SavedVariant) -> str:
     """Return why a saved variant is not valid in this session ("": it is)."""
     if entry.edited is not None and not _runs_text(entry.edited.device):
-        return "edited source is the text of a language that runs here"
+        return "its edited source is of a language that does not run here"
     if not {t.kind for t in entry.timings.values()} <= {None, *FLOATS}:
-        return f"a peak is one of {', '.join(FLOATS)}"
+        return f"its peak is none of {', '.join(FLOATS)}"
     return ""
 
 
