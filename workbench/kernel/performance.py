@@ -203,7 +203,7 @@ def compared(
         programs = one.compile(device), other.compile(device)
     sources = [c.source.splitlines() for c in programs]
     unified = difflib.unified_diff(sources[0], sources[1], "this", "other", lineterm="", n=2)
-    error, tolerance, equal = _answers(one, other, device)
+    error, tolerance, equal = answers(one, other, (device, device))
     times = with_peers(one, {"other": other}, device, budget_s) if budget_s > 0 else None
     return Comparison(
         device, (_opts(one), _opts(other)), (programs[0].counts, programs[1].counts),
@@ -217,22 +217,24 @@ def _opts(kernel: RunnableKernel) -> str:
     return ", ".join(words) or "none"
 
 
-def _answers(
-    one: RunnableKernel, other: RunnableKernel, device: str
+def answers(
+    one: RunnableKernel, other: RunnableKernel, devices: tuple[str, str]
 ) -> tuple[float, float, bool | None]:
-    """Return (greatest difference, tolerance, whether it is within)."""
-    if one.original is not other.original or one.data != other.data:
+    """Return the greatest difference of the answers of two kernels, each run on its device; the
+    tolerance; and whether it is within (None: they compute different things)."""
+    same_data = one.data.for_device("") == other.data.for_device("")
+    if one.original is not other.original or not same_data:
         return 0.0, 0.0, None
     error, tolerance = 0.0, 0.0
     steps = reduce_steps(one.original)
-    for actual, expected in zip(other.run(device), one.run(device), strict=True):
+    for actual, expected in zip(other.run(devices[1]), one.run(devices[0]), strict=True):
         exact = expected.dtype.kind in "iub"
         wide = expected if exact else expected.astype(np.float64)
         difference, limit = compare(actual, wide, steps)
         error, tolerance = max(error, difference), max(tolerance, 2 * limit)
     if error > tolerance:
         # cancellation may have cost both much: use the tolerances of their own checks
-        results = one.check(device), other.check(device)
+        results = one.check(devices[0]), other.check(devices[1])
         tolerance = max(tolerance, sum(result.tolerance for result in results))
         return error, tolerance, all(results)
     return error, tolerance, True
