@@ -234,6 +234,19 @@ def test_networkx() -> None:
     assert sorted(d["position"] for _, _, d in graph.in_edges(division, data=True)) == [0, 1]
 
 
+def test_the_graph_as_plain_data() -> None:
+    ex = softmax()
+    graph = ex.graph
+    assert graph.titles == ("max+exp", "sum+div")
+    division = next(node for node in graph.nodes if node.op == "FDIV")
+    assert (division.shape, division.dtype, division.label) == ((64, 48), "float32", "÷")
+    assert (division.kernels, division.stored_by, division.is_requested) == ((1,), 1, True)
+    assert (division.role, division.size_bytes) == ("value", 64 * 48 * 4)
+    assert division.family.name == "arithmetic"
+    sources = [edge.source for edge in graph.edges if edge.target == division.number]
+    assert sources == list(ex.to_networkx().predecessors(division.number))
+
+
 def test_both_places_of_one_source() -> None:
     x = array(4)
     graph = explore(x * x).to_networkx()

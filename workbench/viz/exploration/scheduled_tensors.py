@@ -25,6 +25,7 @@ from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.planned import Expression
 from workbench.viz.exploration.questions import Checks, bisected, checks_of
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
+from workbench.viz.export import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.passes import why_not
 from workbench.viz.model.words import error_text, plural
@@ -158,6 +159,11 @@ class ScheduledTensors:
         """The items of pictures: none while a question about the kernels waits for a guess."""
         return () if self.display.hides("kernels") else self.items
 
+    @property
+    def graph(self) -> TensorGraph:
+        """The tensor graph as plain data: `.nodes`, `.edges`, and the `.titles` of the kernels."""
+        return tensor_graph(self.outputs, self.shown_items, self._titles, self.lines)
+
     def to_networkx(self) -> networkx.DiGraph[int]:
         """Return the tensor graph as a networkx.DiGraph.
 
@@ -165,7 +171,7 @@ class ScheduledTensors:
         of them or None), title and stored_by; edges have positions (of the source among the sources
         of its target; two in x * x) and position (the first of them).
         """
-        return export.to_networkx(self.outputs, self.shown_items, self._titles, self.lines)
+        return export.to_networkx(self.graph)
 
     def to_graphviz(self) -> graphviz.Digraph:
         """Return the tensor graph as a graphviz.Digraph, kernels as clusters.
