@@ -16,7 +16,7 @@ import pytest
 
 from tests.support import by_rows, count
 from tests.tensor.agree import assert_agrees
-from workbench import Context
+from workbench import Context, explore
 from workbench.base.errors import DeviceError, ShapeError
 from workbench.tensor import Tensor
 
@@ -159,6 +159,11 @@ CASES: list[tuple[str, Callable[[], Tensor], Any]] = [
     ("windows", lambda: Tensor.arange(2**40, dtype="int64").reshape(1, 1, 2**20, 2**20)
      .max_pool2d(3, 1)[0, 0, -1, -2:], np.array([2**40 - 2, 2**40 - 1])),
     ("one_hot", lambda: Tensor([-1, 2]).one_hot(2**32 + 3)[:, -2:], np.zeros((2, 2), np.int32)),
+    ("padded ones", lambda: Tensor.ones(4).pad((0, 2**50))[:5], np.float32([1, 1, 1, 1, 0])),
+    ("padded twice", lambda: Tensor.full((2,), 3).pad((2**40, 0)).reshape(2, -1).flip(0)[0, -3:],
+     np.int32([0, 3, 3])),
+    ("padded numbers", lambda: Tensor([1, 2]).pad((2**50, 2**50))[2**50 - 1 : 2**50 + 2],
+     np.int32([0, 1, 2])),
     ("argmax", lambda: Tensor.full((2**33,), 1).eq(2)[:4].argmax(), np.int32(0)),
 ]
 # fmt: on
@@ -168,6 +173,18 @@ CASES: list[tuple[str, Callable[[], Tensor], Any]] = [
 @by_rows(("make", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_only_what_is_read_is_computed(make: Callable[[], Tensor], want: Any) -> None:
     assert_agrees(make(), want)
+
+
+PADDED = [case[1:] for case in CASES if case[0].startswith("padded")]
+
+
+@by_rows(("make", "want"), PADDED)
+def test_results_that_are_cut_from_vast_values_are_checked(
+    make: Callable[[], Tensor], want: Any
+) -> None:
+    ex = explore(make())
+    assert f"{want.size} of {want.size} elements compared" in str(ex.check()) and ex.check()
+    assert all(kernel.check("PYTHON").checked == want.size for kernel in ex.kernels)
 
 
 def test_positions_have_the_width_they_need() -> None:

@@ -27,6 +27,7 @@ from workbench.base.interrupts import free_lock, once, raised_after
 Bytes = NDArray[np.uint8]
 _CHECKED_BYTES = 16 << 20
 """Least request that is compared with the free memory: the query takes long."""
+REFUSED = "the system refuses that much memory"
 
 
 class Memory(ABC):
@@ -161,14 +162,14 @@ class BufferPool:
             self.clear()
             available = self.memory.available_bytes()
         if available is not None and nbytes > available:
-            raise _too_large(nbytes, f"{_mib(available)} are free")
+            raise too_large(nbytes, f"{_mib(available)} are free")
 
     def _allocate(self, size: int) -> Block:
         self.check_room(size)
         try:
             handle = self.memory.allocate(size, self.memory.alignment_bytes)
         except (MemoryError, ValueError) as error:
-            raise _too_large(size, "the system refuses that much memory") from error
+            raise too_large(size, REFUSED) from error
         return Block(handle, size, self.memory.address(handle))
 
 
@@ -246,7 +247,8 @@ def size_class(nbytes: int, step_bytes: int = 64) -> int:
     return -(-nbytes // step) * step
 
 
-def _too_large(size: int, because: str) -> DeviceError:
+def too_large(size: int, because: str) -> DeviceError:
+    """Return the error for `size` bytes that cannot be allocated."""
     return DeviceError(
         f"cannot allocate {_mib(size)}",
         because,

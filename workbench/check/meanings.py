@@ -17,7 +17,7 @@ from workbench.base.trace import PassRecord
 from workbench.check.answer import Reference, ReferencePart
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.interpret import interpret_tensors
-from workbench.ir.meaning.sampled import SampledElements, TooManyPositions
+from workbench.ir.meaning.sampled import SampledElements, TooManyPositions, largest_size
 from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
@@ -26,7 +26,8 @@ from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 
 MOST_ELEMENTS = 1 << 24
-"""Most elements of all values of a graph that is computed in full; of a larger one, a part is."""
+"""Most elements of all values of a graph that is computed in full; of a larger one, a part is.
+Values that are only moved are no work, but none of them may have more elements, either."""
 MOST_OPERAND_ELEMENTS = 1 << 22
 """Most elements that the sampled elements are computed from."""
 SAMPLES = (4096, 512, 64, 8, 1)
@@ -148,7 +149,7 @@ def _operands(operands: Mapping[UOp, UOp], leaf: Memory) -> tuple[dict[UOp, Arra
     if not operands:
         return {}, ""
     graph = UOp.sink(*operands.values()).toposort()
-    if _work(graph) > MOST_ELEMENTS:
+    if _work(graph) > MOST_ELEMENTS or largest_size([*operands.values()]) > MOST_ELEMENTS:
         return {}, ", on what the kernels before it computed"
     memory = {n: leaf(n).reshape(n.shape) for n in graph if n.op is Ops.BUFFER}
     arrays = interpret_tensors(list(operands.values()), memory, widen=True)
@@ -178,7 +179,7 @@ def _reference(
         pairs = zip(arrays, nodes, strict=True)
         return [np.broadcast_to(a, n.shape).reshape(-1) for a, n in pairs]
 
-    if _work(graph) <= MOST_ELEMENTS:
+    if _work(graph) <= MOST_ELEMENTS and largest_size(nodes) <= MOST_ELEMENTS:
         whole: list[tuple[int, Any]] = [(place, slice(None)) for place, _ in targets]
         part = ReferencePart(whole, inputs, all_elements, steps, _work(graph))
         return Reference(lambda: [part], against)

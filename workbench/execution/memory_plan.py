@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from workbench.backends.memory import Buffer, memory_named, size_class
+from workbench.backends.memory import REFUSED, Buffer, memory_named, size_class, too_large
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import dtypes
 from workbench.base.trace import observer, replaced
@@ -32,6 +32,7 @@ from workbench.execution.buffers import (
 )
 from workbench.execution.capture import is_capturing, note_to_others
 from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.meaning.sampled import interpret_needed
 from workbench.ir.node.construct import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
@@ -408,13 +409,22 @@ def is_realized(node: UOp) -> bool:
 def to_numpy(node: UOp) -> Array:
     """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large;
     as `read`, unless it is constant."""
-    data_memory.pool.check_room(node.size * node.dtype.itemsize)
+    size_bytes = node.size * node.dtype.itemsize
+    data_memory.pool.check_room(size_bytes)
+    try:
+        return _copied(node)
+    except MemoryError as error:
+        raise too_large(size_bytes, REFUSED) from error
+
+
+def _copied(node: UOp) -> Array:
     under = base(node)
     constant = constant_of(under)
     if constant is not None:
         return np.full(node.shape, constant.arg, node.dtype.numpy)
     if is_known(under):
-        return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(node.shape)
+        (values,) = interpret_needed([under], {})
+        return np.array(values, node.dtype.numpy).reshape(node.shape)
     return read(under).reshape(node.shape)
 
 

@@ -24,7 +24,7 @@ from workbench.check.meanings import Meanings, ReferenceComparison, comparison_o
 from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
 from workbench.execution.memory_plan import is_realized
 from workbench.execution.realize import register_reader
-from workbench.ir.meaning.interpret import interpret_tensors
+from workbench.ir.meaning.sampled import interpret_needed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
@@ -123,7 +123,7 @@ class Run:
             n: self._buffer(n, device, memory, fill=True).to_numpy().reshape(n.shape)
             for n in leaves
         }
-        pairs = zip(interpret_tensors(results, arrays), results, strict=True)
+        pairs = zip(interpret_needed(results, arrays), results, strict=True)
         return [np.broadcast_to(array, n.shape).reshape(-1) for array, n in pairs]
 
     def check(

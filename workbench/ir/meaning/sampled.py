@@ -16,7 +16,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.ir.meaning.evaluate import Array, array_dtype, constant, elementwise, reduce
-from workbench.ir.meaning.interpret import custom_value
+from workbench.ir.meaning.interpret import custom_value, interpret_tensors
 from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
@@ -24,6 +24,12 @@ from workbench.ir.node.uop import UOp
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 PADDED_POSITION = -1
 """The position of an element of a PAD that is not in its source."""
+
+WHOLE_ELEMENTS = 1 << 24
+"""Elements up to which a value is computed as a whole, even if few of them are needed."""
+WHOLE_TIMES = 16
+"""A value is also computed as a whole if it has so many times the needed elements or fewer: their
+positions take more memory than a value does."""
 
 
 class TooManyPositions(WorkbenchError):
@@ -124,6 +130,23 @@ class SampledElements:
         if node.op in _SAME_ORDER or node.op in _MOVES:
             return elements
         raise VerifyError(f"{node.op.name} is not an op of tensor-level values")
+
+
+def interpret_needed(roots: Sequence[UOp], buffers: Mapping[UOp, Array]) -> list[Array]:
+    """Return the values of several roots, as `interpret_tensors` does. If a value below them is far
+    larger, as one that is padded and cut again, only the elements that they need are computed."""
+    most = max((root.size for root in roots), default=0)
+    if largest_size(roots) <= max(WHOLE_ELEMENTS, WHOLE_TIMES * most):
+        return interpret_tensors(roots, buffers)
+    targets = [(root, np.arange(root.size)) for root in roots]
+    values = SampledElements(targets, 1 << 62).values(buffers)
+    return [value.reshape(root.shape) for value, root in zip(values, roots, strict=True)]
+
+
+def largest_size(roots: Sequence[UOp]) -> int:
+    """Return the number of elements of the largest value of a graph."""
+    graph = UOp.sink(*roots).toposort()
+    return max((node.size for node in graph if node.op is not Ops.SINK), default=0)
 
 
 _SAME_ORDER = frozenset({Ops.RESHAPE, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH})
