@@ -24,6 +24,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import to_expr
 from workbench.kernel import compiled, performance
+from workbench.kernel.accesses import MOST_STEPS, AxisAccesses, loop_accesses
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.pasted import graph_of, to_python
@@ -163,6 +164,24 @@ class Kernel(RunnableKernel, Displayed):
         Errors: WorkbenchError for a node without values, and for a position out of range.
         """
         return values_in_kernel(node, at, self._inputs(self.device), self.order)
+
+    def accesses(
+        self,
+        axis: str,
+        at: Mapping[str, int] = NO_POSITIONS,
+        first: int = 0,
+        steps: int = MOST_STEPS,
+    ) -> AxisAccesses:
+        """Return which elements of each buffer `steps` steps of a loop, work-item or lane axis
+        touch, in order, from step `first` on; printed, with cache lines, pages, banks of shared
+        memory, and a picture of each buffer. Loops around it stand at `at`, or else at 0:
+
+            k.optimized().accesses("r0", at={"g0": 3})
+
+        Errors: WorkbenchError for an axis that its loop nest does not have, for a position or a
+        number of steps out of range, and for more accesses than can be listed.
+        """
+        return loop_accesses(self, axis, at, first, steps)
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which
