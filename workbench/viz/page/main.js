@@ -139,7 +139,7 @@ function guarded(actOn) {
  * @param {HTMLElement} root */
 function recoverFocus(root) {
   const focused = document.activeElement;
-  if (focused && root.contains(focused) && !focused.checkVisibility()) {
+  if (focused && focused !== root && root.contains(focused) && !focused.checkVisibility()) {
     root.focus({ preventScroll: true });
   }
 }

@@ -3,22 +3,27 @@ and findings; the page that is exported has the steps."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec import convert
 
-from tests.viz.browser.browser import drawn, leave, opened
+from tests.viz.browser.browser import drawn, leave, opened, stop_clock
+from tests.viz.browser.gpu.cells import hovered, inked, labels, pick
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import keys, texts
 from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
 from tests.viz.record.support import exported, plain
 from tests.viz.session.handlers.test_stepping import halves, tiled
-from tests.viz.session.support import session_of
+from tests.viz.session.support import session_of, unpacked
 from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, explore
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.handlers import inspection as stepping
 from workbench.viz.session.session import Session
 
@@ -54,7 +59,7 @@ def ran(live: LivePage) -> Any:
 @pytest.fixture
 def stepped(ran: Any) -> Any:
     """The page as after the run: all tests share it."""
-    ran.click("[data-key=gpu-lane-0]")
+    pick(ran, "gpu-lane", 0, 32)
     ran.focus(".wb")
     keys(ran, "Home")
     return ran
@@ -90,21 +95,29 @@ def test_stepping_forward_and_back(stepped: Any) -> None:
     assert line(stepped) == "barrier" and step(stepped).endswith("r0 = 0")
 
 
-def test_playing(stepped: Any) -> None:
-    stepped.focus(".wb")
-    keys(stepped, "End")
-    stepped.click("[data-key=gpu-play]")
-    stepped.wait_for_function(f"{STEP} >= 2 && {STEP} < 148")  # from the beginning
-    stepped.click("[data-key=gpu-play]")
-    at = step(stepped)
-    stepped.wait_for_timeout(700)
-    assert step(stepped) == at
+def test_playing_takes_twenty_steps_a_second(browser: Any, tmp_path: Path) -> None:
+    product = explore(array(32, 32) @ array(32, 32), device="CUDA:H100", show="gpu")
+    page = opened(browser, product.to_html(tmp_path / "alone.html"))
+    stop_clock(page)
+    page.clock.pause_at(page.evaluate("Date.now() + 60_000"))
+    page.click("[data-key=gpu-play]")
+    page.clock.run_for(1000)
+    assert step(page).startswith("step 20 of ")
+    page.click("[data-key=gpu-play]")
+    page.clock.run_for(1000)
+    assert step(page).startswith("step 20 of "), "it is paused"
+    page.focus(".wb")
+    keys(page, "End")
+    page.click("[data-key=gpu-play]")
+    page.clock.run_for(150)
+    assert step(page).startswith("step 3 of "), "from the beginning"
+    leave(browser, page)
 
 
 def test_work_items_and_what_they_hold(stepped: Any) -> None:
     keys(stepped, "j j j j j j")
-    assert stepped.locator(".wb-gpu-lane.wb-gpu-on").count() == 256
-    stepped.click("[data-key=gpu-lane-37]")
+    assert "256 of 256 on" in stepped.inner_text(".wb-gpu-lanes [role=status]")
+    pick(stepped, "gpu-lane", 37, 32)
     rows = texts(stepped, ".wb-gpu-registers tr")
     by_name = dict(row.split() for row in rows)
     assert by_name == {"g1": "0", "g0": "0", "l1": "5", "l0": "2", "acc2": "0", "r0": "0"}
@@ -116,19 +129,20 @@ def test_an_access_and_its_transactions(stepped: Any) -> None:
     words = stepped.inner_text(".wb-gpu-access")
     assert "reads p1: 32 transactions, 1,024 bytes wanted, 1,024 moved" in words
     assert "warp 0: 4 sectors of 32 bytes; wanted: 128 of 128 bytes" in words
-    assert stepped.locator(".wb-gpu-wanted").count() == 32
+    wanted = labels(stepped, "gpu-sector")
+    assert len(wanted) == 32 and wanted[9] == "p1[9]: work-item 9 (9, 0)"
     stepped.click("[data-key=gpu-line-10]")
     words = stepped.inner_text(".wb-gpu-access")
     assert "reads As: 8 passes over the banks, no conflict" in words
-    busy = stepped.locator(".wb-gpu-bank:has(i)")
-    assert busy.count() == 2, "two rows of work-items read a word each"
+    busy = [text for text in labels(stepped, "gpu-bank") if "nothing" not in text]
+    assert busy == ["bank 0: As[0]", "bank 16: As[16]"], "two rows of work-items read a word each"
 
 
 def test_a_cell_and_its_history(stepped: Any) -> None:
-    assert stepped.locator(".wb-gpu-unwritten").count() == 512
+    assert stepped.inner_text(".wb-gpu-memories").count("256 unwritten") == 2
     stepped.click("[data-key=gpu-line-10]")
-    assert stepped.locator(".wb-gpu-unwritten").count() == 0
-    stepped.click("[data-key=gpu-cell-3-53]")
+    assert "unwritten;" not in stepped.inner_text(".wb-gpu-memories")
+    pick(stepped, "gpu-cell-3", 53, 32)
     uses = texts(stepped, ".wb-gpu-history [data-item]")
     assert len(uses) == 1 and "work-item 53 (5, 3) writes" in uses[0]
     stepped.click("[data-key=gpu-use-0]")
@@ -149,7 +163,7 @@ def test_an_exported_page_has_the_steps(
     page.focus(".wb")
     keys(page, "Home j j j j j j")
     assert step(page) == "step 6 of 148, r0 = 0"
-    assert page.locator(".wb-gpu-wanted").count() == 32
+    assert "wanted: 128 of 128 bytes" in page.inner_text(".wb-gpu-access")
     assert page.get_attribute("[data-key=gpu-group-0]", "disabled") is not None
     leave(browser, page)
 
@@ -176,7 +190,8 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     later = step(stepped)
     found.first.click()
     assert line(stepped).startswith("As[l0*16 + l1] = "), "from the read to the write"
-    cell = stepped.locator(".wb-gpu-cell[aria-selected=true]").get_attribute("aria-label")
+    chosen = stepped.locator(".wb-gpu-memories .wb-cells-active[aria-selected=true]")
+    cell = chosen.get_attribute("aria-label")
     assert cell.startswith("As[0] = ") and "work-item 0 (0, 0)" in cell
     found.first.click()
     assert step(stepped) == later
@@ -228,17 +243,20 @@ def test_a_file_of_the_pane_opens_there_and_has_the_steps(browser: Any, tmp_path
     while "no memory" not in page.inner_text(".wb-gpu-access"):
         page.click("[data-key=gpu-next]")
     assert line(page).startswith(place.inner_text().strip()[:12])
-    page.click("[data-key=gpu-C-27]")
+    pick(page, "gpu-C", 27, 8)
     words = page.inner_text(".wb-gpu-tiles [role=status]")
     shown = re.match(r"C\[3, 3\] = (\S+) → (\S+): lane 13, element 1 of ", words)
     assert shown and words.endswith("A[3, 0]·B[0, 3] + … + A[3, 15]·B[15, 3]")
     step_of = halves(0)[3, :16].astype(float) @ halves(1)[:16, 3]
     assert float(shown[2]) - float(shown[1]) == pytest.approx(step_of, abs=1e-4)
     assert texts(page, ".wb-gpu-registers caption")[0].startswith("work-item 13 ")
-    assert page.locator(".wb-gpu-term").count() == 32
-    page.click("[data-key=gpu-lane-5]")
-    own = page.locator(".wb-gpu-element.wb-gpu-touched")
-    assert set(own.all_inner_texts()) == {"5"} and own.count() == 8 + 4 + 4
+    terms = [text for name in "AB" for text in labels(page, f"gpu-{name}") if "in a term" in text]
+    assert len(terms) == 32
+    pick(page, "gpu-lane", 5, 32)
+    own = [
+        text for name in "ABC" for text in labels(page, f"gpu-{name}") if "selected lane" in text
+    ]
+    assert len(own) == 8 + 4 + 4 and all("lane 5, " in text for text in own)
     assert "lane 5 of warp 0" in page.inner_text(".wb-gpu-tiles caption")
     reads_well(page)
     leave(browser, page)
@@ -253,14 +271,15 @@ def test_a_line_and_a_cell_are_in_sight(browser: Any, tmp_path: Path) -> None:
     page.click("[data-key=gpu-next]")
     words = page.inner_text(".wb-gpu-access")
     assert "no conflict" in words and re.search(r"16 bytes .*, \d parts of 8 work", words)
-    assert page.locator(".wb-gpu-bank i").count() > 32
-    assert page.locator(".wb-gpu-conflict").count() == 0
+    assert len(labels(page, "gpu-bank")) > 32
+    assert "conflicts in" not in page.inner_text(".wb-gpu-access")
     clipped = page.evaluate(
         """() => [...document.querySelectorAll(".wb-gpu-line code")].filter(
           (code) => code.scrollWidth > code.clientWidth + 1).map((code) => code.textContent)"""
     )
     assert clipped == []
-    page.locator(".wb-gpu-cell").first.click()
+    name = page.locator(".wb-gpu-memories .wb-cells").first.get_attribute("data-key")[:-1]
+    pick(page, name, 0, 32)
     box = page.locator(".wb-gpu-history").bounding_box()
     assert box["height"] > 30 and box["y"] + box["height"] <= 700
     assert "As[0]" in page.inner_text(".wb-gpu-history")
@@ -348,8 +367,7 @@ def test_words_of_two_halves_of_a_wave_do_not_meet(browser: Any, tmp_path: Path)
             page.fill("[data-key=gpu-steps]", str(access.step))
             (words,) = texts(page, ".wb-gpu-access p")
             assert words == "warp 0: 2 parts of 32 work-items: 2 passes"
-            assert page.locator(".wb-gpu-bank").count() == 32
-            assert page.locator(".wb-gpu-conflict").count() == 0
+            assert len(labels(page, "gpu-bank")) % 32 == 0
 
 
 def test_a_shuffle_shows_whose_value_a_lane_takes(browser: Any, tmp_path: Path) -> None:
@@ -370,13 +388,93 @@ def test_a_shuffle_shows_whose_value_a_lane_takes(browser: Any, tmp_path: Path) 
         assert {row.lines[p].shuffles for p in lines} == {8 * 4}, "four warps of a group"
         page.click(f"[data-key=gpu-line-{lines[0]}]")
         assert line(page) == "group0w = group0w + shuffle(group0w, lane ^ 16)"
-        page.click("[data-key=gpu-lane-35]")
+        pick(page, "gpu-lane", 35, 32)
         words = page.inner_text(".wb-gpu-lanes [data-term=shuffle]")
         assert words == "takes the value of work-item 51"
-        partner = page.locator(".wb-gpu-partner")
-        assert partner.get_attribute("data-key") == "gpu-lane-51"
-        assert "whose value work-item 35 takes" in partner.get_attribute("title")
+        assert "whose value work-item 35 takes" in hovered(page, "gpu-lane", 51, 32)
         reads_well(page)
         page.click(f"[data-key=gpu-line-{lines[0] - 1}]")
-        assert partner.count() == 0
+        assert "whose value" not in hovered(page, "gpu-lane", 51, 32)
         assert page.inner_text(".wb-gpu-lanes [data-term=shuffle]") == ""
+
+
+def conflicts_of(row: Any, access: Any) -> set[int]:
+    """Return the elements of an access of shared memory whose bank has another word for the same part
+    of a warp, one work-item after the other."""
+    itemsize = row.memories[access.memory].itemsize
+    first = np.frombuffer(base64.b64decode(access.first.data), "<i4")
+    bits = np.frombuffer(base64.b64decode(access.active), np.uint8)
+    active = np.unpackbits(bits, bitorder="little")
+    together = max(1, 32 // max(1, access.lanes * itemsize // 4))
+    waiting: set[int] = set()
+    for start in range(0, len(first), together):
+        words: dict[int, set[int]] = {}
+        parts = range(start, min(start + together, len(first)))
+        elements = [
+            int(first[item]) + lane
+            for item in parts
+            for lane in range(access.lanes)
+            if active[item * access.lanes + lane]
+        ]
+        for element in elements:
+            word = element * itemsize // 4
+            words.setdefault(word % 32, set()).add(word)
+        slow = {word for bank in words.values() if len(bank) > 1 for word in bank}
+        waiting |= {element for element in elements if element * itemsize // 4 in slow}
+    return waiting
+
+
+@pytest.mark.parametrize("is_half", [False, True])
+def test_a_row_of_shared_memory_has_a_word_of_each_bank(
+    is_half: bool, browser: Any, tmp_path: Path
+) -> None:
+    """An element stands where its bytes are in the banks, whatever the shape of its array; what waits
+    for another word of its bank is marked."""
+    a, b = (Tensor(halves(s)) for s in (0, 1)) if is_half else (array(64, 64), array(64, 64))
+    path = explore(a @ b, device="CUDA:H100", show="gpu").to_html(tmp_path / "alone.html")
+    packed = path.read_text(encoding="utf-8").partition('id="record">')[2].partition("<")[0]
+    record = convert(unpacked(packed), PageRecord)
+    row = next(v.gpu for v in record.variants if v.gpu and v.name.startswith("auto"))
+    page = opened(browser, path)
+    page.set_viewport_size({"width": 1400, "height": 1200})
+    shared = [a for a in row.accesses if row.memories[a.memory].space == "shared"]
+    slow = next((a for a in shared if a.conflicts), shared[0])
+    page.fill("[data-key=gpu-steps]", str(slow.step))
+    waiting = conflicts_of(row, slow)
+    assert bool(waiting) == bool(slow.conflicts)
+    memory = row.memories[slow.memory]
+    name, columns = f"gpu-cell-{slow.memory}", 128 // memory.itemsize
+    size = int(np.prod(memory.shape))
+    words = page.inner_text(f".wb-gpu-memory:has([data-key={name}s]) [role=status]")
+    assert (f"{len(waiting)} elements in a bank conflict" in words) == bool(waiting)
+    for element in {0, 1, columns - 1, columns, size // 3, size - 1, *[*waiting][:3]}:
+        shown = hovered(page, name, element, columns)
+        assert re.match(rf"{memory.name}\[{element}\][ :]", shown)
+        assert f", bank {element * memory.itemsize // 4 % 32}" in shown
+        assert ("in a bank conflict" in shown) == (element in waiting)
+    memories = [m for m in row.memories if m.space == "shared"]
+    cells = sum(int(np.prod(m.shape)) for m in memories) + int(np.prod(row.items))
+    parts = page.locator(".wb-gpu-right *").count()
+    assert parts < 160 < cells, "a cell is no element"
+    leave(browser, page)
+
+
+def test_cells_by_keys_and_in_either_theme(stepped: Any) -> None:
+    keys(stepped, "j j j j j j")
+    at = step(stepped)
+    stepped.focus("[data-key=gpu-lanes]")
+    keys(stepped, "ArrowRight ArrowDown ArrowDown ArrowLeft ArrowUp ArrowRight")
+    active = stepped.get_attribute("[data-key=gpu-lanes]", "aria-activedescendant")
+    assert stepped.get_attribute(f"#{active}", "aria-label") == "work-item 33 (1, 2): on"
+    assert step(stepped) == at, "arrows are those of the cells"
+    assert "work-item 0 " in stepped.inner_text(".wb-gpu-registers caption")
+    keys(stepped, "Enter")
+    assert "work-item 33 " in stepped.inner_text(".wb-gpu-registers caption")
+    keys(stepped, "j")
+    assert step(stepped) != at, "letters are those of the steps"
+    colours = {}
+    for theme in THEMES:
+        stepped.emulate_media(color_scheme=theme)
+        drawn(stepped)
+        colours[theme] = inked(stepped, "gpu-lane", 40, 32)
+    assert colours["light"] == "#0b57d0" and colours["dark"] == "#7cb7ff"

@@ -14,6 +14,7 @@ export interface Attributes<E = Element> {
   onclick?: On<E, MouseEvent>;
   oninput?: On<E, Event>;
   onchange?: On<E, Event>;
+  onmousemove?: On<E, MouseEvent>;
   onblur?: On<E, FocusEvent>;
   onkeydown?: On<E, KeyboardEvent>;
 }

@@ -23,7 +23,7 @@ export class StepBar {
       slider: "the steps of the work-group: drag to one",
       play: "play: one step after the other",
       term: "step",
-      stepMs: 500,
+      stepMs: 50,
       list: ".wb-gpu-lines",
     });
     this.group = h("span", { class: "wb-gpu-group" });

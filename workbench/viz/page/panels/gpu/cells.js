@@ -1,25 +1,30 @@
-// Shared memory as cells, in the colours of their writers; the selected cell lists its reads and
-// writes.
+// Shared memory as cells, in the colours of their writers: a row has a word of each bank, whatever
+// the shape of the array, so that words that conflict stand one below the other. Arrays that each
+// work-item has are drawn in their shape. The selected cell lists its reads and writes.
 
 import { headingOf } from "../../app/pieces.js";
-import { h, noteScroll, refill } from "../../base/elements.js";
-import { rove, walkable } from "../../base/lists.js";
+import { CellGrid } from "../../base/cell_grid.js";
+import { h, refill } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
+import { conflictingElements } from "./banks.js";
 import { NO_WRITER, valueText } from "./steps.js";
 
-/** @import { GpuMemory } from "../../record.d.ts" */
+/** @import { Look, Rows } from "../../base/cell_grid.js" */
+/** @import { GpuMemory, GpuTrace } from "../../record.d.ts" */
 /** @import { Gpu } from "./panel.js" */
-/** @import { CellUse, GroupSteps } from "./steps.js" */
+/** @import { Cells, CellUse, GroupSteps } from "./steps.js" */
 
-const MOST_CELLS = 4096; // of one memory that are drawn
-const MOST_COLUMNS = 64; // that stand side by side
+const MOST_COLUMNS = 64; // of private memory that stand side by side
 const MOST_USES = 60; // of a cell that are listed
 
+/** The state of a memory in the current step: its cells, and the accessed elements.
+ * @typedef {{cells: Cells, touched: Set<number>, conflicting: Set<number>}} State */
+
 export class CellsPane {
-  /** The cells of each memory that is drawn, by its place.
-   * @type {Map<number, HTMLElement[]>} */
-  #cells = new Map();
-  /** @type {Map<number, HTMLElement>} */
-  #lists = new Map();
+  /** The memories that are drawn, by their places.
+   * @type {Map<number, {grid: CellGrid, summary: HTMLElement, drawn: State}>} */
+  #drawn = new Map();
   history = h("div", { class: "wb-gpu-history" });
 
   /** @param {Gpu} gpu */
@@ -30,11 +35,10 @@ export class CellsPane {
 
   /** @param {GroupSteps} steps */
   fill(steps) {
-    this.#cells.clear();
-    this.#lists.clear();
+    this.#drawn.clear();
     const { memories } = steps.row;
     const drawn = memories.flatMap((memory, place) =>
-      memory.space === "global" ? [] : [this.#memory(memory, place)]
+      memory.space === "global" ? [] : [this.#memory(steps, memory, place)]
     );
     const none = h("p", { class: "wb-quiet" }, "this program uses no shared memory");
     const heading = headingOf("shared memory", headingText(memories), legend(drawn.length > 0));
@@ -42,81 +46,72 @@ export class CellsPane {
   }
 
   /**
+   * @param {GroupSteps} steps
    * @param {GpuMemory} memory
    * @param {number} place */
-  #memory(memory, place) {
-    const size = memory.shape.reduce((product, extent) => product * extent, 1);
-    const columns = memory.shape.at(-1) ?? 1;
-    const apart = columns <= MOST_COLUMNS ? columns * (memory.shape.at(-2) ?? 1) : size;
-    const cells = Array.from({ length: Math.min(size, MOST_CELLS) }, (_, element) =>
-      h("div", {
-        class: element % apart < columns && element >= apart
-          ? "wb-gpu-cell wb-gpu-next-tile"
-          : "wb-gpu-cell",
-        role: "option",
-        "data-item": "",
-        "data-key": `gpu-cell-${place}-${element}`,
-        onclick: () => this.gpu.select({ cell: { memory: place, element } }),
-      }));
-    this.#cells.set(place, cells);
-    const list = walkable(
-      "listbox",
-      `cells of ${memory.name}`,
-      {
-        class: "wb-gpu-cell-grid",
-        "aria-orientation": "horizontal",
-        style: `--columns: ${Math.min(columns, MOST_COLUMNS)}`,
+  #memory(steps, memory, place) {
+    const { name } = memory;
+    /** @type {State} */
+    const drawn = {
+      cells: steps.cells(place, 0, 0),
+      touched: new Set(),
+      conflicting: new Set(),
+    };
+    const grid = new CellGrid({
+      name: `gpu-cell-${place}`,
+      label: `cells of ${name}`,
+      rows: memory.space === "shared" ? banksOf(steps.row, memory) : shapeOf(memory),
+      words: (element) => wordsOf(steps, memory, drawn, element),
+      look: (element) => {
+        const { cell } = this.gpu;
+        const isChosen = cell?.memory === place && cell.element === element;
+        return lookOf(steps, drawn, element, isChosen);
       },
-      ...cells,
-    );
-    this.#lists.set(place, list);
-    const of = memory.space === "private" ? ", private: those of the chosen work-item" : "";
-    const more = size > MOST_CELLS ? `; the first ${MOST_CELLS} are drawn` : "";
-    const words = `${memory.dtype}, ${memory.shape.join(" × ")} elements${of}${more}`;
+      pick: (element) => this.gpu.select({ cell: { memory: place, element } }),
+    });
+    const summary = h("span", { class: "wb-quiet", role: "status" });
+    this.#drawn.set(place, { grid, summary, drawn });
+    const of = memory.space === "private"
+      ? ", private: those of the chosen work-item"
+      : `; a row: ${steps.row.banks} banks of ${steps.row.bank_bytes} bytes`;
+    const words = `${memory.dtype}, ${memory.shape.join(" × ")} elements${of}`;
     const title = h(
       "p",
-      { title: `${memory.name}: ${words}` },
-      h("code", {}, memory.name),
+      { title: `${name}: ${words}` },
+      h("code", {}, name),
       " ",
       h("span", { class: "wb-quiet" }, words),
+      summary,
     );
-    return h("div", { class: "wb-gpu-memory" }, title, list);
+    return h("div", { class: "wb-gpu-memory" }, title, grid.el);
   }
 
   /** @param {GroupSteps} steps */
   show(steps) {
     const { at, item, cell } = this.gpu;
     const access = steps.access(at);
-    /** @type {HTMLElement[]} */
-    const appeared = [];
-    for (const [place, elements] of this.#cells) {
-      const { name } = steps.row.memories[place];
-      const { values, writers, steps: written } = steps.cells(place, at, item);
-      const touched = new Set(access?.memory === place ? access.elements : []);
-      elements.forEach((el, element) => {
-        const who = writers[element];
-        const isChosen = cell?.memory === place && cell.element === element;
-        const words = who === NO_WRITER
-          ? `${name}[${element}]: unwritten`
-          : `${name}[${element}] = ${valueText(values[element])}: work-item ${
-            steps.itemText(who)
-          }, step ${written[element]}`;
-        el.style.cssText = who === NO_WRITER ? "" : `--writer: ${hue(who, steps.items)}`;
-        el.classList.toggle("wb-gpu-unwritten", who === NO_WRITER);
-        el.classList.toggle("wb-gpu-touched", touched.has(element));
-        if (isChosen && el.getAttribute("aria-selected") !== "true") appeared.push(el);
-        el.setAttribute("aria-selected", String(isChosen));
-        el.setAttribute("aria-label", words);
-        el.title = words;
-      });
-      const list = this.#lists.get(place);
-      if (list && !list.contains(document.activeElement)) rove(list);
+    for (const [place, { grid, summary, drawn }] of this.#drawn) {
+      const memory = steps.row.memories[place];
+      const own = access?.memory === place ? access : null;
+      drawn.cells = steps.cells(place, at, item);
+      drawn.touched = new Set(own?.elements.filter((element) => element >= 0));
+      drawn.conflicting = own && memory.space === "shared"
+        ? conflictingElements(steps, memory, own)
+        : new Set();
+      summary.textContent = summaryOf(drawn);
+      grid.show(cell?.memory === place ? cell.element : -1, [drawn.cells, own]);
     }
     refill(this.history, ...this.#history(steps));
-    for (const chosen of appeared) { // a finding may lead to a cell that is out of sight
-      chosen.scrollIntoView({ block: "nearest" });
-      noteScroll(chosen);
-    }
+  }
+
+  /** Scroll to the selected cell: a finding may lead to one that is out of sight. */
+  reveal() {
+    const { cell } = this.gpu;
+    if (cell) this.#drawn.get(cell.memory)?.grid.reveal(cell.element);
+  }
+
+  repaint() {
+    this.#drawn.forEach(({ grid }) => grid.repaint());
   }
 
   /** @param {GroupSteps} steps */
@@ -155,6 +150,68 @@ export class CellsPane {
   }
 }
 
+/** The number of elements of a memory.
+ * @param {GpuMemory} memory */
+const sizeOf = ({ shape }) => shape.reduce((product, extent) => product * extent, 1);
+
+/** Rows of a word of each bank; an element is as wide as its bytes.
+ * @type {(row: GpuTrace, memory: GpuMemory) => Rows} */
+function banksOf({ banks, bank_bytes: bytes }, memory) {
+  const words = memory.itemsize / bytes;
+  const size = { least: 6 * words, most: 14 * words, height: 11 };
+  return { count: sizeOf(memory), columns: Math.max(1, banks / words), ...size };
+}
+
+/** Rows in the shape of a memory, its last axis across.
+ * @type {(memory: GpuMemory) => Rows} */
+function shapeOf(memory) {
+  const columns = Math.min(memory.shape.at(-1) ?? 1, MOST_COLUMNS);
+  const isWhole = memory.shape.length > 2 && columns === memory.shape.at(-1);
+  const together = isWhole ? memory.shape.at(-2) : undefined;
+  return { count: sizeOf(memory), columns, least: 4, most: 14, height: 12, together };
+}
+
+/** What a cell holds, its writer and its bank, and its part in the step.
+ * @type {(steps: GroupSteps, memory: GpuMemory, state: State, element: number) => string} */
+function wordsOf(steps, { name, space, itemsize }, { cells, touched, conflicting }, element) {
+  const { banks, bank_bytes: bytes } = steps.row;
+  const who = cells.writers[element];
+  return [
+    who === NO_WRITER
+      ? `${name}[${element}]: unwritten`
+      : `${name}[${element}] = ${valueText(cells.values[element])}: work-item ${
+        steps.itemText(who)
+      }, step ${cells.steps[element]}`,
+    space === "shared" && `bank ${Math.floor((element * itemsize) / bytes) % banks}`,
+    touched.has(element) && "accessed in this step",
+    conflicting.has(element) && "in a bank conflict",
+  ].filter(Boolean).join(", ");
+}
+
+/** @type {(steps: GroupSteps, state: State, element: number, isChosen: boolean) => Look} */
+function lookOf({ items }, { cells, touched, conflicting }, element, isChosen) {
+  const who = cells.writers[element];
+  const isConflict = conflicting.has(element);
+  return {
+    fill: who === NO_WRITER ? "hatched" : hue(who, items),
+    edge: who === NO_WRITER ? "line-colour" : "",
+    frame: isChosen || isConflict ? "bad" : touched.has(element) ? "fg" : "",
+    isThick: isChosen || isConflict,
+    isDashed: isConflict && !isChosen,
+  };
+}
+
+/** What a reader who does not see the cells needs to know of a step.
+ * @param {State} drawn */
+function summaryOf({ cells: { writers }, touched, conflicting }) {
+  const unwritten = writers.reduce((count, who) => count + Number(who === NO_WRITER), 0);
+  return [
+    unwritten && `${unwritten} unwritten`,
+    touched.size && `${touched.size} accessed in this step`,
+    conflicting.size && `${plural(conflicting.size, "element")} in a bank conflict`,
+  ].filter(Boolean).map((text) => `; ${text}`).join("");
+}
+
 /** The caption of a memory: arrays of the group, or of each work-item.
  * @param {GpuMemory[]} memories */
 function headingText(memories) {
@@ -164,9 +221,9 @@ function headingText(memories) {
   return has("shared") ? "SHARED AND PRIVATE MEMORY" : "PRIVATE MEMORY";
 }
 
-/** The colour of a work-item, in degrees of a circle of colours.
- * @type {(item: number, items: number) => number} */
-const hue = (item, items) => Math.round((300 * item) / items);
+/** The colour of a work-item, from a circle of colours.
+ * @type {(item: number, items: number) => string} */
+const hue = (item, items) => `hsl(${Math.round((300 * item) / items)} 65% 62%)`;
 
 /** @param {boolean} hasCells */
 const legend = (hasCells) =>
@@ -174,5 +231,5 @@ const legend = (hasCells) =>
   h(
     "span",
     { class: "wb-quiet" },
-    "colour: the work-item that wrote it; framed: accessed in this step; hatched: unwritten",
+    "colour: the work-item that wrote it; framed: accessed in this step; dashed red: in a bank conflict; hatched: unwritten",
   );

@@ -2,8 +2,8 @@
 // one.
 
 import { heading } from "../../app/pieces.js";
-import { elementsOf, h, refill } from "../../base/elements.js";
-import { rove, walkable } from "../../base/lists.js";
+import { CellGrid } from "../../base/cell_grid.js";
+import { h, refill } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
 import { valueText } from "./steps.js";
 
@@ -11,9 +11,11 @@ import { valueText } from "./steps.js";
 /** @import { GroupSteps } from "./steps.js" */
 
 export class LanesPane {
-  /** @type {HTMLElement[]} */
-  #lanes = [];
-  list = h("div", {});
+  /** @type {CellGrid | null} */
+  #grid = null;
+  /** The work-item whose value the selected one takes in this step; -1: none.
+   * @type {number} */
+  #partner = -1;
   total = h("span", { class: "wb-quiet", role: "status" });
   partner = h("div", { class: "wb-quiet", "data-term": "shuffle" });
   registers = h("div", {
@@ -32,51 +34,40 @@ export class LanesPane {
   /** @param {GroupSteps} steps */
   fill(steps) {
     const { gpu } = this;
-    const width = steps.row.warp_lanes;
-    const lane = (/** @type {number} */ item) =>
-      h("div", {
-        class: "wb-gpu-lane",
-        role: "option",
-        "data-item": "",
-        "data-key": `gpu-lane-${item}`,
-        onclick: () => gpu.select({ item }),
-      });
-    this.#lanes = Array.from({ length: steps.items }, (_, item) => lane(item));
-    this.list = walkable(
-      "listbox",
-      "work-items",
-      {
-        class: "wb-gpu-lane-grid",
-        "aria-orientation": "horizontal",
-        style: `--lanes: ${Math.min(width, steps.items)}`,
+    const { items, row: { warp_lanes: width } } = steps;
+    const isOn = (/** @type {number} */ item) => steps.isOn(gpu.at, item);
+    this.#partner = -1;
+    this.#grid = new CellGrid({
+      name: "gpu-lane",
+      label: "work-items",
+      rows: { count: items, columns: Math.min(width, items), least: 5, most: 14, height: 11 },
+      words: (item) => {
+        const isPartner = item === this.#partner;
+        const more = isPartner ? `, whose value work-item ${steps.itemText(gpu.item)} takes` : "";
+        return `work-item ${steps.itemText(item)}: ${isOn(item) ? "on" : "off"}${more}`;
       },
-      ...this.#lanes,
-    );
+      look: (item) => ({
+        fill: isOn(item) ? "accent" : "hatched",
+        edge: "edge",
+        frame: item === gpu.item || item === this.#partner ? "fg" : "",
+        isThick: true,
+        isDashed: item === this.#partner,
+      }),
+      pick: (item) => gpu.select({ item }),
+    });
     const head = heading("WORK-ITEMS", this.total);
-    refill(this.el, head, this.list, this.partner, this.registers);
+    refill(this.el, head, this.#grid.el, this.partner, this.registers);
   }
 
   /** @param {GroupSteps} steps */
   show(steps) {
     const { at, item } = this.gpu;
     const { distance } = steps.row.lines[steps.row.line[at]];
-    const partner = distance ? item ^ distance : -1;
-    let on = 0;
-    this.#lanes.forEach((lane, place) => {
-      const isOn = steps.isOn(at, place);
-      on += Number(isOn);
-      lane.classList.toggle("wb-gpu-on", isOn);
-      lane.setAttribute("aria-selected", String(place === item));
-      const isPartner = place === partner;
-      lane.classList.toggle("wb-gpu-partner", isPartner);
-      const more = isPartner ? `, whose value work-item ${steps.itemText(item)} takes` : "";
-      const words = `work-item ${steps.itemText(place)}: ${isOn ? "on" : "off"}${more}`;
-      lane.setAttribute("aria-label", words);
-      lane.title = words;
-    });
-    if (!this.list.contains(document.activeElement)) rove(this.list, this.#lanes[item]);
+    this.#partner = distance ? item ^ distance : -1;
+    this.#grid?.show(item, [steps.row.mask[at], this.#partner]);
     const { warp_lanes: width } = steps.row;
     const warps = Math.ceil(steps.items / width);
+    const on = steps.countOn(at);
     this.total.textContent = `${on} of ${steps.items} on, in ${plural(warps, "warp")} of ${width}`;
     this.total.title = "a row is a warp: its work-items take each step together";
     const rows = steps.registers(at, item).map(([name, values]) =>
@@ -90,12 +81,14 @@ export class LanesPane {
     const words = "the value of each name: a number, or one for each lane of a vector";
     const caption = h("caption", { title: words }, `work-item ${steps.itemText(item)} holds`);
     refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
-    const text = partner < 0 ? "" : `takes the value of work-item ${steps.itemText(partner)}`;
+    const text = this.#partner < 0
+      ? ""
+      : `takes the value of work-item ${steps.itemText(this.#partner)}`;
     refill(this.partner, text);
   }
 
-  focus() {
-    elementsOf(this.list, '[aria-selected="true"]')[0]?.focus();
+  repaint() {
+    this.#grid?.repaint();
   }
 }
 

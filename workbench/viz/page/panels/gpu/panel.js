@@ -95,6 +95,9 @@ export class Gpu {
       this.body.hidden = row === null;
     }
     if (changes.has("gpu")) this.#show();
+    if (changes.has("theme")) {
+      [this.lanes, this.tiles, this.access, this.cells].forEach((pane) => pane.repaint());
+    }
   }
 
   focus() {
@@ -268,4 +271,5 @@ function goTo(gpu, { steps, group, items, memory, element }) {
   const isCell = memory !== null && gpu.row?.memories[memory].space !== "global";
   gpu.select({ item, cell: isCell && memory !== null ? { memory, element } : null });
   gpu.go(steps[next]);
+  gpu.cells.reveal();
 }

@@ -3,7 +3,7 @@
 import { linked } from "../../app/links.js";
 import { heading, withNames } from "../../app/pieces.js";
 import { NO_SELECTION } from "../../app/store.js";
-import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
+import { h, noteScroll, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { costText } from "../../listing/line_costs.js";
@@ -15,6 +15,8 @@ import { costText } from "../../listing/line_costs.js";
 
 export class ProgramPane {
   #shown = -1;
+  /** @type {HTMLElement[]} */
+  #lines = [];
 
   /** @param {Gpu} gpu */
   constructor(gpu) {
@@ -25,8 +27,9 @@ export class ProgramPane {
 
   /** @param {GpuTrace} row */
   fill(row) {
-    const lines = row.lines.map((line, place) => this.#line(row, line, place));
-    this.list = walkable("listbox", "lines of the program", { class: "wb-gpu-lines" }, ...lines);
+    this.#lines = row.lines.map((line, place) => this.#line(row, line, place));
+    const attributes = { class: "wb-gpu-lines" };
+    this.list = walkable("listbox", "lines of the program", attributes, ...this.#lines);
     this.#shown = -1;
     refill(
       this.el,
@@ -47,18 +50,19 @@ export class ProgramPane {
   show(steps) {
     const place = steps.row.line[this.gpu.at];
     if (place === this.#shown) return;
+    const [before, now] = [this.#lines[this.#shown], this.#lines[place]];
     this.#shown = place;
-    const items = elementsOf(this.list, "[data-item]");
-    items.forEach((item, at) => item.setAttribute("aria-selected", String(at === place)));
-    rove(this.list);
-    items[place]?.scrollIntoView({ block: "nearest" });
-    noteScroll(items[place]);
+    before?.setAttribute("aria-selected", "false");
+    now.setAttribute("aria-selected", "true");
+    rove(this.list, now);
+    now.scrollIntoView({ block: "nearest" });
+    noteScroll(now);
     const { app } = this.gpu;
     app.select({ ...NO_SELECTION, picked: linkOf(steps.row.lines[place]) });
   }
 
   focus() {
-    focusItem(this.list, elementsOf(this.list, '[aria-selected="true"]')[0]);
+    focusItem(this.list, this.#lines[this.#shown]);
   }
 
   /**

@@ -32,8 +32,13 @@ export class GroupSteps {
   #masks;
   /** @type {Access[]} */
   #accesses;
-  /** @type {Map<RegisterRow, Numbers[]>} */
+  /** The values of names that were asked for, by the place of their step.
+   * @type {Map<RegisterRow, Map<number, Numbers>>} */
   #values = new Map();
+
+  /** The state of each memory that was asked for last: after which access, and of which work-item.
+   * @type {Map<number, {written: number, who: number, cells: Cells}>} */
+  #cells = new Map();
 
   /** @param {GpuTrace} row */
   constructor(row) {
@@ -52,6 +57,14 @@ export class GroupSteps {
    * @param {number} item */
   isOn(step, item) {
     return isSet(this.#masks[this.row.mask[step]], item);
+  }
+
+  /** The number of active work-items.
+   * @param {number} step */
+  countOn(step) {
+    let on = 0;
+    for (let item = 0; item < this.items; item++) on += Number(this.isOn(step, item));
+    return on;
   }
 
   /** The rounds of the loops around a step, by their names.
@@ -99,7 +112,7 @@ export class GroupSteps {
   #register(row, step, item) {
     const place = row.steps.findLastIndex((from) => from <= step);
     if (place < 0) return undefined;
-    const values = this.#valuesOf(row)[place];
+    const values = this.#valuesAt(row, place);
     const first = values.length > row.lanes ? item * row.lanes : 0;
     const unwritten = row.unwritten[row.steps[place]];
     const bits = unwritten ? bytesOf(unwritten) : null;
@@ -108,19 +121,41 @@ export class GroupSteps {
     return isKnown ? parts.map((part) => values[part % values.length]) : null;
   }
 
-  /** @param {RegisterRow} row */
-  #valuesOf(row) {
-    const values = this.#values.get(row) ?? row.values.map(numbersOf);
-    this.#values.set(row, values);
+  /**
+   * @param {RegisterRow} row
+   * @param {number} place */
+  #valuesAt(row, place) {
+    const known = this.#values.get(row) ?? new Map();
+    this.#values.set(row, known);
+    const values = known.get(place) ?? numbersOf(row.values[place]);
+    known.set(place, values);
     return values;
   }
 
-  /** A memory after a step; of arrays that each work-item has, that of `item`.
+  /** A memory after a step; of arrays that each work-item has, that of `item`. Steps without a write
+   * return the same object.
    * @param {number} memory
    * @param {number} step
    * @param {number} item
    * @returns {Cells} */
   cells(memory, step, item) {
+    const written = this.#accesses.findLastIndex((access) =>
+      access.step <= step && access.memory === memory && access.isStore
+    );
+    const who = this.row.memories[memory].space === "private" ? item : NO_WRITER;
+    const known = this.#cells.get(memory);
+    if (known?.written === written && known.who === who) return known.cells;
+    const cells = this.#cellsAt(memory, step, item);
+    this.#cells.set(memory, { written, who, cells });
+    return cells;
+  }
+
+  /**
+   * @param {number} memory
+   * @param {number} step
+   * @param {number} item
+   * @returns {Cells} */
+  #cellsAt(memory, step, item) {
     const { shape, space } = this.row.memories[memory];
     const size = shape.reduce((product, extent) => product * extent, 1);
     const values = new Float64Array(size);

@@ -2,8 +2,8 @@
 // highlights its elements, an element its lane, and an element of C also the terms of its sum.
 
 import { heading } from "../../app/pieces.js";
+import { CellGrid } from "../../base/cell_grid.js";
 import { h, refill } from "../../base/elements.js";
-import { rove, walkable } from "../../base/lists.js";
 import { numbersOf, valueText } from "./steps.js";
 
 /** @import { TensorCoreRow, TensorTile, TileProduct } from "../../record.d.ts" */
@@ -13,9 +13,12 @@ import { numbersOf, valueText } from "./steps.js";
 /** For each place in a tile, the lanes that hold it, each with the index of its element.
  * @typedef {[lane: number, element: number][]} Holders */
 /** A drawn tile.
- * @typedef {{tile: TensorTile, holders: Holders[], list: HTMLElement, cells: HTMLElement[]}} Drawn */
+ * @typedef {{tile: TensorTile, holders: Holders[], grid: CellGrid}} Drawn */
 
 const IN_ORDER = "row and column of each of its elements, in the order of its register";
+const TURN = 137.5; // degrees between the colours of neighbouring lanes: none is like another
+const INK = "#111"; // on the colours of lanes, in either theme
+const MARK = "#b00020"; // likewise
 const RESULT = 3; // the place of the result among the registers of a product
 
 export class TilesPane {
@@ -23,6 +26,9 @@ export class TilesPane {
   #core = null;
   /** @type {Drawn[]} */
   #tiles = [];
+  /** The current step, while it has a product.
+   * @type {{steps: GroupSteps, product: TileProduct} | null} */
+  #shown = null;
   lane = h("div", {});
   words = h("p", { role: "status" });
 
@@ -41,23 +47,13 @@ export class TilesPane {
     if (core !== this.#core) this.#fill(core);
     const lane = this.gpu.item % core.lanes;
     const chosen = this.#chosen(lane);
-    this.#tiles.forEach((drawn, place) => {
-      drawn.holders.forEach((holders, at) => {
-        const cell = drawn.cells[at];
-        const isOf = holders.some(([one]) => one === lane);
-        const isChosen = chosen?.tile === place && chosen.place === at;
-        cell.classList.toggle("wb-gpu-touched", isOf);
-        cell.classList.toggle("wb-gpu-term", this.#isTerm(chosen, place, at));
-        cell.setAttribute("aria-selected", String(isChosen));
-        const words = this.#element(steps, product, place, at);
-        cell.setAttribute("aria-label", words);
-        cell.title = words;
-      });
-      if (!drawn.list.contains(document.activeElement)) rove(drawn.list);
-    });
+    this.#shown = { steps, product };
+    this.#tiles.forEach(({ grid }, place) =>
+      grid.show(chosen?.tile === place ? chosen.place : -1, [lane, chosen?.tile, chosen?.place])
+    );
     refill(this.lane, this.#lane(steps, product, core, lane));
     this.words.textContent = chosen
-      ? [this.#element(steps, product, chosen.tile, chosen.place), this.#sum(chosen)].join("")
+      ? [this.#element(this.#shown, chosen.tile, chosen.place), this.#sum(chosen)].join("")
       : "an element lights up its lane; one of C also the terms of its sum";
   }
 
@@ -65,10 +61,10 @@ export class TilesPane {
   #fill(core) {
     this.#core = core;
     this.#tiles = core.tiles.map((tile, place) => this.#tile(core, tile, place));
-    const drawn = this.#tiles.map(({ tile, list }) => {
+    const drawn = this.#tiles.map(({ tile, grid }) => {
       const size = `${tile.name} ${tile.rows} × ${tile.columns}`;
       const title = h("p", { title: `${size}, ${tile.each} elements in each lane` }, size);
-      return h("div", {}, title, list);
+      return h("div", {}, title, grid.el);
     });
     refill(
       this.el,
@@ -90,22 +86,37 @@ export class TilesPane {
     numbersOf(tile.places).forEach((at, number) =>
       holders[at].push([Math.floor(number / tile.each), number % tile.each])
     );
-    const cells = holders.map(([[lane]], at) =>
-      h("div", {
-        class: "wb-gpu-element",
-        role: "option",
-        "data-item": "",
-        "data-key": `gpu-${tile.name}-${at}`,
-        style: `--lane: ${lane}`,
-        onclick: () => this.#pick(core, place, at, lane),
-      }, String(lane))
-    );
-    const list = walkable("listbox", `elements of ${tile.name}`, {
-      class: "wb-gpu-element-grid",
-      "aria-orientation": "horizontal",
-      style: `--columns: ${tile.columns}`,
-    }, ...cells);
-    return { tile, holders, list, cells };
+    const isOf = (/** @type {number} */ at) => {
+      const lane = this.gpu.item % core.lanes;
+      return holders[at].some(([one]) => one === lane);
+    };
+    const isChosen = (/** @type {number} */ at) => {
+      const chosen = this.#chosen(this.gpu.item % core.lanes);
+      return chosen?.tile === place && chosen.place === at;
+    };
+    const grid = new CellGrid({
+      name: `gpu-${tile.name}`,
+      label: `elements of ${tile.name}`,
+      rows: { count: holders.length, columns: tile.columns, least: 7, most: 17, height: 14 },
+      words: (at) => {
+        const own = isOf(at) ? ", of the selected lane" : "";
+        const term = this.#isTerm(place, at) ? ", in a term of the selected sum" : "";
+        return this.#shown ? this.#element(this.#shown, place, at) + own + term : "";
+      },
+      look: (at) => ({
+        fill: `hsl(${(holders[at][0][0] * TURN) % 360} 70% 80%)`,
+        frame: this.#isTerm(place, at) || isChosen(at) ? MARK : isOf(at) ? INK : "",
+        isThick: isChosen(at) || isOf(at),
+        isDashed: this.#isTerm(place, at),
+        text: String(holders[at][0][0]),
+      }),
+      pick: (at) => this.#pick(core, place, at, holders[at][0][0]),
+    });
+    return { tile, holders, grid };
+  }
+
+  repaint() {
+    this.#tiles.forEach(({ grid }) => grid.repaint());
   }
 
   /** Select an element, and with it the lane of this warp that holds it.
@@ -124,8 +135,9 @@ export class TilesPane {
   }
 
   /** Whether an element of A or B is in the sum of the selected element of C.
-   * @type {(chosen: Gpu["element"], tile: number, place: number) => boolean} */
-  #isTerm(chosen, tile, place) {
+   * @type {(tile: number, place: number) => boolean} */
+  #isTerm(tile, place) {
+    const chosen = this.#core && this.#chosen(this.gpu.item % this.#core.lanes);
     if (chosen?.tile !== 2 || tile === 2) return false;
     const at = (/** @type {number} */ which, /** @type {number} */ where) =>
       rowAndColumn(this.#tiles[which].tile, where)[tile];
@@ -133,8 +145,8 @@ export class TilesPane {
   }
 
   /** The place of an element, its value, and the lanes that hold it.
-   * @type {(steps: GroupSteps, product: TileProduct, place: number, at: number) => string} */
-  #element(steps, product, place, at) {
+   * @type {(shown: {steps: GroupSteps, product: TileProduct}, place: number, at: number) => string} */
+  #element({ steps, product }, place, at) {
     const { tile, holders } = this.#tiles[place];
     const [[lane, element], ...copies] = holders[at];
     const names = place === 2
