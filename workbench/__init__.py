@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.operands.broadcast import Variable as Variable
     from workbench.tensor.tensor import Tensor as Tensor
-    from workbench.viz.differences import compare as compare
+    from workbench.viz.compare import compare as compare
     from workbench.viz.exploration.exploration import Exploration as Exploration
     from workbench.viz.exploration.explore import explore as explore
     from workbench.viz.files.load import load as load
@@ -68,7 +68,7 @@ _MODULES = {
     "KernelOptError": "workbench.base.errors",
     "WorkbenchError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
-    "compare": "workbench.viz.differences",
+    "compare": "workbench.viz.compare",
     "Exploration": "workbench.viz.exploration.exploration",
     "emulate": "workbench.emulator.emulate",
     "Trace": "workbench.emulator.steps",

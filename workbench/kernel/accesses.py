@@ -194,9 +194,7 @@ def loop_accesses(
     """
     require(axis, str, "accesses: axis", '"g0"')
     require(at, Mapping, "accesses: at", 'at={"g0": 1}')
-    target = Device[kernel.device].target
-    with unobserved(), without(kernel.rules_off):
-        tree = stages(kernel.ast, target, upto="tree").tree
+    tree = _tree(kernel)
     axes = axes_of(tree)
     extent = axes[axis].extent if axis in axes else 0
     for what, value, least, most in (("first", first, 0, extent - 1), ("steps", steps, 1, 1 << 20)):
@@ -207,6 +205,18 @@ def loop_accesses(
     line = line_bytes()
     buffers = tuple(_of_buffer(kernel, accesses, line) for accesses in found)
     return AxisAccesses(axis, axes[axis].axis_kind.name.lower(), extent, first, dict(at), buffers)
+
+
+def nest_axes(kernel: RunnableKernel) -> dict[str, UOp]:
+    """Return the axes whose accesses can be listed, RANGEs by name: loops, then lanes."""
+    axes = axes_of(_tree(kernel))
+    return dict(sorted(axes.items(), key=lambda row: row[1].axis_kind.is_lane))
+
+
+def _tree(kernel: RunnableKernel) -> UOp:
+    target = Device[kernel.device].target
+    with unobserved(), without(kernel.rules_off):
+        return stages(kernel.ast, target, upto="tree").tree
 
 
 def _of_buffer(kernel: RunnableKernel, found: OrderedAccesses, line: int) -> BufferAccesses:

@@ -64,6 +64,8 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "edit", "variant": 0, "language": "LLVM", "text": "define"},
     {"do": "baseline"},
     {"do": "values", "variant": 0, "pass": 0, "step": 0, "node": 0, "at": {"g0": 0}},
+    {"do": "accesses", "variant": 0, "axis": "", "at": {}, "first": 0, "steps": 2},
+    {"do": "compare", "variants": [0, 0]},
     {"do": "why_not", "pass": 0, "step": 0, "node": 0, "rule": 0},
     {"do": "rule_off", "kernel": 0, "rule": 0, "on": True, "of": None},
     {"do": "bisect", "variant": 0},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,15 @@ def test_what_is_printed_is_read(opts: list[Opt]) -> None:
         f"kernel.apply({', '.join(map(repr, opts))})",
     ):
         assert parse_opts(text) == expected
+
+
+def test_a_printed_opt_is_read_without_ast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Python 3.11.8 a thread that calls `ast.parse` makes a cell fail that is parsed at the
+    same time, and the page's threads read the opts of records."""
+    kernel = matmul().kernels[0]
+    opts = [*kernel.legal_opts(), Opt(OptOps.TC, 0), Opt(OptOps.ORDER, "r0", "g0")]
+    monkeypatch.setattr(ast, "parse", None)
+    assert [parse_opt(str(opt)) for opt in opts] == opts
 
 
 def test_a_copied_kernel_is_read() -> None:

@@ -1235,6 +1235,61 @@ export interface NodeValue {
 }
 
 /**
+ * The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of
+ * its `element`, and whether it is written. `unknown` counts the places in the program whose
+ * index depends on memory, which are not listed. Units: bytes of an element, and of a cache
+ * line.
+ */
+export interface AccessedBuffer {
+  name: string;
+  user: string;
+  dtype: string;
+  element_bytes: number;
+  line_bytes: number;
+  shape: Array<number>;
+  space: string;
+  steps: Array<number>;
+  elements: Array<number>;
+  writes: Array<boolean>;
+  unknown: number;
+}
+
+/**
+ * The accesses of the `steps` steps of an axis from `first` on; `axes` are those of the loop
+ * nest, and `at` has the positions of the axes around it.
+ */
+export interface AccessesReply {
+  axes: Array<AxisRow>;
+  axis: string;
+  first: number;
+  at: Record<string, number>;
+  buffers: Array<AccessedBuffer>;
+}
+
+/**
+ * One fact about the compared variants, as a list: its label, a text for each ("": it lacks
+ * it), and whether they differ.
+ */
+export type ComparedRow = [label: string, cells: Array<string>, differs: boolean];
+
+/**
+ * Rows about one subject; `text` is a difference line by line ("": none).
+ */
+export interface ComparedSection {
+  title: string;
+  rows: Array<ComparedRow>;
+  text: string;
+}
+
+/**
+ * The differences of variants, in columns with these names.
+ */
+export interface CompareReply {
+  names: Array<string>;
+  sections: Array<ComparedSection>;
+}
+
+/**
  * Why a rule does not fire: the part of its text that failed begins and ends at the carets.
  */
 export interface WhyNotReply {
@@ -1567,6 +1622,29 @@ export interface ValuesRequest {
 }
 
 /**
+ * List the accesses of `steps` steps of an axis of a variant ("": its innermost loop), from
+ * step `first` on, with the axes around it at the positions `at`.
+ */
+export interface AccessesRequest {
+  do: "accesses";
+  variant: number;
+  axis: string;
+  at: Record<string, number>;
+  first: number;
+  steps: number;
+  id?: number | null;
+}
+
+/**
+ * Compare variants in columns.
+ */
+export interface CompareRequest {
+  do: "compare";
+  variants: Array<number>;
+  id?: number | null;
+}
+
+/**
  * Say why a rule does not fire at a node.
  */
 export interface WhyNotRequest {
@@ -1702,6 +1780,8 @@ export type AnyRequest =
   | CompilerPassesRequest
   | BaselineRequest
   | ValuesRequest
+  | AccessesRequest
+  | CompareRequest
   | WhyNotRequest
   | RuleOffRequest
   | BisectRequest
@@ -1746,6 +1826,8 @@ export interface Results {
   compiler_passes: NoResult;
   baseline: NoResult;
   values: NodeValue;
+  accesses: AccessesReply;
+  compare: CompareReply;
   why_not: WhyNotReply;
   rule_off: RuleReply;
   bisect: BisectReply;

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from workbench.viz.schema.record import LineRow, NodeColumns, Reading, RecordedPass, RuleRow
-from workbench.viz.schema.variant import CodeRow, ErrorWords, OptRow, VariantRow
+from workbench.viz.schema.variant import AxisRow, CodeRow, ErrorWords, OptRow, VariantRow
 
 # --------------------------------------------------------------------------------------------------
 # Replies of Python to the requests of a page.
@@ -98,6 +98,59 @@ class NodeValue(Struct, forbid_unknown_fields=True):
     greatest: Value | None = field(name="max")
     nan: int
     shape: list[int]
+
+
+class AccessedBuffer(Struct, forbid_unknown_fields=True):
+    """The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of its
+    `element`, and whether it is written. `unknown` counts the places in the program whose index
+    depends on memory, which are not listed. Units: bytes of an element, and of a cache line."""
+
+    name: str
+    user: str
+    dtype: str
+    element_bytes: int
+    line_bytes: int
+    shape: list[int]
+    space: str
+    steps: list[int]
+    elements: list[int]
+    writes: list[bool]
+    unknown: int
+
+
+class AccessesReply(Struct, forbid_unknown_fields=True):
+    """The accesses of the `steps` steps of an axis from `first` on; `axes` are those of the loop
+    nest, and `at` has the positions of the axes around it."""
+
+    axes: list[AxisRow]
+    axis: str
+    first: int
+    at: dict[str, int]
+    buffers: list[AccessedBuffer]
+
+
+class ComparedRow(Struct, array_like=True, forbid_unknown_fields=True):
+    """One fact about the compared variants, as a list: its label, a text for each ("": it lacks
+    it), and whether they differ."""
+
+    label: str
+    cells: list[str]
+    differs: bool
+
+
+class ComparedSection(Struct, forbid_unknown_fields=True):
+    """Rows about one subject; `text` is a difference line by line ("": none)."""
+
+    title: str
+    rows: list[ComparedRow]
+    text: str
+
+
+class CompareReply(Struct, forbid_unknown_fields=True):
+    """The differences of variants, in columns with these names."""
+
+    names: list[str]
+    sections: list[ComparedSection]
 
 
 class WhyNotReply(Struct, forbid_unknown_fields=True):

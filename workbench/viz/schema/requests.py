@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct, field
 
 from workbench.viz.schema.messages import (
+    AccessesReply,
     BisectReply,
+    CompareReply,
     EditedCode,
     NodeValue,
     NoResult,
@@ -61,6 +63,7 @@ OptTexts = Annotated[
     list[Text], Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts")
 ]
 Place = Annotated[int, Meta(ge=0, title="place in the list")]
+Steps = Annotated[int, Meta(ge=1, le=1 << 20, title="number of steps")]
 GroupNumbers = Annotated[
     list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
 ]
@@ -244,6 +247,25 @@ class ValuesRequest(Request, tag="values"):
     at: Positions
 
 
+class AccessesRequest(Request, tag="accesses"):
+    """List the accesses of `steps` steps of an axis of a variant ("": its innermost loop), from
+    step `first` on, with the axes around it at the positions `at`."""
+
+    reply: ClassVar[type[Struct]] = AccessesReply
+    variant: Variant
+    axis: Name
+    at: Positions
+    first: Place
+    steps: Steps
+
+
+class CompareRequest(Request, tag="compare"):
+    """Compare variants in columns."""
+
+    reply: ClassVar[type[Struct]] = CompareReply
+    variants: Variants
+
+
 class WhyNotRequest(Request, tag="why_not"):
     """Say why a rule does not fire at a node."""
 
@@ -327,7 +349,9 @@ class PingRequest(Request, tag="ping"):
 
 
 AnyRequest = (
-    ApplyRequest
+    AccessesRequest
+    | ApplyRequest
+    | CompareRequest
     | OptsRequest
     | PasteRequest
     | AutoRequest

@@ -43,6 +43,7 @@ MOST_OPTS = 100
 MOST_TEXT = 60
 """Most characters of a text that an error repeats."""
 EXAMPLE = 'UPCAST("g1", 4)'
+_PRINTED = re.compile(r"""([A-Z_]+)\(("\w+"|\d{1,9})(?:, ("\w+"|\d{1,9}))?\)""", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]{1,9}")
 
 
@@ -53,9 +54,9 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
     """
     if len(text) > MOST_CHARACTERS:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
-    in_words = _opts_in_words(text)
-    if in_words is not None:
-        return _limited(in_words)
+    opts = _printed_opt(text) or _opts_in_words(text)
+    if opts is not None:
+        return _limited(opts)
     try:
         tree = ast.parse(text.strip())
         opts = [opt for statement in tree.body for opt in _statement_opts(statement)]
@@ -75,6 +76,21 @@ def _limited(opts: list[Opt]) -> tuple[Opt, ...]:
         because = f"there are {len(opts)} of them, more than {MOST_OPTS}"
         raise ParseError("cannot read the opts", because, EXAMPLE)
     return tuple(opts)
+
+
+def _printed_opt(text: str) -> list[Opt] | None:
+    """Return the opt of a text like `UPCAST("g1", 4)`; None for any other. The page's threads read
+    the opts of a record all the time, and must not call `ast.parse` for it: before Python 3.11.8 it
+    fails in a cell that runs at the same time, because threads share its count of recursions."""
+    match = _PRINTED.fullmatch(text.strip())
+    if match is None or match[1] not in OptOps.__members__:
+        return None
+    axis, arg = map(_printed_value, match.groups()[1:])
+    return [Opt(OptOps[match[1]], axis, arg)]
+
+
+def _printed_value(text: str | None) -> int | str | None:
+    return text[1:-1] if text and text[0] == '"' else text and int(text)
 
 
 def _opts_in_words(text: str) -> list[Opt] | None:

@@ -46,6 +46,7 @@ from workbench.viz.session.handlers import (
     opt_lists,
     plan_comparison,
     rule_toggles,
+    variant_comparison,
     variant_transfer,
     variants,
 )
@@ -70,6 +71,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "forget": variant_transfer.forget,
     "device": variants.device,
     "values": inspection.values,
+    "accesses": inspection.accesses,
     "why_not": inspection.why_not,
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: session.whole_record(have),
@@ -89,6 +91,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "search": opt_lists.search,
     "emulate": inspection.emulate,
     "bisect": inspection.bisect,
+    "compare": variant_comparison.compare,
     "plans": plan_comparison.measure,
     "kernels": kernel_times.measure,
     "check_all": all_checks.check_all,

@@ -164,3 +164,33 @@ def test_bisect_of_a_variant_that_lacks_a_rule() -> None:
         reply = done(session, "bisect", variant=number)
         assert "stage render failed" in reply["text"]
         assert plain(session.record)["passes"][reply["pass"]]["name"] == "render"
+
+
+def test_accesses_of_an_axis(session: Session) -> None:
+    done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    reply = done(session, "accesses", variant=1, axis="", at={}, first=0, steps=2)
+    kernel = session.kernels[1]
+    assert reply["axis"] == "r0" and [row["name"] for row in reply["axes"]] == ["g0", "r0", "u0"]
+    for row in reply["buffers"]:
+        buffer = kernel.accesses("r0", steps=2)[row["name"]]
+        assert row["elements"] == buffer.elements.tolist()
+        assert row["steps"] == buffer.steps.tolist() and row["shape"] == [*buffer.shape]
+    error = ask(session, "accesses", variant=1, axis="zz", at={}, first=0, steps=2)["error"]
+    assert error["what"] == "there is no axis 'zz'"
+    with session_of(explore(array(512, 512) + 1)) as large:
+        words = {"variant": 0, "axis": "", "at": {}, "first": 0, "steps": 1 << 18}
+        error = ask(large, "accesses", **words)["error"]
+        assert error["what"] == "these accesses are too many to show"
+
+
+def test_variants_are_compared_in_columns(session: Session) -> None:
+    done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    reply = done(session, "compare", variants=[0, 1])
+    assert reply["names"] == ["plain", "UPCAST g1 4"]
+    rows = {
+        section["title"]: {label: cells for label, cells, _ in section["rows"]}
+        for section in reply["sections"]
+    }
+    assert rows["kernel"]["opts"] == ["none", "UPCAST g1 4"]
+    assert rows["counts"]["stores"][0] != rows["counts"]["stores"][1]
+    assert "answer" not in rows["kernel"]  # nothing runs

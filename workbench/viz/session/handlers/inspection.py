@@ -25,13 +25,22 @@ from workbench.emulator.emulate import (
 from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
+from workbench.kernel.accesses import nest_axes
 from workbench.viz.exploration.questions import bisected
 from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as model_passes
+from workbench.viz.model.words import short
 from workbench.viz.record.about import ASSEMBLY
-from workbench.viz.schema.messages import BisectReply, NodeValue, NoResult, WhyNotReply
+from workbench.viz.schema.messages import (
+    AccessedBuffer,
+    AccessesReply,
+    BisectReply,
+    NodeValue,
+    NoResult,
+    WhyNotReply,
+)
 from workbench.viz.schema.record import RecordedPass
-from workbench.viz.schema.variant import CodeRow, CompilerPass, CompilerPasses
+from workbench.viz.schema.variant import AxisRow, CodeRow, CompilerPass, CompilerPasses
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
@@ -80,6 +89,41 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+MOST_ACCESSES = 1 << 15
+"""Most accesses that one reply has."""
+
+
+def accesses(
+    session: LiveRecord, variant: int, axis: str, at: dict[str, int], first: int, steps: int
+) -> AccessesReply:
+    """Return the accesses of `steps` steps of an axis of a variant ("": of its innermost loop).
+
+    Errors: WorkbenchError for edited source, an axis or a position that does not exist, and for
+    more than MOST_ACCESSES accesses.
+    """
+    if session.row(variant).edited:
+        what, because = "its accesses are not known", "its code was edited by hand"
+        raise WorkbenchError(what, because, "the variant that it was made from")
+    kernel = session.kernels[variant]
+    axes = nest_axes(kernel)
+    loops = [name for name, range_ in axes.items() if not range_.axis_kind.is_lane]
+    axis = axis or (loops or list(axes) or [""])[-1]
+    found = kernel.accesses(axis, at, first, steps)
+    count = sum(len(buffer.steps) for buffer in found.buffers)
+    if count > MOST_ACCESSES:
+        because = f"they are {count:,}, and a page gets at most {MOST_ACCESSES:,}"
+        raise WorkbenchError("these accesses are too many to show", because, "fewer steps")
+    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in axes.items()]
+    buffers = [
+        AccessedBuffer(
+            b.name, short(b.user), b.dtype, b.itemsize, b.line_bytes, list(b.shape), b.space,
+            b.steps.tolist(), b.elements.tolist(), b.writes.tolist(), b.unknown,
+        )
+        for b in found.buffers
+    ]  # fmt: skip
+    return AccessesReply(rows, axis, first, dict(at), buffers)
 
 
 def bisect(session: LiveRecord, variant: int) -> BisectReply:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import Opt, OptOps, Tensor, WorkbenchError, compare, explore, load
-from workbench.viz.differences import Differences, Row, aligned, differences_bundle
+from workbench.viz.compare import Differences, differences_bundle
+from workbench.viz.model.differences import Row, aligned
 
 A = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32)
 

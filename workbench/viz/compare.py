@@ -6,29 +6,26 @@ compared values. Rows are aligned by provenance: loops by the axis, rewrites by 
 decisions and kernels by the value that they are about. Values of two explorations are the same if
 their expressions are equal up to the data that they read; what has no equal is aligned by its name.
 
-Sections: The table; The values that are compared; Kernels; Plans; The alignment of rows.
+Sections: The table; The values that are compared; Kernels; Plans; Times, in turns.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, cut, kind_of
 from workbench.base.terminal import Bundle, Printed, register
-from workbench.base.trace import PassRecord, unobserved
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
-from workbench.kernel.compiled import Compiled
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import answers, require_times
 from workbench.measure.kernel_time import seconds_text
@@ -38,8 +35,14 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import explore
 from workbench.viz.exploration.tables import Variant
-from workbench.viz.model.loops import kernel_nest
-from workbench.viz.model.passes import pass_rows
+from workbench.viz.model.differences import (
+    Row,
+    Section,
+    aligned,
+    fired_rules,
+    kernel_sections,
+    with_labels,
+)
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import (
     bytes_text,
@@ -52,7 +55,6 @@ from workbench.viz.model.words import (
 )
 from workbench.viz.names import variables
 from workbench.viz.page.panels.memory.panel import memory_chart
-from workbench.viz.schema.variant import Nest, NestRow
 from workbench.viz.still import cards
 
 # --------------------------------------------------------------------------------------------------
@@ -64,32 +66,6 @@ CELL_WIDTH = 60
 """Most characters of a cell in printed text; a longer one ends in an ellipsis."""
 MOST_ROWS = 40
 """Most rows of a section that are printed."""
-
-
-class Row(NamedTuple):
-    """One fact: its label, and a text for each column ("": a column lacks it)."""
-
-    label: str
-    cells: tuple[str, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether the columns differ in it."""
-        return len(set(self.cells)) > 1
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Rows about one subject. `text` is a difference line by line, where the subject is a text."""
-
-    title: str
-    rows: tuple[Row, ...]
-    text: str = ""
-
-    @property
-    def different(self) -> tuple[Row, ...]:
-        """The rows in which the columns differ."""
-        return tuple(row for row in self.rows if row.differs)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -256,62 +232,17 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Kernels.
+# Kernels: what is known without running them, then answers and times.
 
 
 def _of_kernels(kernels: Sequence[Kernel], seconds: float) -> list[Section]:
-    programs = [_compiled(kernel) for kernel in kernels]
-    nests = [_nest(kernel) for kernel in kernels]
-    passes = [_passes(kernel, program) for kernel, program in zip(kernels, programs, strict=True)]
-    sections = [
-        Section("kernel", tuple(_facts(kernels, programs))),
-        Section("loops", tuple(_loops(nests))),
-        Section("rules that fired", tuple(_rules(passes))),
-        Section("counts", tuple(_counts(programs))),
-        Section("instructions", tuple(_instructions(programs))),
-        Section("memory", tuple(_buffers(nests))),
-    ]
+    facts, *sections = kernel_sections(kernels)
+    answer = Row("answer", ("the first", *(_answer(kernels[0], k) for k in kernels[1:])))
+    sections.insert(0, replace(facts, rows=(*facts.rows, answer)))
     if seconds:
         runs = [[partial(k.launch, k.device)] for k in _timeable(kernels)]
-        sections.append(Section("time", tuple(_times(runs, seconds))))
-    sections.append(_sources(programs))
-    return [section for section in sections if section.rows or section.text]
-
-
-def _compiled(kernel: Kernel) -> Compiled | str:
-    """Return the compiled kernel, or why it cannot be compiled."""
-    try:
-        with unobserved():
-            return kernel.compile()
-    except Exception as error:  # a rule of the user's may raise anything
-        return error_text(error)
-
-
-def _nest(kernel: Kernel) -> Nest:
-    try:
-        return kernel_nest(kernel)
-    except Exception:
-        return Nest([], [])  # the row "program" has the error
-
-
-def _passes(kernel: Kernel, program: Compiled | str) -> Sequence[PassRecord]:
-    return kernel.observed(kernel.device) if isinstance(program, str) else program.passes
-
-
-def _facts(kernels: Sequence[Kernel], programs: Sequence[Compiled | str]) -> list[Row]:
-    texts: dict[str, list[str]] = {
-        "computes": [k.title or k.name for k in kernels],
-        "device": [k.device for k in kernels],
-        "opts": [opts_words(k.applied_opts) or "none" for k in kernels],
-        "rules off": [", ".join(k.rules_off) or "none" for k in kernels],
-        "operations": [figure_text(k.estimates.flops) for k in kernels],
-        "program": [p if isinstance(p, str) else p.built.source.language for p in programs],
-        "threads": [
-            "" if isinstance(p, str) else str(p.built.source.launch.threads) for p in programs
-        ],
-        "answer": ["the first", *(_answer(kernels[0], k) for k in kernels[1:])],
-    }
-    return [Row(label, tuple(cells)) for label, cells in texts.items() if any(cells)]
+        sections.insert(-1, Section("time", tuple(_times(runs, seconds))))
+    return sections
 
 
 def _answer(first: Kernel, kernel: Kernel) -> str:
@@ -324,96 +255,6 @@ def _answer(first: Kernel, kernel: Kernel) -> str:
         return "another computation"
     verdict = "equal" if equal else "DIFFERENT"
     return f"{verdict} (greatest difference {error:.3g}, tolerance {tolerance:.3g})"
-
-
-def _loops(nests: Sequence[Nest]) -> list[Row]:
-    """Return a row for each loop, and below it a row for each buffer that it moves through."""
-    loops = [[row for row in nest.rows if row.axis] for nest in nests]
-    rows: list[Row] = []
-    for key, found in aligned([[(row.axis, row) for row in column] for column in loops]):
-        rows.append(Row(str(key), tuple(map(_loop_text, found))))
-        names = dict.fromkeys(name for row in found if row is not None for name in row.uses)
-        for name in names:
-            cells = [_use_text(row, name) for row in found]
-            rows.append(Row(f"  {key} in {name}", tuple(cells)))
-    return rows
-
-
-def _loop_text(row: NestRow | None) -> str:
-    if row is None:
-        return ""
-    vector = ", a vector" if row.vector else ""
-    return f"{row.axis_kind.lower()}, {plural(row.size, 'step')}, depth {row.depth}{vector}"
-
-
-def _use_text(row: NestRow | None, name: str) -> str:
-    use = None if row is None else row.uses.get(name)
-    return "" if use is None else f"stride {use.stride}, {use.bytes}"
-
-
-def _rules(columns: Sequence[Sequence[PassRecord]]) -> list[Row]:
-    """Return how often each rule fired in each pass."""
-    counts = [
-        [((r.name, rule.name), f"{rule.value:.0f}") for r in pass_rows(records) for rule in r.rules]
-        for records in columns
-    ]  # fmt: skip
-    return [
-        Row(f"{of_pass}: {rule}", tuple(cell or "" for cell in cells))
-        for (of_pass, rule), cells in aligned(counts)
-    ]
-
-
-def _counts(programs: Sequence[Compiled | str]) -> list[Row]:
-    found = [None if isinstance(p, str) else p.counts for p in programs]
-    labels = ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored", "barriers")
-    rows = []
-    for label in labels:
-        cells = ["" if c is None else figure_text(getattr(c, label)) for c in found]
-        if set(cells) - {"", "0"}:
-            rows.append(Row(label.replace("_", " "), tuple(cells)))
-    return rows
-
-
-def _instructions(programs: Sequence[Compiled | str]) -> list[Row]:
-    """Return how often each instruction stands in the machine code, most often first."""
-    counts = [_mnemonics(p) for p in programs]
-    together = sum(counts, Counter())
-    return [
-        Row(name, tuple(str(count[name] or "") for count in counts))
-        for name, _ in together.most_common()
-    ]
-
-
-def _mnemonics(program: Compiled | str) -> Counter[str]:
-    if isinstance(program, str):
-        return Counter()
-    try:
-        lines = program.assembly_lines
-    except WorkbenchError:  # a device without machine code, or without its compiler
-        return Counter()
-    return Counter(line.text.split()[0] for line in lines if line.text and not line.is_label)
-
-
-def _buffers(nests: Sequence[Nest]) -> list[Row]:
-    columns = [
-        [(f"{b.user or b.name} ({b.role})", f"{b.dtype} x {b.size:,}") for b in nest.buffers]
-        for nest in nests
-    ]
-    return [Row(str(key), tuple(c or "" for c in cells)) for key, cells in aligned(columns)]
-
-
-def _sources(programs: Sequence[Compiled | str]) -> Section:
-    """Return the difference of each column's source from the first one's."""
-    texts = ["" if isinstance(p, str) else p.source for p in programs]
-    numbers = range(1, len(texts))
-    parts = [_text_difference(texts[0], texts[n], f"column {n + 1}") for n in numbers if texts[n]]
-    sizes = tuple(plural(text.count("\n") + 1, "line") if text else "" for text in texts)
-    return Section("source", (Row("length", sizes),), "\n".join(filter(None, parts)))
-
-
-def _text_difference(one: str, other: str, name: str) -> str:
-    lines = one.splitlines(), other.splitlines()
-    return "\n".join(difflib.unified_diff(*lines, "column 1", name, lineterm="", n=2))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -432,7 +273,7 @@ def _of_plans(plans: Sequence[Exploration], seconds: float) -> list[Section]:
         Section("kernels", tuple(_plan_kernels(plans, values))),
         Section("decisions", tuple(_decisions(plans, values))),
         Section("values", tuple(_values(plans, values))),
-        Section("rules that fired", tuple(_rules([plan.passes for plan in plans]))),
+        Section("rules that fired", tuple(fired_rules([plan.passes for plan in plans]))),
         Section("variants", tuple(_variants(plans))),
     ]
     if seconds:
@@ -476,7 +317,7 @@ def _plan_kernels(plans: Sequence[Exploration], values: Sequence[_Values]) -> li
         keys = [tuple(of[node] for node in item.nodes) for item in items]
         columns.append([*zip(keys, map(_kernel_text, plan.kernels), strict=True)])
     rows = []
-    for _, cells in aligned(_with_labels(columns, lambda _, cell: cell.title)):
+    for _, cells in aligned(with_labels(columns, lambda _, cell: cell.title)):
         label = next(cell.title for cell in cells if cell is not None)
         rows.append(Row(label, tuple("" if cell is None else cell.text for cell in cells)))
     return rows
@@ -501,7 +342,7 @@ def _decisions(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[
         for decision in known:
             labels.setdefault(of[decision.node], _value_label(plan, decision.node))
         columns.append([(of[decision.node], _decision_text(decision)) for decision in known])
-    named = _with_labels(columns, lambda number, _: labels[number])
+    named = with_labels(columns, lambda number, _: labels[number])
     return [
         Row(key if isinstance(key, str) else labels[key], tuple(c or "" for c in cells))
         for key, cells in aligned(named)
@@ -611,68 +452,3 @@ def _verdict(base: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:
         return "nothing runs"
     found: Ratio = ratio(list(base), list(other))
     return str(found)
-
-
-# --------------------------------------------------------------------------------------------------
-# The alignment of rows.
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-def aligned(columns: Sequence[Sequence[tuple[K, V]]]) -> list[tuple[K, tuple[V | None, ...]]]:
-    """Return a row for each key, with its value in each column (None: it has none), so that each
-    column's rows keep their order as far as the columns before it allow. A key that comes n times
-    in a column has n rows.
-
-    >>> aligned([[("a", 1), ("c", 2)], [("a", 3), ("b", 4), ("c", 5)]])
-    [('a', (1, 3)), ('b', (None, 4)), ('c', (2, 5))]
-    """
-    keyed = [_occurrences(column) for column in columns]
-    order: list[tuple[K, int]] = []
-    for column in keyed:
-        order = _merged(order, list(column))
-    return [(key, tuple(column.get((key, n)) for column in keyed)) for key, n in order]
-
-
-def _with_labels(
-    columns: Sequence[Sequence[tuple[K, V]]], label: Callable[[K, V], str]
-) -> list[list[tuple[K | str, V]]]:
-    """Return columns in which a key that a column lacks is replaced by its label: what follows a
-    changed value is another value, but is read as the same one."""
-    counts = Counter(key for column in columns for key in {key for key, _ in column})
-    return [
-        [
-            (key if counts[key] == len(columns) else label(key, value), value)
-            for key, value in column
-        ]
-        for column in columns
-    ]
-
-
-def _occurrences(column: Sequence[tuple[K, V]]) -> dict[tuple[K, int], V]:
-    seen: Counter[K] = Counter()
-    found: dict[tuple[K, int], V] = {}
-    for key, value in column:
-        found[key, seen[key]] = value
-        seen[key] += 1
-    return found
-
-
-def _merged(one: list[tuple[K, int]], other: Iterable[tuple[K, int]]) -> list[tuple[K, int]]:
-    """Return the elements of both lists, each once; new ones of `other` come after the element
-    before them, and after the occurrence before them."""
-    places = {element: place for place, element in enumerate(one)}
-    after: dict[int, list[tuple[K, int]]] = {}
-    previous = -1
-    for key, n in other:
-        if (key, n) in places:
-            previous = places[key, n]
-            continue
-        place = max(previous, places.get((key, n - 1), -1))
-        places[key, n] = place
-        after.setdefault(place, []).append((key, n))
-    merged = after.get(-1, [])
-    for place, element in enumerate(one):
-        merged += [element, *after.get(place, [])]
-    return merged
