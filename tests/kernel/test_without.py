@@ -18,7 +18,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, WorkbenchError
 from workbench.execution.realize import planned
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
+from workbench.ir.lower.low_precision import low_precision_rules
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
@@ -110,7 +110,7 @@ def test_what_cannot_be_compiled_says_which_rule_is_needed(kind: DType, device: 
     x = Tensor(X).cast(kind)
     (kernel, *_) = explore((x * x + 1).exp2().cast(dtypes.float64).cast(kind)).kernels
     needed = set()
-    for rule in (*ALL_LOW_PRECISION_RULES.rules, *DECOMPOSE_RULES.rules):
+    for rule in (*low_precision_rules().rules, *DECOMPOSE_RULES.rules):
         bare = kernel.without(rule.name)
         try:
             bare.run(device)

@@ -19,6 +19,9 @@ from workbench.base.interrupts import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
+KEPT_PROGRAMS = 1024
+"""Most programs that a runtime keeps in memory, by their Source."""
+
 
 class Launch(Protocol):
     """A kernel bound to its memory: call it to run. A device with a clock of its own adds

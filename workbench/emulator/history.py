@@ -22,6 +22,7 @@ from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.arithmetic import numbers, stored_floats
+from workbench.emulator.cells import NO_ITEM
 from workbench.emulator.findings import Finding, along, among_all
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
@@ -35,7 +36,6 @@ Array = Any  # numpy arrays of any dtype
 # --------------------------------------------------------------------------------------------------
 # The history of one work-group, line by line, from which any step can be restored.
 
-NO_ITEM = -1
 Space = Literal["global", "shared", "private"]
 
 

@@ -19,7 +19,7 @@ from workbench.emulator.arithmetic import Exchange, computed, spread, undefined,
 from workbench.emulator.cells import Origin
 from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
-from workbench.emulator.rounds import Rounds, RoundsPlan, ends_of, rounds_plan
+from workbench.emulator.rounds import NO_STEP, Rounds, RoundsPlan, ends_of, rounds_plan
 from workbench.ir.nest.accesses import async_stores, idle_lanes, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops
@@ -228,7 +228,7 @@ class Machine:
             self.values[node.axis] = self._number(node)
         elif op is Ops.DEFINE:
             self.memory.define(node)
-        elif op not in _NO_STEP:
+        elif op not in NO_STEP:
             if op is Ops.WMMA:
                 self._require_whole_warps(position, node.arg.lanes)
             elif op is Ops.EXCHANGE:
@@ -433,9 +433,3 @@ def written_slots(linear: Sequence[UOp]) -> frozenset[int]:
 
 def _is_of_param(node: UOp) -> bool:
     return node.op is Ops.INDEX and node.param.op is Ops.PARAM
-
-
-_NO_STEP = frozenset(
-    {Ops.BLOCK, Ops.INDEX, Ops.CONST, Ops.LANES, Ops.REG, Ops.RANGE, Ops.PARAM, Ops.AFTER}
-    | {Ops.ENDLOOP, Ops.ENDIF}
-)

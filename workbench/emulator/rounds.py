@@ -43,10 +43,11 @@ _NO_ROUNDS = frozenset(
 )
 """Ops that do not allow a dimension for rounds, or whose order matters."""
 _ACCUMULATED = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
-_NO_STEP = frozenset(
+NO_STEP = frozenset(
     {Ops.BLOCK, Ops.INDEX, Ops.CONST, Ops.LANES, Ops.REG, Ops.RANGE, Ops.PARAM}
     | {Ops.AFTER, Ops.ENDLOOP, Ops.ENDIF}
 )
+"""Ops that compute nothing where they stand in the list."""
 
 
 class LockStep(Protocol):
@@ -109,7 +110,7 @@ def rounds_plan(linear: Sequence[UOp], begin: int, end: int, axis: UOp) -> Round
     and no LOAD; and no access may depend on a register. A register to which each round only adds a
     value is summed at once as well (`accumulated`), in the order of the rounds, since floats round.
     """
-    body = [(p, linear[p]) for p in range(begin, end) if linear[p].op not in _NO_STEP]
+    body = [(p, linear[p]) for p in range(begin, end) if linear[p].op not in NO_STEP]
     if not body or any(node.op in _NO_ROUNDS for _, node in body):
         return None
     registers = dict.fromkeys(n.src[0] for _, n in body if n.op is Ops.SET)

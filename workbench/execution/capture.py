@@ -225,7 +225,7 @@ class _Order:
         writer = self.writers[new]
         item = self.items[writer]
         if old in item.inputs:
-            self.items[writer] = narrowed(item, old, new)
+            self.items[writer] = narrowed(item, old)
 
     def sorted(self) -> tuple[ScheduleItem, ...]:
         """Return the items in order: each as early as its dependencies allow."""

@@ -120,7 +120,7 @@ class ClassLosses(Base):
         how = reduction_of(reduction, "cross_entropy")
         share = _share(label_smoothing, "cross_entropy")
         targets, axis = self._lift(Y, "compare"), self._class_axis("cross_entropy")
-        logs = self._wide()._log_softmax(axis)
+        logs = self._wide().log_softmax(axis)
         if targets.shape != self.shape:
             return self._label_loss("cross_entropy", logs, targets, axis, how, share)
         goal = targets.cast(logs.dtype)
@@ -141,7 +141,7 @@ class ClassLosses(Base):
         how, share = reduction_of(reduction, what), _share(label_smoothing, what)
         ignored, labels = (whole(ignore_index, f"{what}: ignore_index"), self._lift(Y, "compare"))
         axis = self._class_axis(what, last=True)
-        logs = self._wide()._log_softmax(axis)
+        logs = self._wide().log_softmax(axis)
         return self._label_loss(what, logs, labels, axis, how, share, ignored)
 
     def nll_loss(
@@ -195,11 +195,6 @@ class ClassLosses(Base):
             ones = is_counted.cast(logs.dtype)
             weights = ones if weights is None else is_counted.where(weights, 0.0)
         return reduced(losses, how, weights).cast(self._fraction())
-
-    def _log_softmax(self, axis: int) -> Self:
-        """Return `log_softmax(axis)`; along an axis without classes, itself."""
-        shifted = self._below_greatest(axis, "log_softmax")
-        return shifted - shifted.exp().sum(axis, keepdim=True).log()
 
     def _class_axis(self, what: str, last: bool = False) -> int:
         if not self.ndim:

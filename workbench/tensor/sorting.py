@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from workbench.base.dtypes import Const, dtypes
+from workbench.ir.node.construct import contiguous
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
@@ -106,7 +107,7 @@ def sorted_keys(keys: UOp) -> UOp:
     size = 1 << (count - 1).bit_length()
     keys = _least(_blocks(keys, _BLOCK, size - count, 0), _BLOCK)
     for group in _groups(size):
-        keys = _stored(keys)
+        keys = contiguous(keys)
         for distance, is_reversed in group:
             keys = _exchanged(keys, distance, is_reversed)
     return _head(keys, count)
@@ -124,7 +125,7 @@ def least_keys(keys: UOp, number: int) -> UOp:
     while count > MOST_RANKED:
         missing = -count % MOST_RANKED
         blocks = _blocks(keys, MOST_RANKED, missing, padding)
-        keys = _stored(_least(blocks, number))
+        keys = contiguous(_least(blocks, number))
         padding += missing
         count = keys.shape[1]
     return _least(reshaped(keys, (rows, 1, count)), min(number, count))
@@ -136,7 +137,7 @@ def _least(blocks: UOp, number: int) -> UOp:
     square = (rows, count, size, size)
     each = expanded(reshaped(blocks, (rows, count, size, 1)), square)
     other = expanded(reshaped(blocks, (rows, count, 1, size)), square)
-    rank = _stored(combined(Ops.ADD, cast_to(other < each, dtypes.int32), (3,)))
+    rank = contiguous(combined(Ops.ADD, cast_to(other < each, dtypes.int32), (3,)))
     wide = (rows, count, number, size)
     row = expanded(reshaped(rank, (rows, count, 1, size)), wide)
     column = expanded(reshaped(iota(number), (1, 1, number, 1)), wide)
@@ -187,10 +188,6 @@ def _exchanged(keys: UOp, distance: int, is_reversed: bool) -> UOp:
 
 def _head(keys: UOp, count: int) -> UOp:
     return shrunk(keys, ((0, keys.shape[0]), (0, count)))
-
-
-def _stored(value: UOp) -> UOp:
-    return UOp(Ops.CONTIGUOUS, value.dtype, (value,))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from workbench.execution.capture import is_capturing
 from workbench.execution.memory_plan import is_realized, mark_computed, to_numpy, with_computed
 from workbench.execution.realize import realize, running, schedule, written_through
 from workbench.ir.gradient.occurrences import alias, as_source, without_alias
-from workbench.ir.node.construct import constant_of
+from workbench.ir.node.construct import constant_of, contiguous
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
@@ -277,7 +277,7 @@ class Tensor(
         value = plain_value(self.uop)
         opts = None if arg is None else opt_rows(checked_opts(arg, "contiguous: arg"))
         if value.op not in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM):
-            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), opts))
+            return self._with(contiguous(self.uop, opts))
         if opts is None or (value.op is Ops.CONTIGUOUS and value.arg == opts):
             return self
         if value.op is Ops.CONTIGUOUS and value.arg is None:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.backends.gpu.checks import default_source
 from workbench import Tensor, dtypes
-from workbench.backends.compilers.compilers import Clang, clang_for
+from workbench.backends.compilers.compilers import Clang, clang_for, how_to_get_clang
 from workbench.backends.device import Device
 from workbench.backends.hip import hiprtc as hip_compile
-from workbench.backends.hip.hiprtc import compile_source, how_to_get
+from workbench.backends.hip.hiprtc import compile_source
 from workbench.backends.hip.hiprtc import compile_with_clang as compile_text
 from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType
@@ -36,7 +36,7 @@ def source_of(tensor: Tensor) -> Source:
 def clang() -> Clang:
     compiler = clang_for("amdgcn", "gfx942")
     if compiler is None:
-        pytest.skip(f"a clang that knows AMD's GPUs is not here: {how_to_get()}")
+        pytest.skip(f"a clang that knows AMD's GPUs is not here: {how_to_get_clang()}")
     return compiler
 
 
@@ -120,7 +120,7 @@ def test_without_clang_a_sentence_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(hip_compile, "clang_for", lambda machine, processor="": None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)
-    assert code.lines and how_to_get() in code.compiler
+    assert code.lines and how_to_get_clang() in code.compiler
     with pytest.raises(DeviceError) as missing:
         compile_source(replace(source, text="edited", linear=()), Device[NAME].target)
-    assert missing.value.hint == how_to_get()
+    assert missing.value.hint == how_to_get_clang()

@@ -8,10 +8,10 @@ import pytest
 
 from tests.backends.gpu.checks import default_source
 from workbench import Tensor
-from workbench.backends.compilers.compilers import Clang, clang_for
+from workbench.backends.compilers.compilers import Clang, clang_for, how_to_get_clang
 from workbench.backends.device import Device
 from workbench.backends.opencl import opencl_code as spirv
-from workbench.backends.opencl.opencl_code import compile_source, compile_text, how_to_get
+from workbench.backends.opencl.opencl_code import compile_source, compile_text
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DeviceError
 
@@ -39,7 +39,7 @@ def source_of(tensor: Tensor) -> Source:
 def clang() -> Clang:
     compiler = clang_for("spirv64")
     if compiler is None:
-        pytest.skip(f"a clang that writes SPIR-V is not here: {how_to_get()}")
+        pytest.skip(f"a clang that writes SPIR-V is not here: {how_to_get_clang()}")
     return compiler
 
 
@@ -107,8 +107,8 @@ def test_without_clang_a_sentence_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(spirv, "clang_for", lambda machine: None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)
-    assert code.isa == "SPIR-V" and how_to_get() in code.compiler
+    assert code.isa == "SPIR-V" and how_to_get_clang() in code.compiler
     assert {x.source_line for x in code.lines} > {None}
     with pytest.raises(DeviceError) as missing:
         compile_source(replace(source, text="edited", linear=()), Device[NAME].target)
-    assert missing.value.hint == how_to_get()
+    assert missing.value.hint == how_to_get_clang()

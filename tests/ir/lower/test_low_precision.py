@@ -18,7 +18,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.base.trace import observe
 from workbench.ir.lower.examples import LOW_PRECISION_EXAMPLES
-from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
+from workbench.ir.lower.low_precision import low_precision_rules
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
@@ -123,11 +123,11 @@ def test_every_rule_fires_and_has_a_doc() -> None:
                 lower(graph, SOFTWARE)
             matches = [m for r in watching.records if r.name == "low-precision" for m in r.matches]
             fired |= {str(match.rule.name) for match in matches}
-    assert fired == {rule.name for rule in ALL_LOW_PRECISION_RULES.rules}
-    assert all(rule.doc for rule in ALL_LOW_PRECISION_RULES.rules)
+    assert fired == {rule.name for rule in low_precision_rules().rules}
+    assert all(rule.doc for rule in low_precision_rules().rules)
 
 
-@pytest.mark.parametrize("rule", ALL_LOW_PRECISION_RULES.rules, ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", low_precision_rules().rules, ids=lambda r: r.name)
 def test_a_rule_fires_at_its_example_and_both_sides_agree(rule: Rule) -> None:
     """Memory has other bits' dtype afterwards: the kernels above say that it means the same."""
     before = LOW_PRECISION_EXAMPLES[rule.name]

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.meaning.closeness import LONG_STEPS, are_close, errors, tolerance
+from workbench.ir.meaning.closeness import LONG_STEPS, STEPS, errors, limit_of, tolerance
+
+
+def are_close(actual: Any, expected: Any, steps: int = STEPS) -> bool:
+    return bool((errors(actual, expected) <= limit_of(actual, expected, steps)).all())
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64])

@@ -15,7 +15,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
+from workbench.ir.lower.low_precision import low_precision_rules
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting import rewrite as module
@@ -125,7 +125,7 @@ def test_no_rule_fires_where_its_set_came_to_rest(name: str) -> None:
     """It might, if it looked at anything but the node and what is below it."""
     for seed in range(count(20)):
         state = random_form(EXAMPLES[name], seed, 3).graph
-        for rules in (KERNEL_RULES, SIMPLIFY, ALL_LOW_PRECISION_RULES, DECOMPOSE_RULES):
+        for rules in (KERNEL_RULES, SIMPLIFY, low_precision_rules(), DECOMPOSE_RULES):
             state = rewrite(state, rules)
             again = RuleSet("again", rules.rules, rules.keep)
             assert rewrite(state, again) is state

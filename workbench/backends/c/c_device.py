@@ -24,11 +24,11 @@ from workbench.backends.c.c_dialect import C_LANGUAGE, C
 from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.compilers import zig_command, zig_environment
 from workbench.backends.compilers.refusal import refusal
-from workbench.backends.contract import Program
+from workbench.backends.contract import KEPT_PROGRAMS, Program
 from workbench.backends.native import jit, object_cache
 from workbench.backends.native.machine import CPU_WITHOUT, MISCOMPILED, features_in_use
 from workbench.backends.native.processor import Processor, compiled_target, processor_target
-from workbench.backends.native.program import KEPT_PROGRAMS, AsmLine, NativeProgram, readable
+from workbench.backends.native.program import AsmLine, NativeProgram, readable
 from workbench.backends.program.text import (
     Declaration,
     DeclaredArgument,

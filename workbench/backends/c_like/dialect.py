@@ -45,10 +45,6 @@ _SHORT_DIGITS = 9
 """Most characters of a decimal float; a longer one is written as a hexadecimal float."""
 
 
-Parameters = Sequence[tuple[str, str]]
-"""Type and name of the parameters of a function."""
-
-
 class Parameter(NamedTuple):
     """An argument of a kernel: its slot, its name, the type of its elements in memory, and whether
     the kernel writes it."""

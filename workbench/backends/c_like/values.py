@@ -50,8 +50,6 @@ _ON_BOOLS: dict[Ops, tuple[str, int]] = {
     Ops.MUL: ("&&", BOTH), Ops.AND: ("&&", BOTH), Ops.MIN: ("&&", BOTH),
     Ops.XOR: ("!=", EQUAL), Ops.CMPNE: ("!=", EQUAL), Ops.CMPEQ: ("==", EQUAL),
 }
-ANY_TYPE = frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE, Ops.MAX, Ops.MIN})
-"""Ops that are in no table, since their text depends on their dtypes."""
 _CHAINS = (Ops.ADD, Ops.MUL)
 _LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.NEG, Ops.NOT)
 # fmt: on

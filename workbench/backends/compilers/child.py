@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from workbench.backends.compilers.refusal import first_error
+from workbench.backends.compilers.refusal import LAST_WORDS, first_error
 from workbench.base import function_process
 from workbench.base.child_process import signal_name
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
@@ -48,7 +48,6 @@ _NO_START = (126, 127)
 _SHELL = 128
 """A shell's exit status is this plus the number of the signal that ended its program."""
 _MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
-_LAST_WORDS = 400
 MEMORY_GIB = 4
 """Most GiB of memory of each process of a group. Reserved address space does not count."""
 IS_POSIX = os.name == "posix"
@@ -251,4 +250,4 @@ def _first_words(text: str) -> str:
     """Return the line of an output that best says why a process ended; "" for an empty output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
-    return next(telling, lines[0] if lines else "")[:_LAST_WORDS]
+    return next(telling, lines[0] if lines else "")[:LAST_WORDS]

@@ -34,7 +34,7 @@ from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import Source
 from workbench.base.cache import cache_folder, key_of
 from workbench.base.errors import CompileError, DeviceError
-from workbench.base.installation import library
+from workbench.base.installation import install_command, library
 from workbench.base.typed import to_json, typed_json
 
 # --------------------------------------------------------------------------------------------------
@@ -118,6 +118,11 @@ class Clang:
         if process.returncode:
             raise refusal("clang", process.stderr, text)
         return process
+
+
+def how_to_get_clang() -> str:
+    """Return how to install a clang that compiles for machines elsewhere, too."""
+    return f"{install_command('c')}, which brings zig's clang"
 
 
 def clang_for(machine: str, processor: str = "") -> Clang | None:

@@ -122,7 +122,8 @@ def _fix(below: Sequence[str]) -> str:
 # --------------------------------------------------------------------------------------------------
 # Refusals of a compiler as errors.
 
-_LAST_WORDS = 400
+LAST_WORDS = 400
+"""Most characters of a compiler's output or of a line that an error quotes."""
 _MOST_NOTES = 2
 
 
@@ -131,7 +132,7 @@ def refusal(stage: str, log: str, text: str = "") -> CompileError:
     the log has no error, its last words."""
     first = first_error(log)
     if first is None:
-        because = " ".join(log.split())[-_LAST_WORDS:] or "it says nothing"
+        because = " ".join(log.split())[-LAST_WORDS:] or "it says nothing"
         return CompileError(stage, because, text or None)
     error, notes = first
     words = [error.words, *(_note(note) for note in notes[:_MOST_NOTES])]
@@ -283,7 +284,7 @@ def _default_hint(source: Source, line: int | None, edit: int | None) -> str:
 
 def _excerpt(line: str) -> str:
     words = "".join(c if c.isprintable() else " " for c in line.strip()) or "empty"
-    return words if len(words) <= _LAST_WORDS else f"{words[:_LAST_WORDS]}.."
+    return words if len(words) <= LAST_WORDS else f"{words[:LAST_WORDS]}.."
 
 
 def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:

@@ -15,7 +15,7 @@ from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.compilers.refusal import errors_in, require_kernel
 from workbench.backends.cuda import nvrtc, sass
 from workbench.backends.cuda.cuda_machines import hardware_here, target
-from workbench.backends.gpu.driver import GpuDriver
+from workbench.backends.gpu.driver import GpuDriver, without_status
 from workbench.backends.gpu.memory import AddressLaunch
 from workbench.backends.memory import Buffer
 from workbench.backends.native.program import AsmLine
@@ -122,13 +122,7 @@ def call(name: str, *arguments: Any) -> Any:
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
     """
     function = getattr(library("cuda.bindings.driver"), f"cu{name}")
-    status, *values = function(*arguments)
-    if int(status):
-        word = getattr(status, "name", str(status))
-        if "OUT_OF_MEMORY" in word:
-            raise MemoryError(word)
-        raise RuntimeError(word)
-    return values[0] if len(values) == 1 else tuple(values)
+    return without_status(*function(*arguments))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -123,6 +123,19 @@ def open_once(kind: type[GpuDriver]) -> GpuDriver:
     return kind(gpu)
 
 
+def without_status(status: Any, *values: Any) -> Any:
+    """Return the values that a function of a driver's package returned after a status that is 0:
+    one, or a tuple.
+
+    Errors: MemoryError where memory ran out; RuntimeError with the name of any other status.
+    """
+    if int(status):
+        word = getattr(status, "name", str(status))
+        is_of_memory = "outofmemory" in word.replace("_", "").lower()
+        raise MemoryError(word) if is_of_memory else RuntimeError(word)
+    return values[0] if len(values) == 1 else values
+
+
 def _is_installed(package: str) -> bool:
     try:
         spec = find_spec(package)

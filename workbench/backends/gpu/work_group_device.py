@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from workbench.backends.c_like.dialect import Dialect
-from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.contract import KEPT_PROGRAMS, DeviceInfo, Program
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.memory import Memory
@@ -23,8 +23,6 @@ from workbench.ir.node.uop import UOp
 
 # --------------------------------------------------------------------------------------------------
 # The base of devices with work-groups.
-
-KEPT_PROGRAMS = 1024
 
 
 class WorkGroupDevice(DeviceInfo):

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
-from workbench.backends.gpu.driver import GpuDriver
+from workbench.backends.gpu.driver import GpuDriver, without_status
 from workbench.backends.hip.hip_machines import machine_of
 from workbench.base.errors import WorkbenchError
 from workbench.base.installation import library
@@ -98,10 +98,4 @@ def call(name: str, *arguments: Any, module: str = "hip") -> Any:
 
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
     """
-    status, *values = getattr(part(module), module + name)(*arguments)
-    if int(status):
-        word = getattr(status, "name", str(status))
-        if "OutOfMemory" in word:
-            raise MemoryError(word)
-        raise RuntimeError(word)
-    return values[0] if len(values) == 1 else tuple(values)
+    return without_status(*getattr(part(module), module + name)(*arguments))

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.backends.compilers.compilers import Clang, MachineCode, clang_for, code_of
+from workbench.backends.compilers.compilers import (
+    Clang,
+    MachineCode,
+    clang_for,
+    code_of,
+    how_to_get_clang,
+)
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.hip.driver import call, part
 from workbench.backends.llvm_ir.gpu_code import gpu_machine_code, read_gpu
 from workbench.backends.llvm_ir.gpu_targets import AMDGCN
 from workbench.backends.program.text import Source
 from workbench.base.errors import DeviceError
-from workbench.base.installation import install_command
 from workbench.base.target import Target
 
 # --------------------------------------------------------------------------------------------------
@@ -218,14 +223,9 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         return code_of(lambda: compile_with_clang(clang, text, arch), text, arch, *parts)
     if not source.linear:
         what = f"there is no compiler of HIP for {arch} here"
-        raise DeviceError(what, f"no clang here knows {arch}", how_to_get())
+        raise DeviceError(what, f"no clang here knows {arch}", how_to_get_clang())
     code = gpu_machine_code(AMDGCN, arch, source, target)
-    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})")
-
-
-def how_to_get() -> str:
-    """Return how to install a clang that compiles for AMD's GPUs."""
-    return f"{install_command('c')}, which brings zig's clang"
+    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get_clang()})")
 
 
 def compile_with_clang(clang: Clang, text: str, arch: str) -> MachineCode:

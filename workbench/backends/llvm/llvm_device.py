@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from workbench.backends.compilers.compilers import MachineCode
-from workbench.backends.contract import Program
+from workbench.backends.contract import KEPT_PROGRAMS, Program
 from workbench.backends.llvm.llvm_machines import MACHINES
 from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
 from workbench.backends.llvm_ir import render as render_llvm
@@ -19,7 +19,7 @@ from workbench.backends.llvm_ir.loops import with_locations
 from workbench.backends.native import jit
 from workbench.backends.native.jit import object_of
 from workbench.backends.native.processor import Processor, compiled_target
-from workbench.backends.native.program import KEPT_PROGRAMS, AsmLine, NativeProgram, readable
+from workbench.backends.native.program import AsmLine, NativeProgram, readable
 from workbench.backends.program.text import Language, Source
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target

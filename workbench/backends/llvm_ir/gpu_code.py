@@ -18,7 +18,7 @@ from workbench.backends.compilers.child import end_child, in_child
 from workbench.backends.compilers.compilers import MachineCode, ResourceUse, code_of
 from workbench.backends.llvm_ir.gpu_render import render_gpu
 from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
-from workbench.backends.llvm_ir.loops import with_locations
+from workbench.backends.llvm_ir.loops import free_metadata, with_locations
 from workbench.backends.native.program import AsmLine, readable
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError
@@ -39,7 +39,6 @@ _MARK = re.compile(r'^\s*OpDecorate (%\d+) UserSemantic "line (\d+)"$')
 _NAME = re.compile(r'^\s*OpName (%\d+) "(.*)"$')
 _ROW = re.compile(r"^\s*(?:(%\d+) = )?(Op\w+)")
 _BOUNDARIES = frozenset({"OpFunction", "OpFunctionParameter", "OpLabel"})
-_NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
 _RESULT = re.compile(r"%\S+ = ")
 _STATEMENTS = {
     "OpStore": re.compile(r"store "),
@@ -68,7 +67,7 @@ class MarkedIr(NamedTuple):
 def with_marks(text: str, line_of: Callable[[int], int] | None = None) -> MarkedIr:
     """Return LLVM IR with decorations for SPIR-V: the line of each instruction in `text`, from 1,
     or what `line_of` returns for that line (0: none)."""
-    free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
+    free = free_metadata(text)
     statements: dict[BlockStatements, list[int]] = {}
     lines: list[str] = []
     numbers: set[int] = set()

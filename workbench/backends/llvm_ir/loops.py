@@ -232,7 +232,7 @@ def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> st
     """Return `text` with a debug location on each instruction: its line, from 1, or what `line_of`
     returns for that line (0: none). An instruction that LLVM combines from two keeps a location
     only if both have the same one: so `line_of` gives all instructions of a line of C one line."""
-    free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
+    free = free_metadata(text)
     unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
     lines = list(_located(text, function, free + 6))
     options = "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly"
@@ -252,6 +252,11 @@ def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> st
         place = f"!DILocation(line: {line}, column: 1, scope: {function})"
         lines.append(f"!{free + 6 + number} = {place}")
     return "\n".join([*lines, ""])
+
+
+def free_metadata(text: str) -> int:
+    """Return the least number from which on no metadata of a text of LLVM IR has a number."""
+    return 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
 
 
 class LocatedIr(NamedTuple):

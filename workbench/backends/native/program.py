@@ -100,8 +100,6 @@ def _is_shown(label: str, used: set[str]) -> bool:
 # Launching machine code, for all devices on this machine's processor.
 
 SLICE_S = 0.05
-KEPT_PROGRAMS = 1024
-"""Most programs that a runtime keeps in memory, by their Source."""
 KernelCall = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

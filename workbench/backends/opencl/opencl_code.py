@@ -20,6 +20,7 @@ from workbench.backends.compilers.compilers import (
     build,
     clang_for,
     code_of,
+    how_to_get_clang,
 )
 from workbench.backends.gpu.cpp import STANDARD
 from workbench.backends.gpu.driver import GpuDriver
@@ -33,7 +34,7 @@ from workbench.backends.program.text import Source
 from workbench.base.cache import key_of
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
-from workbench.base.installation import install_command, library
+from workbench.base.installation import library
 from workbench.base.target import Target
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
@@ -256,14 +257,9 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         return code_of(lambda: compile_text(clang, text), text, *parts)
     if not source.linear:
         what = "there is no compiler of OpenCL C for other machines here"
-        raise DeviceError(what, "no clang here writes SPIR-V", how_to_get())
+        raise DeviceError(what, "no clang here writes SPIR-V", how_to_get_clang())
     code = gpu_machine_code(SPIRV, "", source, target)
-    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})")
-
-
-def how_to_get() -> str:
-    """Return how to install a clang that writes SPIR-V."""
-    return f"{install_command('c')}, which brings zig's clang"
+    return replace(code, compiler=f"{code.compiler} (of the text itself: {how_to_get_clang()})")
 
 
 def compile_text(clang: Clang, text: str) -> MachineCode:

@@ -339,7 +339,6 @@ OR = 6  # a | b
 BOTH = 5  # a && b
 EITHER = 4  # a || b
 CHOICE = 3  # a ? b : c
-LOOSE = 2  # an argument, which needs no parentheses
 
 
 def paren(text: Expression, tight: int) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from workbench.backends.compilers import compilers
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.refusal import errors_in, require_arguments
-from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.contract import KEPT_PROGRAMS, DeviceInfo, Program
 from workbench.backends.llvm_ir.loops import with_locations
 from workbench.backends.memory import Buffer, Bytes
 from workbench.backends.native.host_memory import HostMemory
@@ -210,8 +210,6 @@ def engine() -> WasmEngine:
 
 # --------------------------------------------------------------------------------------------------
 # The WASM runtime: LLVM IR to a Program that wasmtime runs in this process.
-
-KEPT_PROGRAMS = 1024
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)

@@ -315,6 +315,3 @@ def low_precision_rules(conversions: tuple[DType, ...] = ()) -> RuleSet:
         if dtype not in conversions:
             rules += bits
     return rules
-
-
-ALL_LOW_PRECISION_RULES = low_precision_rules()

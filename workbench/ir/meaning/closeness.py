@@ -74,12 +74,6 @@ def limit_of(actual: Array, expected: Array, steps: int = STEPS) -> float:
     return tolerance(kind, steps) * greatest(expected) if kind.is_float else 0.0
 
 
-def are_close(actual: Array, expected: Array, steps: int = STEPS) -> bool:
-    """Return whether no element is off by more than the tolerance."""
-    limit = limit_of(actual, expected, steps)
-    return bool((errors(actual, expected) <= limit).all())
-
-
 # --------------------------------------------------------------------------------------------------
 # Perturbed roundings: the values of a graph whose inexact operations are off by some more units.
 #

@@ -7,6 +7,7 @@ Sections: Constructors of nodes by the names of their parts; Constants.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores import Fragment, TensorCore
@@ -159,6 +160,12 @@ def exchange(rows: UOp, elements: UOp, closes: UOp, before: Fragment, after: Fra
 def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:
     """Return a tensor-level value combined over `axes`, which keep size 1."""
     return UOp(Ops.REDUCE_AXIS, value.dtype, (value,), (combines, axes))
+
+
+def contiguous(value: UOp, opts: tuple[Any, ...] | None = None) -> UOp:
+    """Return a tensor-level value that is stored; `opts` are the rows of its kernel's opts, None
+    for those that realization chooses."""
+    return UOp(Ops.CONTIGUOUS, value.dtype, (value,), opts)
 
 
 def in_order(kernel: UOp, order: Iterable[str]) -> UOp:

@@ -231,7 +231,7 @@ def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
     steps: list[Step] = []
     others = 1
     for part in _parts([p for p in coefficients.items() if p[0] not in fixed], gates, moving):
-        values = _values(part, moving)
+        values = _values(part)
         if values is None:
             others, exact = others * _most(part), False
             continue
@@ -286,7 +286,7 @@ def _joined(one: _Part, other: _Part) -> _Part:
     return _Part(ranges, one.terms + other.terms, gates)
 
 
-def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] | None:
+def _values(part: _Part) -> tuple[int, int | None, int] | None:
     """Return (least value, distance, number of values) of a part; the distance is None where it
     varies. None where the values cannot be enumerated."""
     narrowed = _narrowed(part)

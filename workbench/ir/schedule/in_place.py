@@ -31,9 +31,9 @@ Interval = tuple[int, int]
 """The first value of a range, and the one after its last."""
 
 
-def narrowed(item: ScheduleItem, old: UOp, new: UOp) -> ScheduleItem:
-    """Return `item` without the elements that it would write unchanged. It computes the BUFFER
-    `new` over the memory of `old`, and reads each element where it writes it.
+def narrowed(item: ScheduleItem, old: UOp) -> ScheduleItem:
+    """Return `item` without the elements that it would write unchanged. It writes its result over
+    the BUFFER `old`, and reads each element where it writes it.
 
     Rewrite: for i in 8: new[i] = i < 2 ? x[i] : old[i]   ->   for i in 2: new[i] = x[i]
     """
@@ -205,7 +205,7 @@ def reads_where_it_writes(kernel: UOp, in_slot: int, out_slot: int) -> bool:
     if sizes != {end.store.value.dtype.itemsize}:
         return False
     return (
-        all(_is_at(load, in_slot, written) for load in loads)
+        all(_is_at(load, written) for load in loads)
         and not _is_closed(nodes, loads, written)
         and all(_is_earlier(kernel, other, end, loads) for other in kernel.src)
     )
@@ -225,7 +225,7 @@ def _writes_each_once(end: UOp, written: UOp) -> bool:
     return elements.exact and elements.elements == steps
 
 
-def _is_at(load: UOp, slot: int, written: UOp) -> bool:
+def _is_at(load: UOp, written: UOp) -> bool:
     """Whether a LOAD reads the element at the index `written`, or none."""
     if load.place.memory.op is not Ops.PARAM:  # ordered after what it reads
         return False

@@ -102,7 +102,7 @@ class Optimizer:
         """Return state of zeros, for each parameter."""
         shapes = [(self._places[-1][1],)] if self.fused else [p.shape for p in self.params]
         zeros = partial(Tensor.zeros, device=self.device, dtype=self.dtype)
-        return [buffer(zeros(*shape)) for shape in shapes]
+        return [zeros(*shape).requires_grad_(False) for shape in shapes]
 
     def _gradients(self) -> list[Tensor]:
         if not TRAINING.value:
@@ -148,12 +148,6 @@ class OptimizerGroup(Optimizer):
 
     def schedule_step(self) -> list[Tensor]:
         return [t for each in self.optimizers for t in each.schedule_step()]
-
-
-def buffer(tensor: Tensor) -> Tensor:
-    """Mark a tensor as one that gradients do not change, and return it."""
-    tensor.requires_grad = False
-    return tensor
 
 
 def not_negative(value: float, name: str) -> float:
@@ -340,7 +334,7 @@ class LAMB(Optimizer):
         self.adam = flag(adam, "adam")
         # float64: in float32, 1 - b2_t would have three digits less at the first step.
         ones = [Tensor.ones(1, dtype=dtypes.float64, device=self.device) for _ in "12"]
-        self.b1_t, self.b2_t = map(buffer, ones)
+        self.b1_t, self.b2_t = (one.requires_grad_(False) for one in ones)
         self.m, self.v = self._zeros(), self._zeros()
 
     def _state(self) -> list[Tensor]:

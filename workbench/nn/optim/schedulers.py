@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import OptimizerError
-from workbench.nn.optim.optimizers import Optimizer, OptimizerGroup, buffer, not_negative
+from workbench.nn.optim.optimizers import Optimizer, OptimizerGroup, not_negative
 from workbench.tensor.operands.arguments import short, where, whole
 from workbench.tensor.tensor import Tensor
 
@@ -32,7 +32,8 @@ class LRScheduler:
             )
         self.optimizer = optimizer
         self.base_lr = float(optimizer.lr.item())
-        self.epoch_counter = buffer(Tensor([0], device=optimizer.device, dtype=dtypes.int32))
+        epoch = Tensor([0], device=optimizer.device, dtype=dtypes.int32)
+        self.epoch_counter = epoch.requires_grad_(False)
 
     def get_lr(self) -> Tensor:
         """Return the learning rate after `epoch_counter` steps, in the dtype of `optimizer.lr`."""

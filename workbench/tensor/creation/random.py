@@ -21,6 +21,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.interrupts import free_lock, scope
 from workbench.execution.buffers import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
+from workbench.ir.node.construct import contiguous
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
@@ -453,7 +454,7 @@ class Random(Creation):
             draws.append(Keys(start.uop.src[0], place, words))
         value = reshaped(values(start.uop, count), shape)
         if is_stored:
-            value = UOp(Ops.CONTIGUOUS, kind, (value,))
+            value = contiguous(value)
         return start._with(value)
 
 

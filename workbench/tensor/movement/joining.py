@@ -18,7 +18,7 @@ from workbench.ir.gradient.occurrences import depending
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base, promoted_tensors
-from workbench.tensor.movement.movement import padded, reshaped
+from workbench.tensor.movement.movement import padded, reshaped, slab
 from workbench.tensor.movement.windows import Window, along
 from workbench.tensor.operands.arguments import (
     axis_error,
@@ -89,7 +89,7 @@ class Joining(Base):
         lengths = _lengths(sizes, size, self.shape, axis)
         ends = accumulate(lengths)
         return tuple(
-            self.shrink(_slab(self.shape, axis, end - length, end))
+            self._view(slab(self.uop, axis, end - length, end))
             for length, end in zip(lengths, ends, strict=True)
         )
 
@@ -194,10 +194,6 @@ def joined(values: Sequence[UOp], axis: int) -> UOp:
 
 def _one_axis(shape: Shape, axis: int, pair: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     return tuple(pair if i == axis else (0, 0) for i in range(len(shape)))
-
-
-def _slab(shape: Shape, axis: int, lo: int, hi: int) -> list[tuple[int, int]]:
-    return [(lo, hi) if i == axis else (0, n) for i, n in enumerate(shape)]
 
 
 def _refuse_pieces(count: int, shape: Shape, axis: int) -> None:

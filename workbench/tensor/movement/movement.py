@@ -212,6 +212,12 @@ def shrunk(value: UOp, box: Box) -> UOp:
     return UOp(Ops.SHRINK, value.dtype, (value,), box)
 
 
+def slab(value: UOp, axis: int, lo: int, hi: int) -> UOp:
+    """Return the elements from `lo` up to `hi` along `axis`."""
+    box = tuple((lo, hi) if i == axis else (0, n) for i, n in enumerate(value.shape))
+    return shrunk(value, box)
+
+
 def flipped(value: UOp, axes: tuple[int, ...]) -> UOp:
     """Return `value` reversed along `axes`."""
     return UOp(Ops.FLIP, value.dtype, (value,), axes) if axes else value

@@ -15,7 +15,15 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.joining import joined
-from workbench.tensor.movement.movement import Box, box_pairs, flipped, padded, reshaped, shrunk
+from workbench.tensor.movement.movement import (
+    Box,
+    box_pairs,
+    flipped,
+    padded,
+    reshaped,
+    shrunk,
+    slab,
+)
 from workbench.tensor.operands.arguments import (
     dtype_error,
     flag,
@@ -145,24 +153,19 @@ def _extended(value: UOp, axis: int, before: int, after: int, mode: str) -> UOp:
         lead, rest = value.shape[:axis], value.shape[axis + 1 :]
         times = expanded(reshaped(value, (*lead, 1, size, *rest)), (*lead, 3, size, *rest))
         ring = reshaped(times, (*lead, 3 * size, *rest))
-        return _slab(ring, axis, size - before, 2 * size + after)
+        return slab(ring, axis, size - before, 2 * size + after)
     if mode == "reflect":
-        first = flipped(_slab(value, axis, 1, before + 1), (axis,))
-        last = flipped(_slab(value, axis, size - 1 - after, size - 1), (axis,))
+        first = flipped(slab(value, axis, 1, before + 1), (axis,))
+        last = flipped(slab(value, axis, size - 1 - after, size - 1), (axis,))
     else:
-        first = _repeated(_slab(value, axis, 0, 1), axis, before)
-        last = _repeated(_slab(value, axis, size - 1, size), axis, after)
+        first = _repeated(slab(value, axis, 0, 1), axis, before)
+        last = _repeated(slab(value, axis, size - 1, size), axis, after)
     parts = [p for p in (first, value, last) if p.shape[axis]]
     return joined(parts, axis)
 
 
 def _repeated(value: UOp, axis: int, times: int) -> UOp:
     return expanded(value, (*value.shape[:axis], times, *value.shape[axis + 1 :]))
-
-
-def _slab(value: UOp, axis: int, lo: int, hi: int) -> UOp:
-    box = tuple((lo, hi) if i == axis else (0, n) for i, n in enumerate(value.shape))
-    return shrunk(value, box)
 
 
 def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:

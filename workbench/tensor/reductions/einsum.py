@@ -70,8 +70,8 @@ class Einsum(Base):
         while len(terms) > 1:
             count = len(terms) if _at_once(terms, target, sizes) else 2
             after = target + "".join(t.letters for t in terms[count:])
-            terms = [_product(terms[:count], after, target, sizes), *terms[count:]]
-        result: Self = _summed(terms[0], target, sizes).cast(kind)
+            terms = [_product(terms[:count], after, target), *terms[count:]]
+        result: Self = _summed(terms[0], target).cast(kind)
         return result
 
 
@@ -188,7 +188,7 @@ def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
     return math.prod(sizes[n] for n in everything) <= _MOST_RATIO * pairs
 
 
-def _product(terms: list[Term], after: str, result: str, sizes: dict[str, int]) -> Term:
+def _product(terms: list[Term], after: str, result: str) -> Term:
     """Return the product of `terms`, summed over the letters that are not needed `after` it."""
     letters = "".join(dict.fromkeys("".join(t.letters for t in terms)))
     needed = "".join(n for n in dict.fromkeys(result + letters) if n in letters and n in after)
@@ -196,7 +196,7 @@ def _product(terms: list[Term], after: str, result: str, sizes: dict[str, int]) 
     tensor = _aligned(terms[0], order)
     for term in terms[1:]:
         tensor = tensor * _aligned(term, order)
-    return Term(_summed(Term(tensor, order), needed, sizes), needed)
+    return Term(_summed(Term(tensor, order), needed), needed)
 
 
 def _aligned(term: Term, order: str) -> Any:
@@ -207,7 +207,7 @@ def _aligned(term: Term, order: str) -> Any:
     return tensor.reshape(*(sizes.get(n, 1) for n in order))
 
 
-def _summed(term: Term, result: str, sizes: dict[str, int]) -> Any:
+def _summed(term: Term, result: str) -> Any:
     """Return the tensor with the axes `result`, summed over the others."""
     axes = tuple(i for i, n in enumerate(term.letters) if n not in result)
     rest = [n for n in term.letters if n in result]

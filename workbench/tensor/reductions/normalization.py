@@ -19,7 +19,7 @@ from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error
 from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
-from workbench.tensor.reductions.reduce import combined, reduced_shape
+from workbench.tensor.reductions.reduce import combined, exponential_total, reduced_shape
 
 # --------------------------------------------------------------------------------------------------
 # Normalisation: values shifted and scaled to a fixed mean and variance.
@@ -191,13 +191,9 @@ class Statistics(Base):
             shape = reduced_shape(self.shape, axes, keepdim)
             constant = independent(expanded(nothing, shape), value.uop)
             return self._with(constant).cast(self._fraction())
-        greatest = value.max(axis, keepdim=True).detach()
-        # Infinity minus infinity would be NaN.
-        finite = greatest.abs().lt(math.inf)
-        shift = finite.where(greatest, 0.0)
-        total = (value - shift).exp().sum(axis, keepdim=True).log() + shift
+        total = exponential_total(value.uop, axes)
         shape = reduced_shape(self.shape, axes, keepdim)
-        return total.reshape(shape).cast(self._fraction())
+        return self._with(reshaped(total, shape)).cast(self._fraction())
 
     def _below_greatest(self, axis: int, what: str) -> Self:
         value = self._wide()

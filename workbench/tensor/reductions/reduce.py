@@ -189,9 +189,9 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
 
 
-def exponential_total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
-    """Return log(sum(e ** value)) of a float of at least 32 bits along `axis`, which keeps size 1:
-    of all elements, or of those `inside`.
+def exponential_total(value: UOp, axes: tuple[int, ...], inside: UOp | None = None) -> UOp:
+    """Return log(sum(e ** value)) of a float of at least 32 bits over `axes`, which keep size 1: of
+    all elements, or of those `inside`.
 
     The greatest value is subtracted first and added last, unless it is infinite.
     """
@@ -199,7 +199,7 @@ def exponential_total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
     if inside is not None:
         candidates = inside.where(value, value.like(-math.inf))
     # The result does not depend on what is subtracted, so neither does its gradient.
-    greatest = combined(Ops.MAX, candidates, (axis,))
+    greatest = combined(Ops.MAX, candidates, axes)
     greatest = UOp(Ops.DETACH, value.dtype, (greatest,))
     # Infinity minus infinity would be NaN.
     is_finite = absolute(greatest) < math.inf
@@ -207,7 +207,7 @@ def exponential_total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
     powers = (value - expanded(shift, value.shape)).alu(Ops.EXP)
     if inside is not None:
         powers = inside.where(powers, powers.like(0.0))
-    return combined(Ops.ADD, powers, (axis,)).alu(Ops.LOG) + shift
+    return combined(Ops.ADD, powers, axes).alu(Ops.LOG) + shift
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:

@@ -21,12 +21,13 @@ from typing import NamedTuple, Self
 
 from workbench.base.dtypes import Const, DType
 from workbench.ir.gradient.occurrences import Formula, with_formula
+from workbench.ir.node.construct import contiguous
 from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.elementwise.functions import added_exponentials
-from workbench.tensor.movement.movement import padded, reshaped, shrunk
+from workbench.tensor.movement.movement import padded, reshaped, slab
 from workbench.tensor.operands.axes import iota, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
@@ -76,7 +77,11 @@ def scan_of(op: Ops, dtype: DType, is_backward: bool = False) -> Scan:
     return Scan(lambda a, b: a.alu(op, b), total, neutral, is_backward)
 
 
-_EXPONENTIALS = Scan(added_exponentials, exponential_total, -math.inf)
+_EXPONENTIALS = Scan(
+    added_exponentials,
+    lambda value, axis, inside: exponential_total(value, (axis,), inside),
+    -math.inf,
+)
 
 
 def running_combination(scan: Scan, value: UOp, axis: int) -> UOp:
@@ -137,8 +142,8 @@ def _running(scan: Scan, value: UOp, axis: int, is_inner: bool = False) -> UOp:
         totals = _totals(scan, value, axis, sizes[-1])
     whole = _in_blocks(scan, value, totals, axis, sizes)
     if len(sizes) > 1:  # fused with a reader without loops over blocks, it would repeat totals
-        whole = _stored(whole)
-    return _cut(reshaped(whole, value.shape), axis, size)
+        whole = contiguous(whole)
+    return slab(reshaped(whole, value.shape), axis, 0, size)
 
 
 def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
@@ -204,7 +209,7 @@ def _totals(scan: Scan, value: UOp, axis: int, width: int) -> UOp:
     """Return the stored totals of blocks of `width` elements along `axis`."""
     lead, size, rest = split_shape(value, axis)
     total = scan.total(_cut_up(value, axis, size // width), axis + 1, None)
-    return _stored(reshaped(total, (*lead, size // width, *rest)))
+    return contiguous(reshaped(total, (*lead, size // width, *rest)))
 
 
 # Gradients
@@ -264,7 +269,7 @@ class _Shares(NamedTuple):
         blocks, shape = self.blocks(axis, size // width), (*lead, size // width, *rest)
         first = _at(blocks.y, axis + 1, 0)
         total = blocks.total(expanded(first, blocks.y.shape), axis + 1)
-        return self._replace(y=reshaped(first, shape), g=_stored(reshaped(total, shape)))
+        return self._replace(y=reshaped(first, shape), g=contiguous(reshaped(total, shape)))
 
 
 def _power(x: UOp, y: UOp, g: UOp) -> UOp:
@@ -290,8 +295,8 @@ def _shares(shares: _Shares, x: UOp, axis: int, is_inner: bool = False) -> UOp:
         totals = shares.totals(axis, sizes[-1])
     whole = _shares_in_blocks(shares, totals, x, axis, sizes)
     if len(sizes) > 1:
-        whole = _stored(whole)
-    return _cut(reshaped(whole, x.shape), axis, size)
+        whole = contiguous(whole)
+    return slab(reshaped(whole, x.shape), axis, 0, size)
 
 
 def _shares_in_blocks(
@@ -366,11 +371,11 @@ def _horner(a: UOp, g: UOp, axis: int) -> UOp:
         products = factor * products
     products = reshaped(products, shape)
     begins = reshaped(_at(a, axis + 1, 0) * first, shape)
-    follows = _stored(_horner(_shifted(products, axis, 1, 1), begins, axis))
+    follows = contiguous(_horner(_shifted(products, axis, 1, 1), begins, axis))
     follows = _shifted(follows, axis, -1, 0)
     follows = expanded(reshaped(follows, (*lead, count, 1, *rest)), a.shape)
     whole = _horner_in_block(a, g, follows, axis + 1)
-    return _cut(reshaped(whole, (*lead, count * width, *rest)), axis, size)
+    return slab(reshaped(whole, (*lead, count * width, *rest)), axis, 0, size)
 
 
 def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
@@ -421,14 +426,8 @@ def _cut_up(value: UOp, axis: int, count: int) -> UOp:
 
 def _at(value: UOp, axis: int, place: int) -> UOp:
     """Return the element at `place` of `axis` (negative: from the end), which keeps size 1."""
-    box = [(0, n) for n in value.shape]
     place %= value.shape[axis]
-    box[axis] = (place, place + 1)
-    return shrunk(value, tuple(box))
-
-
-def _stored(value: UOp) -> UOp:
-    return UOp(Ops.CONTIGUOUS, value.dtype, (value,))
+    return slab(value, axis, place, place + 1)
 
 
 def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
@@ -437,19 +436,12 @@ def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
     return padded(value, (*(none,) * len(lead), sides, *(none,) * len(rest)), fill)
 
 
-def _cut(value: UOp, axis: int, size: int) -> UOp:
-    """Return the first `size` elements along `axis`."""
-    box = [(0, n) for n in value.shape]
-    box[axis] = (0, size)
-    return shrunk(value, tuple(box))
-
-
 def _shifted(value: UOp, axis: int, by: int, fill: Const) -> UOp:
     """Return `value` moved by one element along `axis`, to the end (1) or to the beginning (-1)."""
     size = value.shape[axis]
-    box = [(0, n) for n in value.shape]
-    box[axis] = (0, size - 1) if by > 0 else (1, size)
-    return _padded(shrunk(value, tuple(box)), axis, (1, 0) if by > 0 else (0, 1), fill)
+    if by > 0:
+        return _padded(slab(value, axis, 0, size - 1), axis, (1, 0), fill)
+    return _padded(slab(value, axis, 1, size), axis, (0, 1), fill)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
     links = links_of(compiled, exploration.passes, exploration.lines)
     links.of_line(12).lines          # the user's lines that line 12 of the source computes
-    links.text_lines(source_line)    # back: the lines of the source that compute a user's line
     links.of_assembly(compiled.assembly_lines)     # the origin of each instruction
 
 Kernels share their nodes with equal kernels of other cells, so a node alone is not a key: the links
@@ -256,21 +255,9 @@ class Links:
         places = self.positions[number - 1] if number else ()
         return self.loops[places[0]] if places else None
 
-    def text_lines(self, line: SourceLine) -> tuple[int, ...]:
-        """Return the numbers of the lines of the source that compute (part of) a user's line."""
-        return self._by_line.get(line, ())
-
     @once
     def _origins(self) -> tuple[Origin, ...]:
         return tuple(self.at(*places) for places in self.positions)
-
-    @once
-    def _by_line(self) -> dict[SourceLine, tuple[int, ...]]:
-        numbers: dict[SourceLine, tuple[int, ...]] = {}
-        for number, origin in enumerate(self._origins, 1):
-            for line in origin.lines:
-                numbers[line] = (*numbers.get(line, ()), number)
-        return numbers
 
     @once
     def loops(self) -> list[tuple[str, ...]]:
