@@ -332,9 +332,10 @@ class BatchNorm:
         self.track_running_stats = flag(track_running_stats, "BatchNorm: track_running_stats")
         self.weight, self.bias = _affine((size,), affine)
         if self.track_running_stats:
-            self.num_batches_tracked = _state(Tensor.zeros(dtype=dtypes.int64))
-            self.running_mean = _state(Tensor.zeros(size))
-            self.running_var = _state(Tensor.ones(size))
+            # state, which no optimiser changes
+            self.num_batches_tracked = Tensor.zeros(dtype=dtypes.int64).requires_grad_(False)
+            self.running_mean = Tensor.zeros(size).requires_grad_(False)
+            self.running_var = Tensor.ones(size).requires_grad_(False)
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean and the variance of each channel by which `x` is normalised."""
@@ -488,12 +489,6 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         return x
     column = (1, -1, *(1,) * (x.ndim - 2))
     return x * weight.reshape(column) + bias.reshape(column)
-
-
-def _state(tensor: Tensor) -> Tensor:
-    """Return a tensor as state, which an optimiser does not change."""
-    tensor.requires_grad = False
-    return tensor
 
 
 def _check_channels(x: Tensor, channels: int, what: str) -> None:
