@@ -28,7 +28,6 @@ NOT_A_DEVICE = {
     ("backends/llvm_ir/gpu_render.py", "LLVM"),
     ("backends/llvm_ir/gpu_code.py", "LLVM"),
     ("backends/llvm_ir/gpu_targets.py", "LLVM"),
-    ("backends/llvm_ir/processor_code.py", "LLVM"),
     ("backends/llvm_ir/render.py", "LLVM"),
     ("backends/llvm_ir/render.py", "LLVM"),
     ("backends/wasm/wasm_module.py", "LLVM"),

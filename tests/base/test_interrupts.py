@@ -29,7 +29,7 @@ from workbench.tensor.autograd.leaves import Training, flow, gradients_flow
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.versions import noting_writes
 from workbench.viz.session.session import sending
-from workbench.worker.time_limit import within
+from workbench.worker.benchmark import within
 
 
 def state() -> tuple[Any, ...]:

@@ -24,13 +24,14 @@ from workbench.worker.benchmark import (
     FAIR_ROUNDS,
     LEAST_ROUNDS,
     BenchmarkSettings,
+    OverTime,
     _few,
     run_benchmark,
+    within,
 )
 from workbench.worker.candidate import KernelData
 from workbench.worker.client import _silence_limit_s
 from workbench.worker.rows import Row
-from workbench.worker.time_limit import OverTime, within
 from workbench.worker.workers import benchmark_text
 
 RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)

@@ -1,7 +1,11 @@
-"""Kernel: a kernel with opts applied, with all its public methods. Immutable."""
+"""Kernel: a kernel with opts applied, with all its public methods. Immutable.
+
+Sections: Kernel; Kernels as Python code to paste, and kernels read from IR text.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
@@ -11,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.errors import require
+from workbench.base.errors import ParseError, require
 from workbench.base.target import Target
 from workbench.base.terminal import Displayed
 from workbench.base.trace import unobserved
@@ -23,11 +27,11 @@ from workbench.cost.predicted_cost import bottleneck_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import to_expr
+from workbench.ir.verify.tensor import kernel_of, verified
 from workbench.kernel import compiled, performance
 from workbench.kernel.accesses import MOST_STEPS, AxisAccesses, loop_accesses
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
-from workbench.kernel.pasted import graph_of, to_python
 from workbench.kernel.performance import Comparison, compared
 from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
@@ -37,6 +41,9 @@ from workbench.measure.speeds import speeds
 from workbench.portable import Portable, portable
 from workbench.search import search as searching
 from workbench.search.result import SearchResult
+
+# --------------------------------------------------------------------------------------------------
+# Kernel.
 
 Array = np.ndarray[Any, Any]
 NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
@@ -217,3 +224,38 @@ def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
         Device.canonical(values["data"].device)
     ast, original = graph.restored()
     return Kernel(ast, original, **values)
+
+
+# --------------------------------------------------------------------------------------------------
+# Kernels as Python code to paste, and kernels read from IR text.
+
+
+def graph_of(text: object) -> UOp:
+    """Return the kernel of IR text, verified; gates keep each gated index inside its buffer.
+
+    Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
+    """
+    if not isinstance(text, str):
+        raise ParseError("a kernel is made from text", f"and not from {type(text).__name__}")
+    return verified(kernel_of(text))
+
+
+def to_python(kernel: RunnableKernel) -> str:
+    """Return complete Python code that makes `kernel` again, on seeded random data, and names it
+    `kernel`."""
+    off = ", ".join(map(repr, kernel.rules_off))
+    calls = device_call(kernel) + (f".without({off})" if off else "")
+    applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
+    calls += f".apply(\n{applied})" if applied else ""
+    text = to_text(kernel.original).replace("\\", "\\\\").replace("'", r"\'")
+    return (
+        "from workbench import Kernel, Opt, OptOps\n\n"
+        f"kernel = Kernel.from_text('''\n{text}\n''', shape={kernel.shape}, "
+        f"title={kernel.title!r}){calls}\n"
+    )
+
+
+def device_call(kernel: RunnableKernel) -> str:
+    """Return the `.on(..)` call for a kernel of a machine that is not here; "" for others."""
+    is_elsewhere = Device[kernel.device].is_elsewhere
+    return f".on({json.dumps(kernel.device)}).kernel" if is_elsewhere else ""

@@ -1,14 +1,21 @@
-"""The benchmark of one candidate against another: in turns, with limits on slow ones."""
+"""The benchmark of one candidate against another: in turns, with limits on slow ones.
+
+Sections: The benchmark; A time limit on running a kernel.
+"""
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from types import FrameType
 
 from workbench.base.cache import key_of
 from workbench.base.errors import WorkbenchError
+from workbench.base.interrupts import scope
 from workbench.measure.timing import (
     Samples,
     measure,
@@ -19,7 +26,9 @@ from workbench.measure.timing import (
 )
 from workbench.worker.candidate import KernelData, Run, bind
 from workbench.worker.rows import Row, error_row
-from workbench.worker.time_limit import OverTime, within
+
+# --------------------------------------------------------------------------------------------------
+# The benchmark of one candidate against another.
 
 FAIR_ROUNDS = 3
 """Rounds that every candidate gets before it may be given up."""
@@ -136,3 +145,35 @@ def is_settled(samples: Samples, share: float = SETTLED) -> bool:
     count = len(samples.samples_s)
     error = samples.spread_s / count**0.5
     return count >= LEAST_ROUNDS and error <= share * samples.median_s
+
+
+# --------------------------------------------------------------------------------------------------
+# A time limit on running a kernel.
+#
+# Long kernels are launched in slices, between which Python handles signals. So an alarm ends a slow
+# kernel that the runtime can slice; any other one runs until the parent ends this process.
+
+
+class OverTime(Exception):
+    """A kernel ran longer than its limit."""
+
+
+@scope
+def within(seconds: float) -> Generator[None, None, None]:
+    """Raise OverTime in the block after `seconds`, in the main thread of a system with alarms;
+    elsewhere there is no limit."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(number: int, frame: FrameType | None) -> None:
+        raise OverTime(f"more than {seconds:.3g} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -3,6 +3,8 @@ in it ends this process.
 
 A run sends the inputs and receives the outputs, which takes milliseconds. Its time is that of the
 run itself, by the worker's clock.
+
+Sections: Programs in a worker process; Buffers that detect writes outside of their bounds.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from workbench.base.interrupts import free_lock
 from workbench.ir.node.uop import UOp
 from workbench.worker.client import Worker
 from workbench.worker.rows import kernel_row
+
+# --------------------------------------------------------------------------------------------------
+# Programs in a worker process.
 
 LIMIT_S = 30.0
 """Seconds after which a run counts as hanging."""
@@ -139,3 +144,36 @@ def _names_of(program: SandboxedProgram) -> list[str]:
     names = {slot: argument.name for slot, argument in zip(slots, declared.arguments, strict=True)}
     names |= {copy.begins_as: f"of {names[copy.slot]} before" for copy in copies}
     return [names.get(slot, str(slot)) for slot in range(len(program.source.params))]
+
+
+# --------------------------------------------------------------------------------------------------
+# Buffers that detect writes outside of their bounds: edited source is not verified.
+
+STRIP_BYTES = 4096
+FILL = 0xA5
+
+
+class SandboxedBuffer:
+    """A copy of a buffer, on a device, between two strips of memory that no program may write
+    to."""
+
+    def __init__(self, original: Buffer, device: str):
+        self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
+        self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
+        self._whole.copy_in(np.full(self._whole.nbytes, FILL, np.uint8))
+        self.buffer = self._whole.window(strip, original.size)
+        self.buffer.copy_from(original)
+
+    def spoilt(self, name: int | str, is_output: bool) -> str:
+        """Return a text about a write outside of the buffer, or to an input; "" for none. `name`
+        stands for the buffer in the text."""
+        contents = self._bytes()
+        strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
+        if np.any(strips != FILL):
+            return f"writes outside of buffer {name}"
+        before, after = (b.to_numpy().view(np.uint8) for b in (self._original, self.buffer))
+        same = is_output or np.array_equal(before, after)
+        return "" if same else f"changes buffer {name}, an input"
+
+    def _bytes(self) -> Any:
+        return self._whole.to_numpy().view(np.uint8)

@@ -30,7 +30,7 @@ from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import SETTLED, BenchmarkSettings, is_settled, run_benchmark
 from workbench.worker.candidate import KernelData, Run, bind, compiled
 from workbench.worker.rows import Row, error_row, parsed
-from workbench.worker.sandboxed import SandboxedBuffer
+from workbench.worker.sandbox import SandboxedBuffer
 
 Report = Callable[[Row], None]
 

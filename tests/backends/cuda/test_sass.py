@@ -11,9 +11,8 @@ import pytest
 from workbench import Tensor, explore
 from workbench.backends.compilers.compilers import LiveRegisters, MachineCode
 from workbench.backends.compilers.refusal import refusal
-from workbench.backends.cuda import compile as cuda_compile
-from workbench.backends.cuda import nvrtc, sass
-from workbench.backends.cuda.compile import compile_source
+from workbench.backends.cuda import cuda_device, nvrtc, sass
+from workbench.backends.cuda.cuda_device import compile_source
 from workbench.backends.cuda.sass import live_registers, resources
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import ElsewhereProgram
@@ -87,7 +86,7 @@ def test_the_first_error_of_a_log(log: str, because: str, line: int | None) -> N
 def test_without_a_compiler_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cuda_compile.nvrtc, "toolkit", lambda: None)
+    monkeypatch.setattr(cuda_device.nvrtc, "toolkit", lambda: None)
     source = replace(program(kernel()).source, text="edited", linear=())
     with pytest.raises(DeviceError) as missing:
         compile_source(source, TARGET)
@@ -188,5 +187,5 @@ def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     source = program(kernel()).source
     first = compile_source(source, TARGET)
-    monkeypatch.setattr(cuda_compile, "in_child", None)
+    monkeypatch.setattr(cuda_device, "in_child", None)
     assert compile_source(source, TARGET) == first

@@ -9,7 +9,7 @@ import pytest
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.compilers import Isa, MachineCode
 from workbench.backends.device import Device
-from workbench.backends.llvm_ir.processor_code import processor_machine_code
+from workbench.backends.llvm.llvm_device import processor_machine_code
 from workbench.backends.llvm_ir.render import render
 from workbench.base.errors import CompileError
 from workbench.base.target import Target

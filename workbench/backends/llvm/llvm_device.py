@@ -1,16 +1,20 @@
 """The LLVM device. Imports at first use hold `no_fork`: in a child that was forked during one, the
 module would stay half imported.
 
-Sections: The LLVM device; The LLVM runtime.
+Sections: The LLVM device; The LLVM runtime; Machine code for a processor of another machine.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 
-from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.compilers import compilers
+from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.compilers import MachineCode, code_of
 from workbench.backends.contract import KEPT_PROGRAMS, Program
 from workbench.backends.llvm.llvm_machines import MACHINES
 from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
@@ -21,7 +25,7 @@ from workbench.backends.native.jit import object_of
 from workbench.backends.native.processor import Processor, compiled_target
 from workbench.backends.native.program import AsmLine, NativeProgram, readable
 from workbench.backends.program.text import Language, Source
-from workbench.base.interrupts import no_fork, once
+from workbench.base.interrupts import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
@@ -74,10 +78,7 @@ class LLVMDevice(Processor):
         hardware = target.hardware
         if hardware is None or not hardware.triple:
             return None
-        with no_fork:
-            from workbench.backends.compilers.compilers import Isa
-            from workbench.backends.llvm_ir.processor_code import processor_machine_code
-        isa = Isa(hardware.triple, hardware.arch, hardware.features)
+        isa = compilers.Isa(hardware.triple, hardware.arch, hardware.features)
         return processor_machine_code(source.text, isa, target.vector_bytes)
 
     def load(self, source: Source) -> Program:
@@ -127,3 +128,41 @@ class LLVMProgram(NativeProgram):
 
     def _load(self) -> jit.Code:
         return jit.load_object(object_of(self.source.text), self.source.name)
+
+
+# --------------------------------------------------------------------------------------------------
+# Machine code of LLVM IR for a processor of another machine.
+
+_FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
+_CALL = re.compile(r"\bcall\b[^@\n]*@(\w+)\(")
+"""A call in LLVM IR: a function that is called is a helper, not the kernel."""
+_SVE_BYTES = 16
+"""Least bytes of an SVE vector: without an attribute, LLVM assumes no more."""
+
+
+def processor_machine_code(text: str, isa: compilers.Isa, vector_bytes: int) -> MachineCode:
+    """Return the machine code of a kernel, compiled as for this machine's processor: without LLVM's
+    optimisation passes. `vector_bytes` is the width of the processor's vectors.
+
+    Errors: CompileError if LLVM refuses the text.
+    """
+
+    def compile_text() -> MachineCode:
+        written = in_child(compilers.assembly_of, with_locations(_sized(text)), isa)
+        family = isa.triple.partition("-")[0]
+        lines = readable(written)
+        name = f"{family} for {isa.cpu or 'any processor'}"
+        kernels = tuple(_FUNCTION.findall(written))
+        return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
+
+    def _sized(ir: str) -> str:
+        """Return LLVM IR with an attribute for the length of SVE vectors above the least one."""
+        if isa.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
+            times = vector_bytes // _SVE_BYTES
+            return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)
+        return ir
+
+    version = compilers.package_version()
+    code = code_of(compile_text, text, *isa, str(vector_bytes), version)
+    callees = set(_CALL.findall(text))
+    return replace(code, kernels=tuple(k for k in code.kernels if k not in callees))

@@ -38,8 +38,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, without
 from workbench.ir.schedule.plan import Decision
 from workbench.ir.text.program import to_expr
-from workbench.kernel.kernel import Kernel
-from workbench.kernel.pasted import device_call
+from workbench.kernel.kernel import Kernel, device_call
 from workbench.pipeline import stages
 from workbench.viz.model.words import brief_bytes, bytes_text, short
 from workbench.viz.schema.record import PassRecipe

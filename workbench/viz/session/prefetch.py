@@ -15,7 +15,7 @@ from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import OfferRow
-from workbench.viz.session.handlers import baselines, kernel_times, measurement, plan_comparison
+from workbench.viz.session.handlers import all_kernels, baselines, measurement, plan_comparison
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.requests import PREFETCH
@@ -49,7 +49,7 @@ def times(session: LiveRecord) -> Iterator[None]:
             yield
     with suppress(WorkbenchError):  # an error is ignored: there was no request
         if not Device[session.device].is_emulator:
-            yield from kernel_times.measured(session, FLOPS)
+            yield from all_kernels.measured(session, FLOPS)
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
         with suppress(WorkbenchError):  # as above
             plan_comparison.measure(session)

@@ -37,11 +37,10 @@ from workbench.viz.schema.messages import (
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
-    all_checks,
+    all_kernels,
     baselines,
     edits,
     inspection,
-    kernel_times,
     measurement,
     opt_lists,
     plan_comparison,
@@ -93,8 +92,8 @@ LONG: dict[str, Callable[..., Any]] = {
     "bisect": inspection.bisect,
     "compare": variant_comparison.compare,
     "plans": plan_comparison.measure,
-    "kernels": kernel_times.measure,
-    "check_all": all_checks.check_all,
+    "kernels": all_kernels.measure,
+    "check_all": all_kernels.check_all,
     "replan": lambda session, node, store: session.replan(node, store),
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }

@@ -20,9 +20,18 @@
     known-masks      the steps of a short scan along lanes, unrolled
     reduce-outside   the loop of a reduction with a long stride, outside of the output loop
 
-These are for a processor. A device with work-groups has other steps (`work_group_steps.py`). If a
-processor runs its work-items one after another, it has these steps without pack-operand and
-threads, and at the end the step work-items.
+These are for a processor. If it runs work-items one after another, it has these steps without
+pack-operand and threads, and at the end the step work-items. A device with work-groups has others:
+
+    transposed-tile  a square of a transposed operand in shared memory
+    tensor-tile      a product on tensor cores: tiles for each warp, warps for each work-group
+    product-tile     a tile of a product for each work-group, with its operands in shared memory
+    group-rows       reductions along rows of neighbours, each row by a work-group
+    group-columns    a long reduction with few results, in parts
+    vectors          a vector of neighbours for each work-item
+    work-items       the outputs of a work-group, neighbours by neighbouring work-items
+    short-sums       reductions of a few steps, unrolled
+
 A step proposes opts with its counts, or returns None; those for reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
 schedulers.
@@ -41,6 +50,8 @@ from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal
+from workbench.ir.opt.heuristic.group_sums import group_columns, group_rows
+from workbench.ir.opt.heuristic.group_tiles import product_tile, transposed_tile
 from workbench.ir.opt.heuristic.reductions import (
     dot_tile,
     known_masks,
@@ -64,8 +75,8 @@ from workbench.ir.opt.heuristic.register_tile import (
     vector_axis,
 )
 from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep, HeuristicSteps, choose_lanes
-from workbench.ir.opt.heuristic.work_group_steps import GROUP_STEPS
-from workbench.ir.opt.heuristic.work_groups import work_items
+from workbench.ir.opt.heuristic.tensor_tiles import tensor_tile
+from workbench.ir.opt.heuristic.work_groups import vectors, work_items
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
@@ -335,6 +346,16 @@ STEPS: tuple[Propose, ...] = (
 )
 SERIAL_STEPS = (*(step for step in STEPS if step not in (pack_operand, threads)), work_items)
 """Steps for work-items that run one after another: sharing a tile between them gains nothing."""
+GROUP_STEPS: tuple[Propose, ...] = (
+    transposed_tile,
+    tensor_tile,
+    product_tile,
+    group_rows,
+    group_columns,
+    vectors,
+    work_items,
+    short_sums,
+)
 
 
 def steps_for(target: Target) -> tuple[Propose, ...]:

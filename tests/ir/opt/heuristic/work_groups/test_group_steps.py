@@ -25,8 +25,7 @@ from workbench.ir.nest.loops import GROUP_DIMENSIONS, group_shape
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, refuse_bytes
-from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.ir.opt.heuristic.work_group_steps import GROUP_STEPS
+from workbench.ir.opt.heuristic.default_opts import GROUP_STEPS, heuristic
 from workbench.ir.opt.heuristic.work_groups import item_count, width_along
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.pipeline import stages
