@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import DTypeLike
 
 from tests.agreement.expressions import case
 from tests.agreement.programs import whole_program
 from tests.support import count
 from tests.tools.kernels import legal_opt
-from workbench import Kernel, pipeline
+from workbench import Kernel, explore, pipeline
 from workbench.backends.device import Device
 from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import CompileError
+from workbench.base.errors import CompileError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import LazyMatches, Match, Observer, PassRecord, PassStep, observe
 from workbench.execution.realize import planned
@@ -37,9 +38,11 @@ from workbench.viz.record.nodes import States
 DEVICE = "LLVM"
 UNNAMED = {"place-registers", "place-barrier", "place-halves", "place-shuffle", "place-pipeline"}
 """Steps that are about all that is around them."""
-OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
-OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
-"""Steps without which a kernel means the same."""
+OPTIONAL = {
+    "place-registers", "place-halves", "place-shuffle", "place-pipeline", "hoist-values",
+    "merge-loops",
+}  # fmt: skip
+"""Steps without which the program is another one, and right."""
 STEPPED = {"rangeify", "merge-axes", "statement-tree", "linearize"}
 
 
@@ -113,7 +116,7 @@ def test_each_step_is_there_in_some_expression() -> None:
     seen = {match.rule.name for match in steps_of(x.softmax(-1), y, (x @ x.T).relu(), x + 1)}
     names = STEPS - UNNAMED  # these need loop orders, work-groups
     assert seen >= names, names - seen
-    assert not STEPS & {rule.name for rule in pipeline.rules_of(pipeline.COMPILE_PASSES)}
+    assert {s.name for s in pipeline.switches() if isinstance(s, PassStep)} == STEPS
 
 
 def steps_of(*tensors: Tensor) -> Iterator[Match]:
@@ -226,13 +229,91 @@ def test_without_halves_a_loop_combines_all_partial_results() -> None:
     check(tree)
 
 
-NEEDED = [s.name for s in pipeline.COMPILE_STEPS if s.name not in OPTIONAL]
+def array(*shape: int, dtype: DTypeLike = np.float32) -> Tensor:
+    numbers = np.random.default_rng(0).integers(-9, 9, shape)
+    return Tensor(numbers.astype(dtype)).realize()
 
 
-@pytest.mark.parametrize("step", NEEDED)
-def test_without_a_step_there_is_no_program(step: str) -> None:
-    with without([step]), pytest.raises(CompileError, match=f"switch {step} on"):
-        pipeline.stages(row_scaled(), DEVICE, upto="linear")
+def kernels() -> Iterator[tuple[str, Kernel]]:
+    """Yield kernels that need different steps, by name."""
+    convolution = array(1, 3, 9, 9).conv2d(array(4, 3, 3, 3), padding=1)
+    for name, tensor, device in (
+        ("elementwise", array(5, 7) + 1, "LLVM"),
+        ("sum", array(8, 6).sum(1), "LLVM"),
+        ("matmul", array(24, 40) @ array(40, 16), "LLVM"),
+        ("softmax", array(9, 33).softmax(-1), "LLVM"),
+        ("convolution", convolution.relu(), "LLVM"),
+        ("padded", array(5, 3).pad(((1, 2), (0, 3))).sum(0), "LLVM"),
+        ("half", (array(33, dtype=np.float16) * 2).exp2(), "LLVM"),
+        ("shuffles", array(1024).sum(), "CUDA:H100"),
+        ("tile", array(32, 32) @ array(32, 32), "CUDA:H100"),
+        ("halves", array(512).max(), "WEBGPU"),
+    ):
+        (kernel,) = explore(tensor, device=device).kernels
+        yield f"plain {name}", kernel
+        yield name, kernel.optimized()
+    (kernel,) = explore(array(6, 8).T.sum(1)).kernels
+    yield "array", kernel.apply(Opt(OptOps.SPLIT, "r0", 3), Opt(OptOps.ORDER, "r0", "g0"))
+    (kernel,) = explore(array(16, 32) @ array(32, 8), device="CUDA:H100").kernels
+    yield "pipeline", kernel.apply(
+        Opt(OptOps.LOCAL, "g0", 4), Opt(OptOps.SPLIT, "r0", 4), Opt(OptOps.ORDER, "r0", "l0"),
+        Opt(OptOps.STAGE, "r0", 1), Opt(OptOps.PIPELINE, "r0", 3),
+    )  # fmt: skip
+
+
+def compiled(kernel: Kernel, off: str) -> tuple[tuple[UOp, ...], set[str]]:
+    """Return the linear program of a kernel without a step (""), and the names of its steps."""
+    with without([off]), observe() as watching:
+        linear = pipeline.stages(kernel.ast, kernel.device, upto="linear").linear
+    matches = (m for record in watching.records for m in record.matches)
+    return linear, {m.rule.name for m in matches if isinstance(m.rule, PassStep)}
+
+
+def test_a_step_matters_where_it_does_something_and_nowhere_else() -> None:
+    """Without it a kernel that has no use for it is the same, and one that has is another that is
+    right, or is refused."""
+    switches = [s.name for s in pipeline.compile_switches() if isinstance(s, PassStep)]
+    uses = dict.fromkeys(switches, 0)
+    for name, kernel in kernels():
+        linear, steps = compiled(kernel, "")
+        for off in switches:
+            uses[off] += off in steps
+            if off not in steps:
+                assert compiled(kernel, off)[0] == linear, (name, off)
+            elif off in OPTIONAL:
+                other, left = compiled(kernel, off)
+                assert other != linear and off not in left, (name, off)
+                assert kernel.without(off).check().ok, (name, off)
+            else:
+                with pytest.raises(CompileError, match=f"it takes {off}, switched off") as error:
+                    compiled(kernel, off)
+                assert error.value.hint == f"switch {off} on again"
+    assert all(uses.values()), uses
+
+
+def test_steps_of_scheduling_are_needed_or_give_another_kernel() -> None:
+    tensor = array(5, 7) + 1
+    for off in ("open-loops", "name-axes"):
+        with pytest.raises(WorkbenchError, match=f"it takes {off}, switched off"):
+            explore(tensor, without=(off,))
+    (merged,), (apart,) = (explore(tensor, without=o).kernels for o in ((), ("merge-loops",)))
+    assert (merged.order, apart.order) == (("g0",), ("g0", "g1")) and apart.check().ok
+
+
+def test_without_a_step_the_count_of_barriers_is_that_of_the_program() -> None:
+    """Without halves a work-group waits once, without shuffles it combines in halves."""
+    (kernel,) = explore(array(512).max(), device="WEBGPU").kernels
+    halves = kernel.optimized()
+    (kernel,) = explore(array(1024).sum(), device="CUDA:H100").kernels
+    shuffles = kernel.optimized()
+    for variant, other in (
+        (halves, halves.without("place-halves")), (shuffles, shuffles.without("place-shuffle")),
+    ):  # fmt: skip
+        for each in (variant, other):
+            linear = each.compile()["linear"]
+            assert each.compile().counts == each.counts
+            assert each.counts.barriers == sum(n.op is Ops.BARRIER for n in linear), each.rules_off
+        assert variant.compile().source != other.compile().source
 
 
 def test_steps_are_listed_when_somebody_looks() -> None:

@@ -41,7 +41,7 @@ def a_set(*rules: Any, name: str = "mine") -> RuleSet:
         (a_set(Rule("a", X * 2, X)), None, "no pass is named"),
         (a_set(Rule("a", X * 2, X)), "nowhere", "there is no pass 'nowhere'"),
         (a_set(), "decompose", "it has no rules"),
-        (a_set(Rule("add-zero", X * 2, X)), "decompose", "has a rule of that name"),
+        (a_set(Rule("add-zero", X * 2, X)), "decompose", "has a rule or a step of that name"),
         (a_set(Rule("Add Zero", X * 2, X)), "decompose", "lower case with hyphens"),
         (a_set(Rule("a", X * 2, X), name="decompose"), "decompose", "rules of the name"),
         (a_set(Rule("a", X * 2, X + var("y"))), "decompose", "has no y: it names x"),
@@ -59,7 +59,7 @@ def test_bad_registrations_are_refused(thing: Any, into: str | None, because: st
 
 def test_two_sets_cannot_have_rules_of_one_name() -> None:
     register(a_set(Rule("a-rule", X * 2, X + X)), into="decompose")
-    with pytest.raises(RegisterError, match="mine has a rule of that name"):
+    with pytest.raises(RegisterError, match="mine has a rule or a step of that name"):
         register(a_set(Rule("a-rule", X * 3, X), name="other"), into="decompose")
     register(a_set(Rule("a-rule", X * 4, X + X)), into="decompose")  # a cell is run again
 

@@ -5,18 +5,18 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.text import Language, Source
-from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+from workbench.base.errors import CompileError, DeviceError, WorkbenchError, require
 from workbench.base.files import Unpicklable
 from workbench.base.target import Target
-from workbench.base.trace import PassRecord, PassStep, observe, observer, unobserved
+from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.debug import needs_records, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (
@@ -33,24 +33,29 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.passes import Memo, Pass, tables
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, rules_off, with_added
+from workbench.ir.rewriting.passes import Memo, Pass, Switch, tables
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rules_off, unknown_rule
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
-from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
+from workbench.ir.schedule.plan import DecisionName
+from workbench.ir.schedule.schedule import MERGE_AXES, RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 from workbench.ir.text.program import to_expr
 from workbench.ir.verify.verify import Level, verify
 
-SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
-    SIMPLIFY_TENSOR, SPLIT_REDUCTIONS, RANGEIFY, SIMPLIFY_INDEX, EXPAND_FUNCTIONS, SIMPLIFY_KERNEL
-)
-"""The passes of scheduling that have rules."""
-DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_LOW_PRECISION, DECOMPOSED)
+SCHEDULING = (
+    SIMPLIFY_TENSOR, SPLIT_REDUCTIONS, RANGEIFY, SIMPLIFY_INDEX, EXPAND_FUNCTIONS, SIMPLIFY_KERNEL,
+    MERGE_AXES,
+)  # fmt: skip
+"""The passes of scheduling that have rules or steps."""
+FOR_DEVICE = (NO_LOW_PRECISION, DECOMPOSED)
 """The passes after which only operations of the device are left."""
-COMPILE_PASSES: Mapping[str, RuleSet] = {**tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL), **DEVICE_PASSES}
-"""The passes that opts and lowering use."""
-COMPILE_STEPS: tuple[PassStep, ...] = (*STATEMENT_TREE.steps, *LINEARIZE.steps)
-"""The steps of lowering's functions: each can be switched off, like a rule."""
+COMPILING = (SIMPLIFY_INDEX, SIMPLIFY_KERNEL, STATEMENT_TREE, *FOR_DEVICE, LINEARIZE)
+"""The passes of opts and lowering that have rules or steps."""
+SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(*SCHEDULING)
+COMPILE_PASSES: Mapping[str, RuleSet] = tables(*COMPILING)
+
+GRADIENT_NAMES = "gradient-"
+"""The beginning of the names of the rules of gradients."""
 
 FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)
 """Passes of which one is the first after the opts."""
@@ -244,7 +249,7 @@ def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Sou
     if rules_off():
         # with rules off, nodes may be left that a device cannot refuse by itself
         with unobserved():
-            _checked(lowered, "lowered", "verify-lowered")
+            _checked(lowered, "lowered", "verify-lowered", bounds=False)
             _checked(linear, "linear", "verify-linear")
     doc = "The program as source text."
 
@@ -267,7 +272,7 @@ def _missing(lowered: UOp) -> list[str]:
     """Return the names of the switched-off rules that match nodes of a statement tree: not every
     device can compile such nodes."""
     off = rules_off()
-    rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
+    rules = [r for r in switches(*FOR_DEVICE) if isinstance(r, Rule) and r.name in off]
     nodes = lowered.toposort() if rules else ()
     rule_names = [
         r.name
@@ -289,21 +294,52 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
         error.last_good = error.last_good or to_expr(state)
         raise
     except Exception as error:
-        because = f"{type(error).__name__}: {error}"
+        because, hint = f"{type(error).__name__}: {error}", ""
+        if type(error) is WorkbenchError:
+            because, hint = f"{error.what}: {error.because}", error.hint
         where = getattr(error, "stage", stage)  # the pass, if one was running
         good = getattr(error, "state", state)  # the input of that pass
-        raise CompileError(where, because, to_expr(good if is_ir(good) else state)) from error
+        raise CompileError(where, because, to_expr(good if is_ir(good) else state), hint) from error
 
 
-def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:
-    """Return the rules of passes, each once, including registered ones."""
-    sets = [with_added(rules, name) for some in passes for name, rules in some.items()]
-    return tuple(dict.fromkeys(rule for each in sets for rule in each.rules))
+def switches(*passes: Pass) -> Mapping[Switch, Sequence[str]]:
+    """Return the rules and steps of passes (none named: of all), also registered rules, each with
+    the names of the passes that have it. What is listed here can be switched off by its name, and
+    nothing else can."""
+    names: dict[Switch, list[str]] = {}
+    for each in dict.fromkeys(passes or (*SCHEDULING, *COMPILING)):
+        for switch in each.switches:
+            names.setdefault(switch, []).append(each.name)
+    return names
 
 
-def compile_switches() -> tuple[Rule | PassStep, ...]:
-    """Return what can be switched off in opts and lowering: rules, and steps of passes."""
-    return (*rules_of(COMPILE_PASSES), *COMPILE_STEPS)
+def compile_switches() -> Mapping[Switch, Sequence[str]]:
+    """Return what can be switched off in opts and lowering."""
+    return switches(*COMPILING)
+
+
+def check_switches(names: Iterable[str], usable: Mapping[Switch, object]) -> None:
+    """Errors: WorkbenchError for a name that no rule or step of `usable` has."""
+    require(names, (tuple, list), "names of rules", '("add-zero",)')
+    usable_names = {switch.name for switch in usable}
+    for name in names:
+        if not isinstance(name, str) or name not in usable_names:
+            raise _no_switch(str(name), usable_names)
+
+
+def _no_switch(name: str, usable_names: Collection[str]) -> WorkbenchError:
+    """Return the error for a name that cannot be switched off: it says what else the name is."""
+    what = f"cannot switch {name:.60} off"
+    if any(switch.name == name for switch in switches()):
+        because = "scheduling uses it, and scheduling has made the kernel already"
+        return WorkbenchError(what, because, f"explore(y, without=({name!r},))")
+    if name in get_args(DecisionName):
+        because = "it is no rule: a decision is about one value"
+        return WorkbenchError(what, because, "ex.replan({ex.decisions[0].node: True})")
+    if name.startswith(GRADIENT_NAMES):
+        because = "gradients are made before they are explored"
+        return WorkbenchError(what, because, f"with without([{name!r}]): around the gradient")
+    return unknown_rule(f"there is no rule {name!r:.60} to switch off", name, usable_names)
 
 
 def is_ir(value: object) -> bool:
@@ -311,9 +347,9 @@ def is_ir(value: object) -> bool:
     return isinstance(value, (UOp, tuple))
 
 
-def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
+def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str, bounds: bool = True) -> None:
     try:
-        verify(state, level)
+        verify(state, level, bounds)
     except WorkbenchError as error:
         raise CompileError(stage, str(error), to_expr(state)) from error
 

@@ -32,7 +32,7 @@ from workbench.ir.rewriting.rewrite import (
     added_rules,
     remove_rules,
 )
-from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
+from workbench.pipeline import COMPILE_PASSES, COMPILING, SCHEDULE_PASSES, SCHEDULING
 
 Thing = TypeVar("Thing", OptKind, RuleSet, DeviceInfo)
 _PASSES = {**SCHEDULE_PASSES, **COMPILE_PASSES}
@@ -100,16 +100,18 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
         raise RegisterError(what, because, "another name")
     for rule in rules.rules:
         if rule.name in names:
-            because = f"{names[rule.name]} has a rule of that name"
+            because = f"{names[rule.name]} has a rule or a step of that name"
             raise RegisterError(f"cannot register the rule {rule.name}", because, "another name")
         _check_rule(rule)
 
 
 def _names(but: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each rule with the name of its set, without the registered set `but`, which
-    is to be replaced."""
+    """Yield the name of each rule with the name of its set, and of each step with that of its pass,
+    without the registered set `but`, which is to be replaced."""
     for rules in _PASSES.values():
         yield from ((rule.name, rules.name) for rule in rules.rules)
+    for each in (*SCHEDULING, *COMPILING):
+        yield from ((step.name, f"the pass {each.name}") for step in each.steps)
     for added in added_rules():
         if added.rules.name != but:
             yield from ((rule.name, added.rules.name) for rule in added.rules.rules)

@@ -73,6 +73,19 @@ def test_positions_are_chosen_by_axis_name() -> None:
             kernel.values(total, at={"g0": bad})
 
 
+def test_a_part_of_all_values_is_the_value_at_positions() -> None:
+    kernel = product()
+    total = node(kernel, Ops.REDUCE)
+    whole = kernel.values(total)
+    positions: tuple[dict[str, int], ...] = ({}, {"g0": 1}, {"g1": 2, "g0": 0})
+    for at in positions:
+        part, own = whole.part(at), kernel.values(total, at)
+        assert (part.axes, part.at, part.chosen) == (own.axes, own.at, own.chosen)
+        np.testing.assert_allclose(part.array, own.array, rtol=1e-5)
+    with pytest.raises(WorkbenchError, match="there is no position"):
+        whole.part({"g0": 99})
+
+
 def test_after_opts_every_node_has_the_same_values() -> None:
     kernel = product().apply(Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 2))
     total = kernel.values(node(kernel, Ops.REDUCE))

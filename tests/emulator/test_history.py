@@ -339,3 +339,5 @@ def test_a_shuffle_says_whose_value_is_taken() -> None:
     words = "work-item (5, 0, 0) takes the value of work-item (21, 0, 0)"
     assert words in shuffles[0].text(5).splitlines()
     assert "warp shuffles: 20" in str(trace), "four groups of a warp, five steps"
+    fewer = replace(history, masks=history.masks[:, :20])
+    assert [HistoryStep(fewer, shuffles[0].number).partner(i) for i in (3, 5)] == [19, None]

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from tests.agreement.expressions import case
 from tests.agreement.programs import whole_program
-from tests.support import count
+from tests.support import by_rows, count
 from tests.tools.compiler import needs_c
 from tests.tools.silent_rules import package_rules
 from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, WorkbenchError
+from workbench.base.trace import PassStep
 from workbench.execution.realize import planned
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.low_precision import low_precision_rules
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
+from workbench.ir.rewriting.rewrite import Rule, rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.schedule.plan import DecisionName
 from workbench.ir.text.program import to_expr
 from workbench.search.realization import tuned
 
@@ -121,6 +124,38 @@ def test_what_cannot_be_compiled_says_which_rule_is_needed(kind: DType, device: 
     assert "exp2-polynomial" in needed and len(needed) > 1
 
 
+def test_a_shift_by_any_amount_is_refused_without_its_guard() -> None:
+    """Processors have results of their own for it; the device PYTHON has ours."""
+    x = Tensor(np.arange(40, dtype=np.int32)).realize()
+    by_any, by_few = (explore(y, without=("guard-shift",)).kernels[0] for y in (x << x, x << 3))
+    for device in ("LLVM", "WEBGPU"):
+        with pytest.raises(CompileError, match="it takes guard-shift, switched off here"):
+            by_any.code_for(device)
+    assert by_any.check("PYTHON").ok and by_few.check("LLVM").ok
+
+
+def test_an_index_in_bounds_stays_so_without_a_rule_that_is_not_used() -> None:
+    """Lowered, x % 10 is a sum whose bounds are wider."""
+    places = Tensor(WHOLE[:5]).realize() % 10
+    for off in ("place-shuffle", "idiv-floor"):
+        (*_, kernel) = explore(Tensor(numbers(10, 4)).realize()[places], without=(off,)).kernels
+        assert kernel.check().ok
+
+
+@by_rows("off", ["store-bfloat16", "load-bfloat16"])
+def test_an_array_is_not_written_as_one_type_and_read_as_another(off: str) -> None:
+    x = Tensor(numbers(32, 17)).realize().cast(dtypes.bfloat16).contiguous().realize()
+    (kernel,) = explore((Tensor.arange(17) < x).cumsum(0), device="LLVM").kernels
+    staged = kernel.apply(
+        Opt(OptOps.PADTO, "g1", 4), Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.ORDER, "g1", "g0"),
+        Opt(OptOps.STAGE, "g1", 1),
+    )  # fmt: skip
+    assert staged.check().ok
+    with pytest.raises(CompileError, match="each array has one DEFINE") as error:
+        staged.without(off).compile()
+    assert off in error.value.because and error.value.hint == f"switch {off} on again"
+
+
 @pytest.mark.parametrize("kind", [dtypes.float16, dtypes.bfloat16])
 def test_what_a_library_would_round_is_refused_before_it_is_loaded(kind: DType) -> None:
     """Whether a process has that library depends on what else it has loaded."""
@@ -146,10 +181,49 @@ def test_a_rule_must_be_one_that_kernels_are_made_with() -> None:
     with pytest.raises(WorkbenchError, match="idiv-flor") as error:
         divided().without("idiv-flor")
     assert "idiv-floor" in error.value.hint
-    with pytest.raises(WorkbenchError, match="reshape-reshape"):
+    with pytest.raises(WorkbenchError, match="scheduling uses it") as error:
         divided().without("reshape-reshape")
-    rules = pipeline.rules_of(pipeline.SCHEDULE_PASSES, pipeline.COMPILE_PASSES)
-    assert {rule.name for rule in rules} == set(package_rules())
+    assert error.value.hint == "explore(y, without=('reshape-reshape',))"
+
+
+def test_every_rule_and_step_of_the_package_is_in_the_list() -> None:
+    listed = pipeline.switches()
+    names = [switch.name for switch in listed]
+    assert len(names) == len(set(names))
+    rules, steps = ({s.name for s in listed if isinstance(s, kind)} for kind in (Rule, PassStep))
+    assert rules == set(package_rules())
+    modules = [m for name, m in sys.modules.items() if name.startswith("workbench.")]
+    values = [v for module in modules for v in vars(module).values()]
+    assert steps == {v.name for v in values if isinstance(v, PassStep)}
+    y = Tensor(X) + 1
+    assert explore(y, without=tuple(names[:1])).rules_off == (names[0],)
+    for name in names:
+        pipeline.check_switches([name], listed)
+    assert pipeline.compile_switches().keys() <= listed.keys()
+
+
+@by_rows(
+    ("name", "hint"),
+    [
+        ("hoist-value", "hoist-values"),
+        ("form_fma", "form-fma"),
+        ("open-loop", "open-loops or close-loop or open-row"),
+        ("no-such", 'a name of explore(y, show="rules")'),
+        ("banana", 'a name of explore(y, show="rules")'),
+    ],
+)
+def test_only_close_names_are_suggested(name: str, hint: str) -> None:
+    with pytest.raises(WorkbenchError, match=f"no rule '{name}' to switch off") as error:
+        explore(Tensor(X) + 1, without=(name,))
+    assert error.value.hint == hint
+
+
+@by_rows("name", ["store-asked", "fuse-once", "gradient-mul"])
+def test_what_is_no_rule_is_named_as_what_it_is(name: str) -> None:
+    with pytest.raises(WorkbenchError, match=f"cannot switch {name} off") as error:
+        explore(Tensor(X) + 1, without=(name,))
+    assert ("decision" in error.value.because) is not name.startswith("gradient")
+    assert not {*get_args(DecisionName)} & {s.name for s in pipeline.switches()}
 
 
 def test_a_block_switches_rules_off_and_on_again() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,14 @@ class NodeValues(Printed):
     at: Mapping[str, int]
     chosen: tuple[str, ...]
     array: Array
+
+    def part(self, at: Mapping[str, int]) -> NodeValues:
+        """Return the values at positions of its axes. Errors: WorkbenchError for another axis, and
+        for a position out of range."""
+        _check_positions(at, dict(zip(self.axes, self.array.shape, strict=True)))
+        array = self.array[tuple(at.get(name, slice(None)) for name in self.axes)]
+        axes = tuple(name for name in self.axes if name not in at)
+        return replace(self, axes=axes, at={**self.at, **at}, array=np.array(array))
 
     @property
     def nans(self) -> int:

@@ -84,11 +84,12 @@ class HistoryStep:
 
     def partner(self, item: int) -> int | None:
         """Return the work-item whose value work-item `item` takes in a shuffle; None in other
-        steps."""
+        steps, and where the group has no such work-item."""
         line = self.history.line_of[self.position]
         place = self.history.shuffles.get(line)
         distance = 0 if place is None else int(self.history.linear[place].arg)
-        return item ^ distance if distance else None
+        partner = item ^ distance
+        return partner if distance and partner < self.history.items else None
 
     def registers(self, item: int) -> dict[str, Any]:
         """Return the values that a work-item holds, by name: numbers of groups and work-items,

@@ -26,12 +26,20 @@ from workbench.ir.opt import apply as opts
 from workbench.ir.opt.apply import opts_from_code_text
 from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
-from workbench.ir.rewriting.rewrite import check_names, without
+from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
 from workbench.kernel.inputs import FromSchedule, PickledData, Seeded
 from workbench.kernel.run import arrays
-from workbench.pipeline import Stages, build, compile_switches, recorded, require_core, stages
+from workbench.pipeline import (
+    Stages,
+    build,
+    check_switches,
+    compile_switches,
+    recorded,
+    require_core,
+    stages,
+)
 
 Array = np.ndarray[Any, Any]
 NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
@@ -118,7 +126,7 @@ class RunnableKernel:
     @property
     def counts(self) -> Counts:
         """Counts of the generated program in one run, on the kernel's device."""
-        with unobserved():
+        with unobserved(), without(self.rules_off):
             return count(
                 self.built(self.device).linear, barriers(self.ast, Device[self.device].target)
             )
@@ -177,12 +185,12 @@ class RunnableKernel:
         return replace(self, ast=ast, applied_opts=applied, steps=steps)
 
     def without(self, *rules: str) -> Self:
-        """Return the kernel with rules switched off, by name: they are off when its opts are
-        applied, and when it is compiled.
+        """Return the kernel with rules and steps switched off, by name: they are off when its opts
+        are applied, and when it is compiled.
 
-        Errors: WorkbenchError for a name that no rule of opts and compilation has.
+        Errors: WorkbenchError for a name that no rule or step of opts and compilation has.
         """
-        check_names(rules, compile_switches())
+        check_switches(rules, compile_switches())
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))
         plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
         return plain.apply(*self.applied_opts)
@@ -236,7 +244,7 @@ class RunnableKernel:
         name = self._device(device)
         with without(self.rules_off):
             record = recorded(self.original, name, opts=self.applied_opts)
-        return compiled(name, record, self.estimates)
+            return compiled(name, record, self.estimates)
 
     def run(self, device: str | None = None) -> tuple[Array, ...]:
         """Return the outputs on the expression's own data, in the shapes of `shapes`.

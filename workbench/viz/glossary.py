@@ -31,7 +31,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "Rewrites": "What each pass did to the program, step by step, as a picture and in words.",
         "Plan": "Why there are these kernels: the expression as a graph, and each decision.",
         "Side by side": "Two programs with linked lines: two languages, variants or devices.",
-        "Rules": "Every rule, with its pattern and example: where it fired, and a switch.",
+        "Rules": "Every rule and step, with its pattern and example: where it fired, and a switch.",
         "GPU": "The kernel on an emulated GPU, step by step: its work-items, memories and code,"
             " with races, bank conflicts and scattered accesses.",
         "export": "Exports: the page as one file, pictures, Markdown, Python, a link.",
@@ -253,7 +253,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "steps of a pass": "What a pass that is not a table of rules did, one after the other.",
         "opts of a pass": "The opts that were applied.",
         "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
-        "rules": "The rules of all passes: how often each fired here, and where.",
+        "rules": "The rules and steps of all passes: how often each fired here, and where.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
         "examples": "What the rule makes of a graph, before and after; the tests check them.",

@@ -231,6 +231,11 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
         lambda: block(loop(g0, store(out, x), arg="spread")),
     ],
     "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
+    "arrays": [
+        lambda: statements(
+            store(at(define("a", 4), g0), x), store(out, load(define("a", 5), g0))
+        )
+    ],
     "shuffle": [
         lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg=0))),
         lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg="up"))),

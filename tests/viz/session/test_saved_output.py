@@ -7,6 +7,7 @@ from html import escape, unescape
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.viz.record.support import plain
 from tests.viz.session.support import unpacked
@@ -127,6 +128,17 @@ def test_what_somebody_did_is_saved_however_small_the_budget(
     assert sizes == sorted(sizes, reverse=True) and len(set(lists)) > 3
     assert lists[0] == "" and "code of 4 variants" in lists[1]
     assert lists[-1].endswith("the rewrites of scheduling, the picture of the plan")
+
+
+def test_what_was_not_there_is_not_named_as_left_out() -> None:
+    record = build(matmul(), "first")
+    for plan, passes, left in (
+        (record.plan, record.passes, {"the rewrites of scheduling", "the picture of the plan"}),
+        (record.plan, [], {"the picture of the plan"}),
+        (replace(record.plan, nodes=[], edges=[]), [], set()),
+    ):
+        words = reduced(replace(record, plan=plan, passes=passes), (), 0).left_out.split(", ")
+        assert {w for w in words if w.startswith(("the rewrites", "the picture"))} == left
 
 
 def test_what_is_looked_at_stays_longest(publisher: Publisher) -> None:

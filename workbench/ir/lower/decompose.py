@@ -16,7 +16,7 @@ from workbench.ir.lower.math import cos, exp2, log2, shr, sin
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var
-from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, is_off, require_on
 
 
 def both_nonnegative(x: UOp, y: UOp) -> bool:
@@ -130,6 +130,8 @@ x, y, k = var("x", "integer"), var("y", "integer"), const("c", "integer")
 xf = var("x", "float")
 
 # fmt: off
+GUARD_SHIFT = Rule("guard-shift", Pat((Ops.SHL, Ops.SHR), (x, y), name="n"), guard_shift,
+                   where=may_exceed_width)
 _FUNCTION_RULES = (
     Rule("exp2-polynomial",   op(Ops.EXP2, xf), exp2),
     Rule("log2-polynomial",   op(Ops.LOG2, xf), log2),
@@ -145,11 +147,17 @@ INTEGER_RULES = RuleSet("decompose", [
          doc="where nothing is negative, the rest has the sign of the divisor"),
     Rule("idiv-floor",        x // y, floor_div),
     Rule("mod-floor",         x % y, floor_mod),
-    Rule("guard-shift",       Pat((Ops.SHL, Ops.SHR), (x, y), name="n"), guard_shift,
-         where=may_exceed_width),
+    GUARD_SHIFT,
     Rule("form-fma",          Pat((Ops.ACCUMULATE, Ops.REDUCE), None, name="n"), fuse_product,
          where=sums_products),
 ])
 # fmt: on
 """The rules for a language that has functions, such as exp2."""
 DECOMPOSE_RULES = RuleSet("decompose", [*_FUNCTION_RULES, *INTEGER_RULES.rules])
+
+
+def require_guards(tree: UOp) -> None:
+    """Check that no shift of a decomposed tree may be by its width or more: each processor has a
+    result of its own for it. Errors: WorkbenchError while the rule that guards it is off."""
+    if is_off(GUARD_SHIFT) and any(GUARD_SHIFT.matcher(n) is not None for n in tree.toposort()):
+        require_on("compute a shift by any amount", [GUARD_SHIFT])

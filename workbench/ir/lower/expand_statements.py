@@ -294,10 +294,17 @@ class TreeEdits:
     def replace(
         self, loop: OpenLoop, at: int, removed: int, items: Iterable[UOp | OpenLoop], step: PassStep
     ) -> None:
-        """Replace `removed` statements, from `at` on in the body of a loop, by `items`."""
+        """Replace `removed` statements, from `at` on in the body of a loop, by `items`. Where these
+        are the same, it is no step."""
         edit = Edit(step, at, removed, tuple(items))
+        if edit.items == tuple(loop.body[at : at + removed]):
+            return
         edit.apply(loop.body)
         self._edits[loop].append(edit)
+
+    def steps(self) -> Iterator[PassStep]:
+        """Yield the step of each edit."""
+        return (edit.step for edits in self._edits.values() for edit in edits)
 
     def matches(self) -> Iterator[Match]:
         """Yield the steps, each as a replacement of its loop. The steps of a loop come after all

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
+from workbench.base.trace import PassStep
 from workbench.ir.nest.accesses import shared_tiles
 from workbench.ir.nest.fragments import FEW, WarpReduction, tile_loops, warp_reductions
 from workbench.ir.nest.loops import Item, Loop, grid_dims, place_statements, statements
@@ -21,6 +22,7 @@ from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.node.views import LoopRole
+from workbench.ir.rewriting.rewrite import is_off
 
 # --------------------------------------------------------------------------------------------------
 # Tree reductions: a work-group combines its partial results in halves, in shared memory.
@@ -38,6 +40,12 @@ from workbench.ir.node.views import LoopRole
 # last section); their results are combined in halves if there are many. Source: Harris,
 # "Optimizing parallel reduction in CUDA" (2007).
 
+PLACE_HALVES = PassStep(
+    "place-halves",
+    "A work-group combines partial results in pairs: each step halves their number, until few are"
+    " left.",
+)
+
 
 def halvings(count: int) -> Iterator[int]:
     """Yield the number of partial results after each step, until few are left."""
@@ -49,8 +57,10 @@ def halvings(count: int) -> Iterator[int]:
 def tree_loops(items: Sequence[Item], warps: Mapping[UOp, WarpReduction]) -> dict[Loop, int]:
     """Return the loops whose reductions a work-group does in halves, each with its number of
     partial results: the elements of a tile that nothing else reads; or the cells of a tile that
-    warps combine."""
+    warps combine. While the step `PLACE_HALVES` is off, it is none: each work-item combines all."""
     counts: dict[Loop, int] = {}
+    if is_off(PLACE_HALVES):
+        return counts
     for loop, (tile, *_) in tile_loops(items).items():
         plan = warps.get(tile)
         count = tile.memory_shape[0] if plan is None else plan.cells

@@ -26,7 +26,7 @@ from workbench.ir.lower.lanes import statement_lanes
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
-from workbench.ir.rewriting.rewrite import require_on, rules_off
+from workbench.ir.rewriting.rewrite import is_off, require_on
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 EXPAND_LANES = PassStep(
@@ -55,12 +55,12 @@ STEPS = (EXPAND_LANES, EMIT_STATEMENT, HOIST_VALUES, CLOSE_LOOP, WRITE_PROGRAM)
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, with lanes expanded to vectors."""
-    require_on("linearize", EXPAND_LANES, EMIT_STATEMENT, CLOSE_LOOP, WRITE_PROGRAM)
     tree = TreeEdits(block)
     with MACHINE_DIVISION.merged(), SIMPLIFY_INDEX.merged():
         expander = StatementExpander(block, target)
         _expand(tree, tree.root, expander)
         program = _Placement(tree, expander).program()
+    require_on("write the statements as a list", tree.steps())
     note_steps(tree.matches)
     return (UOp(Ops.BLOCK, dtypes.void, (), block.arg), *program)
 
@@ -114,7 +114,7 @@ class _Placement:
         self.placed: dict[UOp, int] = {}
         """The level of each value that is computed: the number of its scope."""
         self.insertion_points = _insertion_points(tree.root.node)
-        self.hoists = HOIST_VALUES.name not in rules_off()
+        self.hoists = not is_off(HOIST_VALUES)
         self.hoisted: dict[int, list[UOp]] = {}
         """Values placed outside of the present loop since the last step, by level."""
         self.reads: set[UOp] = set()

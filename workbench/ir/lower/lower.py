@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.base.dtypes import DType
 from workbench.base.target import Target
-from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
+from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES, require_guards
 from workbench.ir.lower.linearize import STEPS as LIST_STEPS
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import has_low_precision, keeps_bits, low_precision_rules
@@ -104,8 +104,10 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
         lowered = low_precision(_conversions(lowered, target))(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
+        require_guards(lowered)
     elif target.has_groups:
         lowered = DECOMPOSED_INTEGERS(lowered)
+        require_guards(lowered)
     if target.has_groups:
         lowered = SIMPLIFY_INDEX(WORK_GROUPS(lowered, target))
     yield lowered

@@ -15,16 +15,23 @@ from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, derived_from, note_steps
 from workbench.ir.lower.expand_statements import LOOPS, matches_between
-from workbench.ir.lower.launch import WarpTile, barrier_points, in_halves, launch_roles, tree_loops
-from workbench.ir.nest.fragments import zero_outside
+from workbench.ir.lower.launch import (
+    PLACE_HALVES,
+    WarpTile,
+    barrier_points,
+    in_halves,
+    launch_roles,
+    tree_loops,
+)
+from workbench.ir.nest.fragments import PLACE_SHUFFLE, zero_outside
 from workbench.ir.nest.loops import Item, Loop
-from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated
+from workbench.ir.nest.pipelines import PLACE_PIPELINE, Pipeline, is_fill_of, is_repeated
 from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node import construct
 from workbench.ir.node.construct import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
-from workbench.ir.rewriting.rewrite import require_on, rules_off
+from workbench.ir.rewriting.rewrite import is_off, require_on
 
 PLACE_IDENTITY = PassStep(
     "place-identity",
@@ -49,21 +56,6 @@ PLACE_REGISTERS = PassStep(
     "In the innermost loops that a reduction closes, elements of its array are in registers: loaded"
     " before, stored after.",
 )
-PLACE_SHUFFLE = PassStep(
-    "place-shuffle",
-    "The lanes of a warp combine partial results from register to register, each with the lane"
-    " whose number differs in one bit: in no memory, without a barrier.",
-)
-PLACE_HALVES = PassStep(
-    "place-halves",
-    "A work-group combines partial results in pairs: each step halves their number, until few are"
-    " left.",
-)
-PLACE_PIPELINE = PassStep(
-    "place-pipeline",
-    "A work-group waits for the tiles of this step; while it computes with them, it fills those of"
-    " a later step in another buffer.",
-)
 PLACE_BARRIER = PassStep(
     "place-barrier",
     "A work-group waits here, until all that its work-items have written can be read.",
@@ -72,8 +64,6 @@ STEPS = (
     PLACE_IDENTITY, PLACE_REDUCE, PLACE_STAGE, PLACE_STORE, PLACE_REGISTERS, PLACE_SHUFFLE,
     PLACE_HALVES, PLACE_PIPELINE, PLACE_BARRIER,
 )  # fmt: skip
-OPTIONAL = (PLACE_REGISTERS, PLACE_HALVES)
-"""Steps without which the tree has the same meaning."""
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -82,10 +72,10 @@ def build_tree(sink: UOp, target: Target) -> UOp:
     Errors: CompileError when arrays and stages need more than `target.scratch_bytes` or
     `target.shared_bytes`.
     """
-    require_on("place statements", *(step for step in STEPS if step not in OPTIONAL))
     placed = plan_storage(sink, target)
     _check_budget(placed, target)
     block, steps = _Emission(sink.arg, placed, target).block()
+    require_on("place the statements in loops", map(_step_of, steps))
     note_steps(lambda: matches_between(sink, _states(block, steps)))
     return block
 
@@ -94,7 +84,7 @@ def _states(block: UOp, steps: Sequence[Step]) -> Iterator[tuple[PassStep, UOp]]
     """Yield the tree with its first statement, its first two, .., each with the step of the
     last."""
     for count, step in enumerate(steps, 1):
-        yield _step_of(step) if isinstance(step, Item) else step, _first_statements(block, count)
+        yield _step_of(step), _first_statements(block, count)
 
 
 def _first_statements(node: UOp, count: int) -> UOp:
@@ -168,14 +158,12 @@ class _Emission:
 
     def block(self) -> tuple[UOp, tuple[Step, ...]]:
         """Return the tree, and the step of each of its statements, in their order."""
-        off = rules_off()
-        if PLACE_REGISTERS.name not in off:
+        if not is_off(PLACE_REGISTERS):
             for item in self.placed.items:
                 self._around_own_loops(item)
         self.roles = launch_roles(self.placed.root, self.target)
         if self.target.has_groups:
-            if PLACE_HALVES.name not in off:
-                self.trees = tree_loops(self.placed.items, self.placed.warps)
+            self.trees = tree_loops(self.placed.items, self.placed.warps)
             self._add_barriers()
         parts = self._children(self.placed.root)
         block = UOp(Ops.BLOCK, dtypes.void, tuple(_nodes(parts)), self.info)
@@ -388,8 +376,10 @@ class _Emission:
         return value.substitute(changes)
 
 
-def _step_of(item: Item) -> PassStep:
+def _step_of(item: Step) -> PassStep:
     """Return the step of an item, with what it computes and the loops that it stands in."""
+    if isinstance(item, PassStep):
+        return item
     node = item.statement.node
     loops = [axis.axis_name for axis in item.insertion_point.path()]
     where = f"in the loops {' '.join(loops)}" if loops else "outside of all loops"

@@ -24,13 +24,14 @@ from typing import NamedTuple
 
 from workbench.base.target import Target
 from workbench.base.tensor_cores import Fragment, TensorCore, row_layout
-from workbench.base.trace import derived_from
+from workbench.base.trace import PassStep, derived_from
 from workbench.ir.nest.accesses import shared_tiles
 from workbench.ir.nest.loops import Item, Loop, by_names, item_dims
 from workbench.ir.node import construct
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp, gated, memoised, split_gate
+from workbench.ir.rewriting.rewrite import is_off
 
 # --------------------------------------------------------------------------------------------------
 # Fragments.
@@ -257,6 +258,11 @@ def _unused(kernel: UOp) -> str:
 
 FEW = 4
 """Most partial results that each work-item combines by itself: faster than another barrier."""
+PLACE_SHUFFLE = PassStep(
+    "place-shuffle",
+    "The lanes of a warp combine partial results from register to register, each with the lane"
+    " whose number differs in one bit: in no memory, without a barrier.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +319,9 @@ def _tile(child: object, axis: UOp) -> UOp | None:
 
 
 def warp_reductions(items: Sequence[Item], target: Target) -> Mapping[UOp, WarpReduction]:
-    """Return the tiles that warps combine; none for a target without shuffles."""
-    if not target.shuffle_dtypes:
+    """Return the tiles that warps combine: none for a target without shuffles, or while the step
+    `PLACE_SHUFFLE` is off."""
+    if not target.shuffle_dtypes or is_off(PLACE_SHUFFLE):
         return {}
     makers = {i.statement.node: i for i in items if not i.init}
     dims = _Dims(items)

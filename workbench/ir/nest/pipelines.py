@@ -21,9 +21,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from workbench.base.trace import PassStep
 from workbench.ir.nest.loops import Item, Loop
 from workbench.ir.node.ops import AxisType
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import is_off
+
+PLACE_PIPELINE = PassStep(
+    "place-pipeline",
+    "A work-group waits for the tiles of this step; while it computes with them, it fills those of"
+    " a later step in another buffer.",
+)
 
 
 class Pipeline(NamedTuple):
@@ -59,6 +67,12 @@ def is_repeated(loop: Loop) -> bool:
 
 
 def pipelines(items: Sequence[Item], shared: Collection[UOp]) -> Mapping[Loop, Pipeline]:
+    """Return the loops that are pipelined. While the step `PLACE_PIPELINE` is off, it is none: each
+    step fills the only buffer of its tiles, and reads it after a barrier."""
+    return {} if is_off(PLACE_PIPELINE) else possible_pipelines(items, shared)
+
+
+def possible_pipelines(items: Sequence[Item], shared: Collection[UOp]) -> Mapping[Loop, Pipeline]:
     """Return the loops that can be pipelined. Such a loop is part of a reduction (REDUCE) and
     begins with the fills of `shared` tiles, from arguments alone, each with the same number of
     buffers, two or more; it contains all readers of these tiles."""

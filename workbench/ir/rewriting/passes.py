@@ -13,10 +13,14 @@ from typing import Any, Generic, TypeVar
 from workbench.base.interrupts import free_lock
 from workbench.base.trace import PassStep, Recording, merged, recording
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import RuleSet, rewrite, rules_in_force
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite, rules_in_force, with_added
 
 # --------------------------------------------------------------------------------------------------
 # Passes.
+
+
+Switch = Rule | PassStep
+"""What can be switched off by its name, wherever it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,12 @@ class Pass:
     run: RuleSet | Callable[..., Any]
     rules: RuleSet | None = None
     steps: tuple[PassStep, ...] = ()
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """What can be switched off in the pass: its rules, also registered ones, and its steps."""
+        rules = () if self.table is None else with_added(self.table, self.name).rules
+        return (*rules, *self.steps)
 
     @property
     def table(self) -> RuleSet | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -227,26 +227,29 @@ def without(names: Iterable[str]) -> Generator[None, None, None]:
         _OFF.reset(token)
 
 
-def require_on(what: str, *steps: PassStep) -> None:
-    """Errors: WorkbenchError where one of the steps that `what` needs is switched off."""
-    off = [step.name for step in steps if step.name in _OFF.get()]
+def is_off(step: Rule | PassStep) -> bool:
+    """Whether a rule or a step is switched off in this context."""
+    return step.name in _OFF.get()
+
+
+def require_on(what: str, steps: Iterable[Rule | PassStep]) -> None:
+    """Errors: WorkbenchError where a rule or a step that `what` takes is switched off."""
+    off = [name for name in dict.fromkeys(step.name for step in steps) if name in _OFF.get()]
     if off:
-        because = f"it needs {' and '.join(off)}, switched off here"
-        raise WorkbenchError(f"cannot {what}", because, advice())
+        names = " and ".join(off)
+        hint = f"switch {names} on again"
+        raise WorkbenchError(f"cannot {what}", f"it takes {names}, switched off here", hint)
 
 
-def check_names(names: Iterable[str], rules: Iterable[Rule | PassStep]) -> None:
-    """Errors: WorkbenchError for a name that none of `rules` has."""
-    require(names, (tuple, list), "names of rules", '("add-zero",)')
-    rule_names = {rule.name for rule in rules}
-    for name in names:
-        if not isinstance(name, str) or name not in rule_names:
-            near = get_close_matches(str(name), rule_names, 3, 0.4)
-            raise WorkbenchError(
-                f"there is no rule {name!r:.60} to switch off",
-                f"the {len(rule_names)} rules that are used here have other names",
-                " or ".join(near),
-            )
+CLOSE = 0.7
+"""The similarity, of 0 to 1, from which on a name is taken for a misspelling of another."""
+
+
+def unknown_rule(what: str, name: object, names: Collection[str]) -> WorkbenchError:
+    """Return the error for a name that is none of `names`, with those that are close to it."""
+    near = get_close_matches(str(name), names, 3, CLOSE)
+    because = f"the {len(names)} rules and steps have other names"
+    return WorkbenchError(what, because, " or ".join(near) or 'a name of explore(y, show="rules")')
 
 
 FUSE = 1_000_000

@@ -11,7 +11,7 @@ from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, UOp
-from workbench.ir.rewriting.rewrite import advice, applied
+from workbench.ir.rewriting.rewrite import advice, applied, require_on
 from workbench.ir.schedule.decide import devices_of, outputs_of
 from workbench.ir.schedule.plan import ScheduleItem, SchedulePlan, base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES, Loops, opened, using
@@ -77,6 +77,7 @@ def _stores(
     )
     if not kernels:
         return {}
+    require_on("build a kernel", (OPEN_LOOPS, NAME_AXES))
     loops: Loops = {}
     first = [opened(plan, members, buffers, loops) for members in kernels]
     state = UOp.sink(*map(_kernel_root, first))

@@ -28,7 +28,7 @@ from workbench.ir.schedule.cost import (
     rounds_in_order,
     staging,
 )
-from workbench.ir.schedule.plan import Decision, OutputGroup
+from workbench.ir.schedule.plan import Decision, DecisionName, OutputGroup
 
 MAX_READS = 16
 """Most different reads of a fused value; more make the kernel's code too long."""
@@ -189,7 +189,7 @@ def _is_constant(node: UOp) -> bool:
 
 def _obstacle(
     node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
-) -> tuple[str, str] | None:
+) -> tuple[DecisionName, str] | None:
     """Return (name, reason) of an obstacle to fusing a value, whatever the costs are."""
     if any(step_counts[a.root] > MAX_STEPS for a in reads):
         return "store-large-kernel", "the kernel that reads it is full"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from workbench.base.errors import plural
 from workbench.ir.node.ops import Ops
@@ -25,12 +26,22 @@ def base(node: UOp) -> UOp:
     return node
 
 
+DecisionName = Literal[
+    "store-asked", "store-forced", "store-long-index", "store-padded", "store-large-kernel",
+    "store-many-reads", "store-for-parallel", "store-partial", "store-for-tile", "store-cheaper",
+    "store-one-order", "store-beside-product", "store-second-product",
+    "fuse-forced", "fuse-free", "fuse-positions", "fuse-row", "fuse-once", "fuse-cheaper",
+]  # fmt: skip
+"""The reasons for decisions. They are choices about single values, which a user can force, and no
+rules, which are switched off for all values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Why a value is stored or fused. `estimates` are the numbers that decided; if a user `forced`
     the decision, they are only for comparison."""
 
-    name: str
+    name: DecisionName
     node: UOp
     stored: bool
     reason: str

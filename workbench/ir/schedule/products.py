@@ -17,7 +17,7 @@ from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access
 from workbench.ir.schedule.cost import LAUNCH_COST, STORE_COST, UNTILED_COST, is_product, reducing
-from workbench.ir.schedule.plan import Decision
+from workbench.ir.schedule.plan import Decision, DecisionName
 
 
 class Member(NamedTuple):
@@ -111,7 +111,8 @@ def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
         "cost_of_lost_tile": lost,
         "cost_to_store": member.cost,
     }
-    name, what = "store-beside-product", "a sum and a product of matrices"
+    name: DecisionName = "store-beside-product"
+    what = "a sum and a product of matrices"
     if member.work:
         name, what = "store-second-product", "two products of matrices"
     reason = f"{what} in one kernel would have no register tile"

@@ -18,12 +18,12 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import op, var
-from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, is_off
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_AXES, SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.access import ranges_from_0
-from workbench.ir.schedule.build import build, named
+from workbench.ir.schedule.build import NAME_AXES, OPEN_LOOPS, build, named
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
@@ -43,9 +43,10 @@ MERGE_LOOPS = PassStep(
 
 
 def merge_axes(kernel: UOp) -> UOp:
-    """Return `kernel` with every pair of axes merged that one loop can walk."""
+    """Return `kernel` with every pair of axes merged that one loop can walk; none while the step
+    `MERGE_LOOPS` is off."""
     merges: list[tuple[UOp, UOp, UOp, UOp]] = []
-    changed = True
+    changed = not is_off(MERGE_LOOPS)
     while changed:
         changed = False
         axes = {n.axis_name: n for n in kernel.toposort() if n.op is Ops.RANGE}
@@ -156,10 +157,17 @@ SPLIT_REDUCTIONS = Pass(
 )
 DECIDE = Pass("decide", "Every value is stored or fused, for a reason.", decide)
 RANGEIFY = Pass(
-    "rangeify", "Stored values are kernels over ranges; movement is gone.", build, RANGEIFY_RULES
+    "rangeify",
+    "Stored values are kernels over ranges; movement is gone.",
+    build,
+    RANGEIFY_RULES,
+    steps=(OPEN_LOOPS, NAME_AXES),
 )
 MERGE_AXES = Pass(
-    "merge-axes", "Neighbouring loops that walk every buffer as one are one loop.", merge_axes
+    "merge-axes",
+    "Neighbouring loops that walk every buffer as one are one loop.",
+    merge_axes,
+    steps=(MERGE_LOOPS,),
 )
 
 

@@ -166,6 +166,13 @@ def slots(node: UOp) -> str:
     return f"slot {twice[0]} has two parameters" if twice else ""
 
 
+def arrays(node: UOp) -> str:
+    """Check that an array is not written as one type and read as another: they would be two."""
+    names = Counter(d.name for d in node.toposort() if d.op is Ops.DEFINE)
+    twice = sorted(name for name, count in names.items() if count > 1)
+    return f"{twice[0]} has two" if twice else ""
+
+
 def stage_names(node: UOp) -> str:
     names = Counter(s.name for s in node.toposort() if s.op is Ops.STAGE)
     twice = sorted(name for name, count in names.items() if count > 1)
@@ -389,5 +396,6 @@ LOWERED = by_op((
     Spec("statements",  _HOLD,                 statements,    "BLOCK, LOOP and IF hold statements"),
     Spec("loops",       (Ops.BLOCK,),          loops,         "a range is used inside its loop"),
     Spec("slots",       (Ops.BLOCK,),          slots,         "each slot has one parameter"),
+    Spec("arrays",      (Ops.BLOCK,),          arrays,        "each array has one DEFINE"),
 ))
 # fmt: on

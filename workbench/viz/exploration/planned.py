@@ -30,14 +30,14 @@ from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
-from workbench.ir.rewriting.rewrite import check_names, rewrite, without
+from workbench.ir.rewriting.rewrite import rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import Run
-from workbench.pipeline import SCHEDULE_PASSES, compile_switches, rules_of
+from workbench.pipeline import check_switches, compile_switches, switches
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
@@ -143,7 +143,7 @@ def planned(
 
     Errors: WorkbenchError if a value cannot be stored or fused, or a rule does not exist.
     """
-    check_names(rules_off, (*rules_of(SCHEDULE_PASSES), *compile_switches()))
+    check_switches(rules_off, switches())
     kernel_rules = {switch.name for switch in compile_switches()}
     off = tuple(name for name in rules_off if name in kernel_rules)
     passes = [*origin.gradients, *_gradients(expression)]

@@ -21,9 +21,17 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.explain import Explanation, explain
 from workbench.ir.rewriting.passes import Pass
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules, replay, with_added
+from workbench.ir.rewriting.rewrite import (
+    Rule,
+    RuleSet,
+    added_rules,
+    replay,
+    unknown_rule,
+    with_added,
+)
 from workbench.ir.schedule.plan import Decision
 from workbench.ir.text.program import to_expr
+from workbench.pipeline import switches
 from workbench.viz.schema.record import PassOutcome, PassRow
 from workbench.viz.schema.variant import NamedNumber
 
@@ -193,11 +201,12 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     named_rule = next((r for s in tables.values() for r in s.rules if r.name == named), None)
     matched_rule = rule if isinstance(rule, Rule) else named_rule
     if matched_rule is None:
-        rule_names = [r.name for s in tables.values() for r in s.rules]
-        near = difflib.get_close_matches(named, rule_names, 3, 0.4)
-        because = f"the {len(dict.fromkeys(rule_names))} rules of the passes have other names"
-        hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
-        raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
+        steps = {s.name for s in switches() if isinstance(s, PassStep)}
+        if named in steps:
+            because = "it is a step of a pass: it has no pattern to compare a node with"
+            raise WorkbenchError(f"cannot compare {named} with a node", because, "a rule")
+        rule_names = {r.name for s in tables.values() for r in s.rules}
+        raise unknown_rule(f"there is no rule {named!r:.60}", named, rule_names)
     table = tables.get(of_pass)
     belongs = table is not None and matched_rule in table.rules
     return explain(matched_rule, node, table if belongs else None)

@@ -1609,13 +1609,12 @@ export interface BaselineRequest {
 }
 
 /**
- * Compute the value of a node at positions of its axes, at a step of a pass.
+ * Compute the value of a node of a pass at positions of its axes.
  */
 export interface ValuesRequest {
   do: "values";
   variant: number | null;
   pass: number;
-  step: number;
   node: number;
   at: Record<string, number>;
   id?: number | null;
@@ -1650,7 +1649,6 @@ export interface CompareRequest {
 export interface WhyNotRequest {
   do: "why_not";
   pass: number;
-  step: number;
   node: number;
   rule: number;
   id?: number | null;

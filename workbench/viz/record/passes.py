@@ -29,7 +29,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.ir.schedule.plan import Decision, ScheduleItem, SchedulePlan
-from workbench.pipeline import COMPILE_STEPS
+from workbench.pipeline import switches
 from workbench.viz.model import passes
 from workbench.viz.model.loops import pass_recipe
 from workbench.viz.model.passes import outcomes
@@ -80,19 +80,18 @@ def rule_row(rule: Any) -> RuleRow:
     if isinstance(rule, Rule):
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
-        doc = paragraphs(rule.doc)
-        return RuleRow(rule.name, text, doc, place.file, place.line, place.table)
+        doc, is_fixed = paragraphs(rule.doc), rule not in switches()
+        return RuleRow(rule.name, text, doc, place.file, place.line, place.table, is_fixed)
     if isinstance(rule, GradientRow):
         return _gradient_row(rule)
     if isinstance(rule, PassStep):
         file, line = _step_place(rule.name)
-        is_fixed = all(step.name != rule.name for step in COMPILE_STEPS)
-        return RuleRow(rule.name, "", rule.why, file, line, "", is_fixed)
+        return RuleRow(rule.name, "", rule.why, file, line, "", rule not in switches())
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name
     table = "opts" if isinstance(rule, Opt) else "default opts"
-    return RuleRow(name, opts, doc, "", 0, table)
+    return RuleRow(name, opts, doc, "", 0, table, True)
 
 
 def _gradient_row(row: GradientRow) -> RuleRow:
@@ -180,7 +179,7 @@ def _rows(module: ModuleType) -> dict[str, int]:
     line_numbers: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         words = line.strip()
-        quoted = words.rpartition("PassStep(")[2].removeprefix("Rule(")
+        quoted = next((words.partition(c)[2] for c in ("PassStep(", "Rule(") if c in words), words)
         if quoted.startswith('"'):
             line_numbers.setdefault(quoted[1:].partition('"')[0], number)
     return line_numbers

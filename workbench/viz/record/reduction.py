@@ -89,16 +89,16 @@ def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
         further = _take_out(part, record.variants)
         _tidy(record)
         yield _of_variants(part.words, counts[part.words] + further) if further else ""
-    record.passes = [_without_rewrites(each) for each in record.passes]
+    passes, record.passes = record.passes, [_without_rewrites(each) for each in record.passes]
     record.texts = []
     record.nodes = _plan_nodes(record)
-    yield "the rewrites of scheduling"
+    yield "the rewrites of scheduling" if record.passes != passes else ""
     for row in record.variants:
         row.search = _best(row.search)
     yield "candidates of searches" if any(r.search for r in record.variants) else ""
-    record.plan = replace(record.plan, nodes=[], edges=[])
+    plan, record.plan = record.plan, replace(record.plan, nodes=[], edges=[])
     record.nodes = _plan_nodes(record)
-    yield "the picture of the plan"
+    yield "the picture of the plan" if record.plan != plan else ""
 
 
 def _of_variants(words: str, count: int) -> str:

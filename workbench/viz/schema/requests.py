@@ -237,12 +237,11 @@ class BaselineRequest(Request, tag="baseline"):
 
 
 class ValuesRequest(Request, tag="values"):
-    """Compute the value of a node at positions of its axes, at a step of a pass."""
+    """Compute the value of a node of a pass at positions of its axes."""
 
     reply: ClassVar[type[Struct]] = NodeValue
     variant: Variant | None
     place: Pass = field(name="pass")
-    step: int
     node: Node
     at: Positions
 
@@ -271,7 +270,6 @@ class WhyNotRequest(Request, tag="why_not"):
 
     reply: ClassVar[type[Struct]] = WhyNotReply
     place: Pass = field(name="pass")
-    step: int
     node: Node
     rule: Rule
 

@@ -40,7 +40,7 @@ def test_values(session: Session) -> None:
     a = (np.arange(48, dtype=np.float32) % 7 - 3).reshape(6, 8)
     b = (np.arange(32, dtype=np.float32) % 7 - 3).reshape(8, 4)
     tensors = pass_of(session, "simplify-tensor")
-    here = {"variant": None, "pass": tensors, "step": 0}
+    here = {"variant": None, "pass": tensors}
     node = node_of(session, "MAX", tensors)
     reply = done(session, "values", **here, node=node, at={})
     want = np.maximum(a @ b + b.reshape(-1)[:4], 0)
@@ -49,7 +49,7 @@ def test_values(session: Session) -> None:
     done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     done(session, "code", variant=1, language="LLVM")
     place = plain(session.row(1))["passes"][0]
-    here = {"variant": 1, "pass": place, "step": 0}
+    here = {"variant": 1, "pass": place}
     node = node_of(session, "REDUCE", place)
     for g0, u0 in ((0, 0), (5, 3)):
         at = {"g0": g0, "u0": u0, "r0": 3}  # r0 is closed here: the page sends it all the same
@@ -65,7 +65,7 @@ def test_values(session: Session) -> None:
 def test_values_of_an_index_before_there_is_a_kernel() -> None:
     with session_of(explore(array(6, 8).flip(0) * 2)) as session:
         place = pass_of(session, "simplify-index")
-        here = {"variant": None, "pass": place, "step": 0}
+        here = {"variant": None, "pass": place}
         (node, *_) = plain(session.record)["passes"][place]["after"]
         (node, *_) = plain(session.record)["nodes"]["src"][node]
         reply = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
@@ -84,10 +84,10 @@ def test_why_not_and_rules_off() -> None:
             for row in p["rewrites"] if row[0] == rule
         ]  # fmt: skip
         place, node = steps[0]
-        fired = done(session, "why_not", **{"pass": place}, step=0, node=node, rule=rule)
+        fired = done(session, "why_not", **{"pass": place}, node=node, rule=rule)
         assert fired["because"].startswith("it fires")
         other = plain(session.record)["passes"][place]["after"][0]
-        reply = done(session, "why_not", **{"pass": place}, step=0, node=other, rule=rule)
+        reply = done(session, "why_not", **{"pass": place}, node=other, rule=rule)
         assert 0 <= reply["caret_start"] < reply["caret_end"] <= len(reply["text"])
         kernel = plain(session.record)["passes"][place]["kernel"]
         number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)["variant"]
@@ -110,7 +110,7 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
         for place, row in enumerate(plain(session.record)["passes"]):
             for rule, node, *_ in row["rewrites"]:
                 if rule >= 0 and rules[rule]["text"]:  # no opt and no step
-                    of = {"pass": place, "step": 0, "node": node, "rule": rule}
+                    of = {"pass": place, "node": node, "rule": rule}
                     because = done(session, "why_not", **of)["because"]
                     assert because.startswith("it fires"), (row["name"], rules[rule])
                     names.add(row["name"])

@@ -10,7 +10,7 @@ from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
-from workbench.pipeline import COMPILE_PASSES, rules_of
+from workbench.pipeline import compile_switches
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session.session import Session
@@ -107,7 +107,7 @@ def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
     with session_of(explore(x + 1)) as session:
         rules = {m.rule.name for r in session.recorder.exploration.passes
                  for m in r.matches if isinstance(m.rule, Rule)}  # fmt: skip
-        names = {rule.name for rule in rules_of(COMPILE_PASSES)}
+        names = {rule.name for rule in compile_switches()}
         (name, *_) = sorted(rules & names)
         done(session, "rule_off", kernel=0, rule=name, on=False)
         assert plain(session.record)["without"]["rules"] == [name]

@@ -27,7 +27,7 @@ from workbench.base.target import Target
 from workbench.ir.nest.accesses import shared_tiles
 from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.loops import place_statements, statements
-from workbench.ir.nest.pipelines import fill_loop, pipelines
+from workbench.ir.nest.pipelines import fill_loop, possible_pipelines
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -60,7 +60,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     _, items = place_statements(
         statements(lane_kernel(_with_buffers(kernel, tiles, opt.arg), target))
     )
-    loops = pipelines(items, shared_tiles(items))
+    loops = possible_pipelines(items, shared_tiles(items))
     if all(each.axis.axis_name != axis for each in loops.values()):
         because = (
             f"{axis} does more than fill tiles of arguments and then read them, or its work-items"

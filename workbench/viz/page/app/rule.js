@@ -27,7 +27,7 @@ export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
     file &&
       h("span", { class: "wb-quiet", title: "the file and line of the rule" }, `${file}:${line}`),
     file && useStepper(app, name),
-    file && !isFixed && ruleOffButton(app, name),
+    !isFixed && ruleOffButton(app, name),
   );
 
 // The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling

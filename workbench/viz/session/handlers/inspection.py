@@ -55,7 +55,7 @@ MAX_VALUES = 16
 
 
 def values(
-    session: LiveRecord, variant: int | None, place: int, step: int, node: int, at: dict[str, int]
+    session: LiveRecord, variant: int | None, place: int, node: int, at: dict[str, int]
 ) -> NodeValue:
     """Return the value of a node at the position `at` of its axes, and the least and the greatest
     of all its values (of those computed, if there are too many).
@@ -64,13 +64,17 @@ def values(
     """
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
-        return _value_row(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
+        everywhere = values_of_tensor(uop, {})
+        return _value_row(everywhere, everywhere)
     kernel = session.record.passes[place].kernel or 0  # None: the value is the same in all kernels
     root = session.record.kernels[kernel].root
     kernel_at = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
-    selected = kernel_at.values(uop, {n: p for n, p in at.items() if n in names})
-    return _value_row(selected, kernel_at.values(uop))
+    everywhere = kernel_at.values(uop)
+    positions = {n: p for n, p in at.items() if n in names}
+    if everywhere.chosen:  # not all values are there
+        return _value_row(kernel_at.values(uop, positions), everywhere)
+    return _value_row(everywhere.part(positions), everywhere)
 
 
 def _value_row(selected: NodeValues, everywhere: NodeValues) -> NodeValue:
@@ -177,7 +181,7 @@ def _has_step(session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongR
     return is_same and node(rewrite.after) is wrong_rewrite.after
 
 
-def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> WhyNotReply:
+def why_not(session: LiveRecord, place: int, node: int, rule: int) -> WhyNotReply:
     """Return why a rule does not fire at a node: its text, the range of the failing part, and a
     sentence.
 

@@ -8,13 +8,13 @@ from difflib import SequenceMatcher
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.rewriting.passes import Switch
 from workbench.pipeline import compile_switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.schema.messages import RuleReply
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.session.handlers import inspection, variants
+from workbench.viz.session.handlers import variants
 from workbench.viz.session.live_record import LiveRecord
 
 
@@ -29,7 +29,7 @@ def rule_off(
     Errors: WorkbenchError for a rule that is not used here; KernelOptError where an opt is not
     possible without the rule.
     """
-    name = rule if isinstance(rule, str) else inspection.rule_at(session, rule).name
+    name = rule if isinstance(rule, str) else session.record.rules[rule].name
     ex = session.recorder.exploration
     if name in ex.rules_off or (not on and schedules(ex, name)):
         others = tuple(other for other in ex.rules_off if other != name)
@@ -42,9 +42,9 @@ def rule_off(
 
 
 def schedules(ex: Exploration, name: str) -> bool:
-    """Whether scheduling depends on a rule: it fired there, or has no other use."""
+    """Whether scheduling depends on a rule or a step: it fired there, or has no other use."""
     fired = (m.rule for record in ex.passes for m in record.matches)
-    if any(isinstance(rule, Rule) and rule.name == name for rule in fired):
+    if any(isinstance(rule, Switch) and rule.name == name for rule in fired):
         return True
     return all(rule.name != name for rule in compile_switches())
 

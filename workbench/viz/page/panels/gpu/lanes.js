@@ -63,7 +63,7 @@ export class LanesPane {
   show(steps) {
     const { at, item } = this.gpu;
     const { distance } = steps.row.lines[steps.row.line[at]];
-    this.#partner = distance ? item ^ distance : -1;
+    this.#partner = distance && (item ^ distance) < steps.items ? item ^ distance : -1;
     this.#grid?.show(item, [steps.row.mask[at], this.#partner]);
     const { warp_lanes: width } = steps.row;
     const warps = Math.ceil(steps.items / width);

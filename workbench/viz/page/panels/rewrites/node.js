@@ -231,7 +231,6 @@ function valuesBox(app, n, place, step, state) {
       do: "values",
       variant,
       pass: place,
-      step,
       node: n,
       at,
     });
@@ -309,7 +308,7 @@ function whyNotBox(app, n, place, step, state) {
   );
   const ask = async () => {
     const rule = current;
-    const reply = await act(app, "rewrites", { do: "why_not", pass: place, step, node: n, rule });
+    const reply = await act(app, "rewrites", { do: "why_not", pass: place, node: n, rule });
     if (reply?.result && rule === current) answer.replaceChildren(...whyNotLines(reply.result));
   };
   return h(

@@ -1,5 +1,6 @@
-// Rules: every rule of the package and of cells, searchable, with its text, its passes, and its
-// matches in this exploration. The reader can step to its uses, and switch it off.
+// Rules: every rule of the package and of cells and every step of a pass, searchable, with its text,
+// its passes, and its matches in this exploration. The reader can step to its uses, and switch it
+// off.
 
 import { failure, hasAny, heading } from "../../app/pieces.js";
 import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
@@ -181,7 +182,7 @@ function ruleCard(app, row) {
     failed,
     ruleHead(app, row),
     row.doc && h("p", { class: "wb-rules-doc" }, recordText(row.doc, "", 1500)),
-    h("pre", { "data-term": "rule" }, recordText(row.text, "", 1000)),
+    row.text && h("pre", { "data-term": "rule" }, recordText(row.text, "", 1000)),
     h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
     ...usesTable(app, row.name),
     ...exampleRows(row),

@@ -1,4 +1,4 @@
-"""All rules as text: what each does, the passes that use it, its matches, examples."""
+"""All rules and steps as text: what each does, the passes that use it, its matches, examples."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from msgspec import Struct
 from workbench.ir.functions import expand as functions
 from workbench.ir.lower import examples as lower
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import Rule, with_added
+from workbench.ir.rewriting.passes import Switch
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.rules.examples import collapse, index, movement, values
 from workbench.ir.schedule import examples as schedule
 from workbench.ir.text.program import to_expr
 from workbench.kernel.kernel import Kernel
-from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
+from workbench.pipeline import switches
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import paragraphs
 from workbench.viz.page.panel import Panel
@@ -51,8 +52,9 @@ class RuleExample(Struct, forbid_unknown_fields=True):
 
 
 class ListedRule(Struct, forbid_unknown_fields=True):
-    """A rule of the package, or a registered one: its name, its text and its reason; its table, its
-    file and its line; the passes that use it, and examples."""
+    """A rule of the package, a registered one, or a step of a pass, which has no text of its own:
+    its name, its text and its reason; its table, its file and its line; the passes that use it, and
+    examples."""
 
     name: str
     text: str
@@ -65,14 +67,16 @@ class ListedRule(Struct, forbid_unknown_fields=True):
 
 
 def rule_rows(ex: ScheduledTensors, nodes: Nodes) -> list[ListedRule]:
-    """Return every rule that can fire, in the order of the passes."""
-    return [_row(rule, names) for rule, names in _passes_of_rules().items()]
+    """Return every rule and every step that can be switched off, in the order of the passes."""
+    return [_row(rule, names) for rule, names in switches().items()]
 
 
-def _row(rule: Rule, passes: list[str]) -> ListedRule:
+def _row(rule: Switch, passes: Sequence[str]) -> ListedRule:
     row = rule_row(rule)
-    examples = list(_examples(rule))
-    return ListedRule(row.name, row.text, row.doc, row.set, row.file, row.line, passes, examples)
+    examples = list(_examples(rule)) if isinstance(rule, Rule) else []
+    return ListedRule(
+        row.name, row.text, row.doc, row.set, row.file, row.line, list(passes), examples
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -92,30 +96,22 @@ def _words(side: UOp | str | None) -> str:
     return words if len(words) <= MOST_TEXT else f"{words[: MOST_TEXT - 3]} .."
 
 
-def _passes_of_rules() -> Mapping[Rule, list[str]]:
-    """Return for each rule, also a registered one, the names of the passes that use it."""
-    names: dict[Rule, list[str]] = {}
-    for name, rules in {**SCHEDULE_PASSES, **COMPILE_PASSES}.items():
-        for rule in with_added(rules, name).rules:
-            names.setdefault(rule, []).append(name)
-    return names
-
-
 def rules_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return every rule with how often it fired in scheduling and on the way to these kernels, and
-    the first paragraph of its reason, or else its text."""
+    """Return every rule and step with how often it fired in scheduling and on the way to these
+    kernels, and the first paragraph of its reason, or else its text."""
     compiled = [record for _, k in kernels for record in k.observed(k.device)]
     matches = (m for record in (*ex.passes, *compiled) for m in record.matches)
-    fired = Counter(m.rule for m in matches if isinstance(m.rule, Rule))
-    rules = _passes_of_rules()
+    fired = Counter(m.rule for m in matches if isinstance(m.rule, Switch))
+    rules = switches()
     width = max(len(rule.name) for rule in rules)
     lines = [f"  {fired[rule] or '-':>5}  {rule.name:{width}}  {_sentence(rule)}" for rule in rules]
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     return "\n".join([ex.headline, *nothing, "  fired  rule", *lines])
 
 
-def _sentence(rule: Rule) -> str:
-    first, *_ = paragraphs(rule.doc).split("\n\n")
+def _sentence(rule: Switch) -> str:
+    doc = rule.doc if isinstance(rule, Rule) else rule.why
+    first, *_ = paragraphs(doc).split("\n\n")
     return first or str(rule).removeprefix(f"{rule.name}: ")
 
 

@@ -10,8 +10,9 @@ export interface RuleExample {
 }
 
 /**
- * A rule of the package, or a registered one: its name, its text and its reason; its table,
- * its file and its line; the passes that use it, and examples.
+ * A rule of the package, a registered one, or a step of a pass, which has no text of its
+ * own: its name, its text and its reason; its table, its file and its line; the passes that
+ * use it, and examples.
  */
 export interface ListedRule {
   name: string;
