@@ -112,6 +112,18 @@ def test_sources_come_first_and_once() -> None:
     assert list(gate) == [*sink.src, sink] and len(whole) > 2
 
 
+def test_the_nodes_of_a_kernel_are_stored_until_it_dies() -> None:
+    kernel = UOp.sink((axis("g8", 31) * 17 + 3).cast(F))
+    nodes = kernel.toposort()
+    assert [*nodes][-1] is kernel and [*nodes] == [*kernel.toposort(lambda _: True)]
+    nodes.clear()  # each caller has its own
+    assert len(kernel.toposort()) > 1
+    watch = weakref.ref(kernel.src[0])
+    del kernel
+    gc.collect()
+    assert watch() is None
+
+
 def test_ranges_are_what_is_open() -> None:
     g0, r0, f0 = axis("g0", 2), axis("r0", 3), axis("f0", 4)
     value = samples.load(param(1, 99), g0 * 12 + r0 * 4 + f0)

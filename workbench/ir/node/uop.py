@@ -133,6 +133,7 @@ class UOp(Views, Operators):
 
     __slots__ = (
         "__weakref__",
+        "_below",
         "_bounds",
         "_normal_by",
         "_of_axes",
@@ -152,6 +153,8 @@ class UOp(Views, Operators):
     _bounds: Any
     _ranges: Any
     _of_axes: Any
+    _below: Any
+    """Of a SINK: all nodes below it, sources first."""
     _normal_by: Any
     """The last table of rules of which none matches at this node or below it."""
 
@@ -175,6 +178,7 @@ class UOp(Views, Operators):
                     fill(node, "_bounds", _UNSET)
                     fill(node, "_ranges", _UNSET)
                     fill(node, "_of_axes", _UNSET)
+                    fill(node, "_below", _UNSET)
                     fill(node, "_normal_by", None)
                     _nodes[key] = node
         if SCOPES:
@@ -310,8 +314,18 @@ class UOp(Views, Operators):
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
         """Return this node and all nodes below it, sources first, as an ordered set.
 
-        Where `gate(node)` is False, the sources of the node are skipped.
+        Where `gate(node)` is False, the sources of the node are skipped. The nodes of a SINK are
+        stored with it: opts, menus and passes walk the same kernel dozens of times.
         """
+        if self.op is not Ops.SINK or gate is not None:
+            return self._walked(gate)
+        if self._below is _UNSET:
+            nodes = self._walked(None)
+            del nodes[self]  # it must not keep itself alive
+            object.__setattr__(self, "_below", nodes)
+        return {**self._below, self: None}
+
+    def _walked(self, gate: Callable[[UOp], bool] | None) -> dict[UOp, None]:
         visited: dict[UOp, None] = {}
         stack: list[UOp | None] = [self]
         pop, push = stack.pop, stack.append

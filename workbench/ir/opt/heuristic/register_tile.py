@@ -13,7 +13,7 @@ from itertools import combinations, product
 from workbench.base.target import Target
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AxisType, Ops
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.uop import UOp, memoised, split_gate
 from workbench.ir.opt.divide import unused_axis_name
 from workbench.ir.opt.heuristic.step import HeuristicStep, split
 from workbench.ir.opt.kinds.padto import MAX_GROWTH
@@ -127,6 +127,7 @@ def loads(value: UOp) -> list[UOp]:
     return [n for n in value.toposort() if n.op is Ops.LOAD]
 
 
+@memoised
 def reduces(kernel: UOp) -> list[UOp]:
     """Return the reductions of a kernel."""
     return [n for n in kernel.toposort() if n.op is Ops.REDUCE]
