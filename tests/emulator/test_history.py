@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.emulator.assembly import Assembly
 from tests.emulator.test_machine import GPU, plain, product, program, without
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.backends.device import Device
@@ -88,9 +89,9 @@ def states(request: pytest.FixtureRequest) -> tuple[GroupHistory, list[State]]:
     """The history of a group, and copies of what a machine had at each of its steps."""
     kernel = KERNELS[request.param]()
     linear = stages(kernel.ast, GPU, "linear").linear
-    history = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 1)
+    history = history_of(linear, arrays_of(kernel), GPU, 1, frozenset())
     copies = Copies(history)
-    machine = Machine(linear, arrays_of(kernel), GPU.warp_lanes, watcher=copies)
+    machine = Machine(linear, arrays_of(kernel), GPU, frozenset(), watcher=copies)
     machine.run(1, 1)
     assert len(copies.states) == len(history) > 5 and not history.cut
     return history, copies.states
@@ -219,8 +220,8 @@ def test_a_divergent_barrier_has_its_step() -> None:
 def test_a_history_that_is_too_long_is_cut() -> None:
     kernel, _ = product(32)
     linear, _ = program(kernel)
-    whole = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 0)
-    part = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 0, most_bytes=50_000)
+    whole = history_of(linear, arrays_of(kernel), GPU, 0, frozenset())
+    part = history_of(linear, arrays_of(kernel), GPU, 0, frozenset(), most_bytes=50_000)
     assert 10 < len(part) < len(whole)
     assert part.cut == f"it ends after {len(part)} steps: the program goes on"
     last = len(part) - 1
@@ -341,3 +342,17 @@ def test_a_shuffle_says_whose_value_is_taken() -> None:
     assert "warp shuffles: 20" in str(trace), "four groups of a warp, five steps"
     fewer = replace(history, masks=history.masks[:, :20])
     assert [HistoryStep(fewer, shuffles[0].number).partner(i) for i in (3, 5)] == [19, None]
+
+
+def test_a_value_that_nobody_wrote_is_unknown_in_the_history_too() -> None:
+    """The history was recorded by another machine, for which outputs had contents."""
+    p = Assembly(grid=(1,), group=(4,))
+    (item,) = p.items
+    y = p.param(0, 4)
+    value = p.load(y, item)
+    p.store(y, item, value + value)
+    memory = [np.full(4, 7, np.float32)]
+    for fresh in (frozenset({0}), frozenset[int]()):
+        trace = emulated(p.steps, [memory[0].copy()], GPU, history=True, fresh=fresh)
+        known = trace.step(len(trace.history) - 1).registers(0)["v4"]
+        assert (known is None) == (trace.findings != ()) == bool(fresh)

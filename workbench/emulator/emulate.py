@@ -67,9 +67,7 @@ def emulate(
         hint = "explore(y).kernels[0]"
         raise WorkbenchError(f"cannot emulate {kernel!r:.60}", because, hint)
     gpu = target_of(kernel, target)
-    linear, arrays = _program(kernel, gpu)
-    fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
-    spoil(arrays, fresh)
+    linear, arrays, fresh = _program(kernel, gpu)
     if code is None:
         return emulated(linear, arrays, gpu, history, fresh=fresh)
     with hints_of_edit(code, linear):
@@ -134,10 +132,8 @@ def emulate_for_steps(
     Errors: DeviceError if that group takes too long, too.
     """
     gpu = target_of(kernel)
-    linear, arrays = _program(kernel, gpu)
+    linear, arrays, fresh = _program(kernel, gpu)
     linear = _without_barrier(linear, without)
-    fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
-    spoil(arrays, fresh)
     return steps_emulated(linear, arrays, gpu, group, most_s, fresh)
 
 
@@ -149,8 +145,8 @@ def seconds_for_steps(kernel: RunnableKernel) -> float:
 def emulate_if_small(kernel: RunnableKernel, most_s: float) -> Trace | None:
     """Return the Trace of a run; None if it would take more than `most_s` seconds."""
     gpu = target_of(kernel)
-    linear, arrays = _program(kernel, gpu)
-    return emulated(linear, arrays, gpu) if emulation_s(linear) <= most_s else None
+    linear, arrays, fresh = _program(kernel, gpu)
+    return emulated(linear, arrays, gpu, fresh=fresh) if emulation_s(linear) <= most_s else None
 
 
 def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, ...]:
@@ -163,7 +159,11 @@ def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, 
     return (*linear[: places[number]], *linear[places[number] + 1 :])
 
 
-def _program(kernel: RunnableKernel, gpu: Target) -> tuple[tuple[UOp, ...], list[Array]]:
+def _program(
+    kernel: RunnableKernel, gpu: Target
+) -> tuple[tuple[UOp, ...], list[Array], frozenset[int]]:
+    """Return a kernel's program, its data by slot, and the slots that only it writes, whose data
+    are wrong values."""
     kernel.require_data("cannot emulate this kernel")
     if kernel.ast.code is not None:
         what = f"cannot emulate the kernel {kernel.ast.arg.name}"
@@ -173,7 +173,10 @@ def _program(kernel: RunnableKernel, gpu: Target) -> tuple[tuple[UOp, ...], list
         linear = stages(kernel.ast, gpu, "linear").linear
         require_elements(linear, gpu)
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
-    return linear, [b.array for b in buffers]
+    arrays = [b.array for b in buffers]
+    fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
+    spoil(arrays, fresh)
+    return linear, arrays, fresh
 
 
 def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Target:

@@ -10,7 +10,7 @@ recorder of a work-group's history while a machine runs it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.arithmetic import numbers, stored_floats
 from workbench.emulator.cells import NO_ITEM
@@ -266,15 +267,17 @@ MOST_STEPS = 100_000
 def history_of(
     linear: Sequence[UOp],
     arrays: Sequence[Array],
-    warp_lanes: int,
+    target: Target,
     group: int,
+    fresh: Set[int],
     most_bytes: int = MOST_BYTES,
     arguments: Mapping[int, DType] = NO_DTYPES,
 ) -> GroupHistory:
-    """Return the history of one work-group, which runs alone and writes to `arrays`; `arguments`
-    are the dtypes of their numbers, by slot, since the arrays may have them as bits."""
+    """Return the history of one work-group, which runs alone, as a Machine with this target and
+    these `fresh` slots runs it, and writes to `arrays`; `arguments` are the dtypes of their
+    numbers, by slot, since the arrays may have them as bits."""
     recorder = HistoryRecorder(linear, most_bytes, arguments)
-    machine = Machine(linear, arrays, warp_lanes, watcher=recorder)
+    machine = Machine(linear, arrays, target, fresh, watcher=recorder)
     is_whole = True
     try:
         machine.run(group, 1)

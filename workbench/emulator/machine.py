@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
+from workbench.base.target import Target
 from workbench.emulator.arithmetic import Exchange, computed, spread, undefined, with_lanes
 from workbench.emulator.cells import Origin
 from workbench.emulator.findings import FindingList
@@ -70,24 +71,23 @@ class Machine:
     """Runs a program over `params`, one array for each slot, which it changes. The contents of the
     slots `fresh` before the run count as unwritten.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` receives the
-    events of the run. Without a watcher, and with `batches`, independent rounds of a loop are
-    computed at once. With `copies_async`, copies to tiles of several buffers go on while the
-    program does.
+    The target says how many work-items are a warp, and whether copies to tiles of several buffers
+    go on while the program does. At most `lanes_at_once` work-items run together. `watcher`
+    receives the events of the run. Without a watcher, and with `batches`, independent rounds of a
+    loop are computed at once.
     """
 
     def __init__(
         self,
         linear: Sequence[UOp],
         params: Sequence[Array],
-        warp_lanes: int = 32,
+        target: Target,
+        fresh: Set[int],
         lanes_at_once: int = LANES_AT_ONCE,
-        fresh: Set[int] = frozenset(),
         watcher: Watcher | None = None,
         batches: bool = True,
-        copies_async: bool = False,
     ):
-        self.linear, self.warp_lanes = tuple(linear), warp_lanes
+        self.linear, self.warp_lanes = tuple(linear), target.warp_lanes
         self.watcher, self.batches = watcher, batches
         self.launch: LaunchShape = launch_shape(linear)
         self.group_items = math.prod(self.launch.group)
@@ -98,9 +98,11 @@ class Machine:
         arrays, written = {slot: params[slot] for slot in slots}, written_slots(linear)
         idle = idle_lanes(linear)
         idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
-        stores = async_stores(linear) if copies_async else frozenset[UOp]()
+        stores = async_stores(linear) if target.copies_async else frozenset[UOp]()
         copies = {at for at, n in enumerate(linear) if n in stores}
-        self.memory = Memories(arrays, self.findings, warp_lanes, written, fresh, idle_at, copies)
+        self.memory = Memories(
+            arrays, self.findings, self.warp_lanes, written, fresh, idle_at, copies
+        )
         self.totals = Totals()
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}

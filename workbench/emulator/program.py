@@ -57,16 +57,14 @@ def emulated(
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
-    machine = Machine(
-        linear, memory, target.warp_lanes, fresh=fresh, copies_async=target.copies_async
-    )
+    machine = Machine(linear, memory, target, fresh)
     require_time(linear, target)
     machine.run()
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:
         number = _group(machine.launch, history, machine.findings.all)
-        steps = history_of(linear, before, target.warp_lanes, number, arguments=_dtypes_of(arrays))
+        steps = history_of(linear, before, target, number, fresh, arguments=_dtypes_of(arrays))
     return _trace(machine, arrays, target, steps)
 
 
@@ -85,7 +83,7 @@ def steps_emulated(
     """
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-    machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async)
+    machine = Machine(linear, memory, gpu, fresh)
     is_whole = emulation_s(linear) <= most_s
     if is_whole:
         machine.run()
@@ -93,7 +91,7 @@ def steps_emulated(
         require_time(linear, gpu, groups=1)
         machine.run(_group(machine.launch, group, ()), 1)
     number = _group(machine.launch, group, machine.findings.all)
-    steps = history_of(linear, before, gpu.warp_lanes, number, MOST_STEPS_BYTES, _dtypes_of(arrays))
+    steps = history_of(linear, before, gpu, number, fresh, MOST_STEPS_BYTES, _dtypes_of(arrays))
     return _trace(machine, arrays, gpu, steps, is_whole)
 
 

@@ -21,6 +21,7 @@ import pytest
 from workbench.backends.contract import Program
 from workbench.backends.device import Device
 from workbench.backends.gpu import driver as drivers
+from workbench.backends.gpu.work_group_device import common_gpu
 from workbench.backends.program.text import Source
 from workbench.emulator.machine import Machine
 
@@ -83,7 +84,7 @@ class FakeKernel:
             else np.zeros(0)
             for dtype, size in self.source.params
         ]
-        machine = Machine(self.source.linear, arrays)
+        machine = Machine(self.source.linear, arrays, common_gpu("GPU"), frozenset())
         machine.run()
         assert not machine.findings.all, machine.findings.all
         self.gpu.launches.append(self.source.name)

@@ -18,7 +18,6 @@ from workbench import Kernel, Tensor, dtypes, emulate, explore
 from workbench.emulator.checks import STEP_S, emulation_s, repeats, rounds_at_once
 from workbench.emulator.emulate import _program
 from workbench.emulator.machine import Machine
-from workbench.emulator.memory import spoil
 from workbench.emulator.program import _memory
 from workbench.emulator.rounds import Rounds
 from workbench.ir.node.ops import Ops
@@ -78,7 +77,7 @@ def broken(linear: Program, dice: random.Random) -> Program:
 def run(linear: Program, arrays: Sequence[Array], batches: bool, **how: Any) -> tuple[Any, ...]:
     """Return all that a run leaves; of a NaN not its sign, which numpy itself does not keep."""
     memory = [array.copy() for array in arrays]
-    machine = Machine(linear, memory, GPU.warp_lanes, batches=batches, **how)
+    machine = Machine(linear, memory, GPU, batches=batches, **how)
     machine.run()
     totals, counts = machine.totals, machine.memory.counts
     logs = [(w.items.tolist(), w.positions.tolist()) for w in logs_of(machine, len(memory))]
@@ -98,10 +97,8 @@ def check(linear: Program, arrays: Sequence[Array], **how: Any) -> None:
 
 
 def arguments(kernel: Kernel) -> tuple[Program, list[Array], frozenset[int]]:
-    linear, arrays = _program(kernel, GPU)
+    linear, arrays, fresh = _program(kernel, GPU)
     copies = [array.copy() for array in arrays]
-    fresh = frozenset(kernel.original.outputs)
-    spoil(copies, fresh)
     return linear, _memory(linear, copies, GPU), fresh
 
 
@@ -159,7 +156,7 @@ def test_what_is_expected_to_run_at_once_does(monkeypatch: pytest.MonkeyPatch) -
     for seed in range(count(170)):
         linear, arrays, fresh = arguments(kernel_of(random.Random(seed)))
         print(seed)
-        machine = Machine(linear, arrays, GPU.warp_lanes, fresh=fresh)
+        machine = Machine(linear, arrays, GPU, fresh)
         machine.run()
         items = min(math.prod([*machine.launch.grid, *machine.launch.group]), 1 << 14)
         expected = rounds_at_once(linear, items)
