@@ -49,7 +49,16 @@ def test_the_command_writes_what_it_found(
     drawn = ElementTree.fromstring(picture.read_text())
     dots = drawn.findall(".//{*}circle/{*}title")
     assert len(dots) == 3
-    assert "embedding" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line for line in lines if line.startswith("embedding"))
+    assert row.split() == ["embedding", "right", "right"], "times of tiny inputs say nothing"
+
+
+def test_the_operations_are_those_of_the_inputs() -> None:
+    entry = next(entry for entry in ENTRIES if entry.name == "matmul 512")
+    (row,) = run([entry], [], smoke=True).rows
+    m, k, n = entry.smoke
+    assert row.operations == 2 * m * k * n < entry.operations() == 2 * 512**3
 
 
 def test_every_library_here_has_a_version() -> None:

@@ -103,21 +103,26 @@ def full(options: argparse.Namespace) -> int:
     from workbench.bench.suite import ENTRIES
 
     _introduce(machine())
-    print("each cell: its time, and ours over it (below 1: we are faster)")
+    is_smoke = options.smoke
+    cell = (
+        "whether the answer on a tiny input is right" if is_smoke else "its time, and ours over it"
+    )
+    print(f"each cell: {cell}" + ("" if is_smoke else " (below 1: we are faster)"))
     printed = 0
 
     def print_row(row: ReportRow) -> None:
         nonlocal printed
         if not printed:
-            print(text.header(list(row.figures)))
-        print("\n".join([text.line(row), *text.faults(row)]), flush=True)
+            print(text.header(list(row.figures), "" if is_smoke else "speed"))
+        line = text.verdicts(row) if is_smoke else text.line(row)
+        print("\n".join([line, *text.faults(row)]), flush=True)
         printed += 1
 
     report = full.run(
         _named(ENTRIES, options.only), _peers(options.peers), options.threads,
-        options.seconds, options.smoke, print_row,
+        options.seconds, is_smoke, print_row,
     )  # fmt: skip
-    print("\n".join([*([] if options.smoke else text.summary(report)), *report.absent]))
+    print("\n".join([*([] if is_smoke else text.summary(report)), *report.absent]))
     if options.json:
         options.json.write_text(report.to_json(), encoding="utf-8")
     if options.plot:

@@ -108,7 +108,7 @@ def _row(
     for name, samples in samples_by_name.items():
         by_library[name] = Figure(RIGHT, "", by_library[name].first_s, samples)
     return ReportRow(
-        entry.name, entry.operations(), entry.bytes(arrays, expected), peak, by_library
+        entry.name, entry.operations(smoke), entry.bytes(arrays, expected), peak, by_library
     )
 
 

@@ -218,10 +218,10 @@ WORST_TO_TORCH = 1.5
 MATMUL_TO_BEST = 0.95
 
 
-def header(names: Sequence[str]) -> str:
+def header(names: Sequence[str], column: str = "speed") -> str:
     """Return the line above the rows, for libraries in this order, ours first."""
     peers = "".join(f"{name:>{PEER_WIDTH}}" for name in names if name != OURS)
-    return f"{'':{NAME_WIDTH}}{OURS:>{OWN_WIDTH}}{'speed':>12}{peers}"
+    return f"{'':{NAME_WIDTH}}{OURS:>{OWN_WIDTH}}{column:>12}{peers}"
 
 
 def line(row: ReportRow) -> str:
@@ -234,6 +234,16 @@ def line(row: ReportRow) -> str:
         f"{_time_and_ratio(row, name):>{PEER_WIDTH}}" for name in row.figures if name != OURS
     )
     return f"{row.name:{NAME_WIDTH}}{own:>{OWN_WIDTH}}{_speed(row):>12}{peers}"
+
+
+def verdicts(row: ReportRow) -> str:
+    """Return a row of a run on tiny inputs, whose times say nothing: whether each answer is right.
+    It stands below the header, with nothing in the column of speeds."""
+    own = f"{row.name:{NAME_WIDTH}}{row.figures[OURS].state:>{OWN_WIDTH}}{'':12}"
+    others = (
+        f"{figure.state:>{PEER_WIDTH}}" for name, figure in row.figures.items() if name != OURS
+    )
+    return own + "".join(others)
 
 
 def faults(row: ReportRow) -> Iterator[str]:

@@ -83,9 +83,9 @@ class Entry:
         whole = sum(a.nbytes for a in arrays)
         return (whole if self.read is None else self.read(*arrays)) + 4 * expected.size
 
-    def operations(self) -> int | None:
-        """Return the floating-point operations at full size; None as in `flops`."""
-        return None if self.flops is None else self.flops(*self.sizes)
+    def operations(self, smoke: bool = False) -> int | None:
+        """Return the floating-point operations; None as in `flops`."""
+        return None if self.flops is None else self.flops(*(self.smoke if smoke else self.sizes))
 
 
 def one_array(data: Data, *shape: int) -> Arrays:
