@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
+from tests.support import by_rows
 from tests.tensor.agree import numbers
 from workbench import Context, Tensor, dtypes, nn
 from workbench.base.errors import DTypeError, ShapeError
@@ -288,6 +290,10 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nn.Conv2d(3, 4, 3, groups=2), ShapeError, "divide both 3 and 4"),
     (lambda: nn.Conv2d(3, 4, 3, padding="valid"), ShapeError, "same"),
     (lambda: nn.Conv2d(3, 4, 3, padding="same", stride=2), ShapeError, "stride=1"),
+    (lambda: nn.Conv2d(3, 4, (1, 2, 3, 4)), ShapeError, "one, two or three axes"),
+    (lambda: nn.Conv1d(3, 4, 3, stride=(1, 1)), ShapeError, "there are 1 axes"),
+    (lambda: nn.ConvTranspose2d(3, 4, 3, padding="same"), ShapeError, "transposed"),  # type: ignore[arg-type]
+    (lambda: nn.RMSNorm(4)(Tensor.zeros(2, 3)), ShapeError, "must have 4 elements"),
     (lambda: nn.GroupNorm(4, 6), ShapeError, "divide the 6"),
     (lambda: nn.GroupNorm(2, 6)(Tensor.zeros(2, 8, 3)), ShapeError, r"\(batch, 6"),
     (lambda: nn.BatchNorm(3)(Tensor.zeros(2, 4, 4)), ShapeError, r"\(batch, 3"),
@@ -306,6 +312,97 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_what_a_layer_cannot_be_is_said(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+NAN, INFINITY = float("nan"), float("inf")
+NO_SIZE: list[Any] = ["x", None, 0, -1, 1.5, True, NAN, 2**63]
+NO_FLAG: list[Any] = ["x", None, 1.5, (), [True]]
+NO_NUMBER: list[Any] = ["x", None, NAN, INFINITY, (), [0.5], 1j, 10**400]
+NO_STEP: list[Any] = [*NO_SIZE, (), (1, -1), (1, 1, 1, 1), [0.5], (0, 0)]
+NO_PADDING: list[Any] = ["x", None, -1, 1.5, True, NAN, 2**63, (), (1, -1), [0.5]]
+BAD_VALUES: dict[str, list[Any]] = {
+    "affine": NO_FLAG, "bias": NO_FLAG, "ceil_mode": NO_FLAG, "count_include_pad": NO_FLAG,
+    "dilation": NO_STEP, "dim": NO_SIZE, "elementwise_affine": NO_FLAG, "embed_size": NO_SIZE,
+    "eps": [*NO_NUMBER, -1], "groups": NO_SIZE, "hidden_size": NO_SIZE, "in_channels": NO_SIZE,
+    "in_features": NO_SIZE, "input_size": NO_SIZE, "kernel_size": NO_STEP, "momentum": NO_NUMBER,
+    "normalized_shape": [*NO_SIZE, (), (1, 0), ("x",)], "num_channels": NO_SIZE,
+    "num_features": NO_SIZE, "num_groups": NO_SIZE, "out_channels": NO_SIZE,
+    "out_features": NO_SIZE, "output_padding": [*NO_PADDING, 1, (1, 1)], "padding": NO_PADDING,
+    "return_indices": NO_FLAG, "stride": NO_STEP, "sz": NO_SIZE, "track_running_stats": NO_FLAG,
+    "vocab_size": NO_SIZE,
+}  # fmt: skip
+"""Values that a parameter of a layer does not take."""
+LAYERS: dict[str, tuple[Any, ...]] = {
+    "BatchNorm": (4,), "Conv1d": (4, 4, 3), "Conv2d": (4, 4, 3), "ConvTranspose1d": (4, 4, 3),
+    "ConvTranspose2d": (4, 4, 3), "Embedding": (4, 3), "GroupNorm": (2, 4), "InstanceNorm": (4,),
+    "LSTMCell": (4, 3), "LayerNorm": (4,), "LayerNorm2d": (4,), "Linear": (4, 3), "RMSNorm": (4,),
+}  # fmt: skip
+"""Each layer with arguments that it takes."""
+
+
+def test_every_layer_has_a_row() -> None:
+    layers = {value.__name__ for value in vars(nn).values() if callable(value)}
+    assert layers == LAYERS.keys()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_refuses_values_that_fit_no_input(name: str) -> None:
+    """When it is made: an error when it is applied would name another line."""
+    make = getattr(nn, name)
+    parameters = list(inspect.signature(make).parameters)
+    for parameter in parameters:
+        usual = dict(zip(parameters, LAYERS[name], strict=False))
+        for value in BAD_VALUES[parameter]:
+            with pytest.raises((DTypeError, ShapeError)) as caught:
+                make(**(usual | {parameter: value}))
+                pytest.fail(f"{name}: {parameter}={value!r} is taken")
+            assert parameter.removeprefix("elementwise_") in caught.value.what
+            assert caught.value.because and "test_layers.py" in caught.value.where
+
+
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "conv2d": (Tensor.ones(4, 4, 3, 3),), "conv_transpose2d": (Tensor.ones(4, 4, 3, 3),),
+    "layernorm": (), "max_pool2d": (), "avg_pool2d": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_refuses_what_the_layer_does(name: str) -> None:
+    image = Tensor.ones(2, 4, 8, 8)
+    function = getattr(image, name)
+    parameters = [p for p in inspect.signature(function).parameters if p in BAD_VALUES]
+    assert parameters
+    pooling = {"stride": None, "kernel_size": (1, 1, 1, 1)} if "pool" in name else {}  # it does
+    for parameter in parameters:
+        if parameter == "bias":  # a tensor
+            continue
+        for value in BAD_VALUES[parameter]:
+            if parameter in pooling and pooling[parameter] == value:
+                continue
+            with pytest.raises((DTypeError, ShapeError)) as caught:
+                function(*FUNCTIONS[name], **{parameter: value})
+                pytest.fail(f"{name}: {parameter}={value!r} is taken")
+            assert caught.value.because
+
+
+PEERS = {"Conv1d": T.Conv1d, "Conv2d": T.Conv2d, "ConvTranspose2d": T.ConvTranspose2d}
+TAKEN: list[tuple[str, dict[str, Any]]] = [
+    ("Conv1d", {"padding": "same", "dilation": 3}),
+    ("Conv1d", {"stride": (2,), "padding": (1,), "dilation": [2]}),
+    ("Conv2d", {"stride": [2, 1], "padding": 0, "groups": 2}),
+    ("Conv2d", {"stride": 9, "padding": 5}),
+    ("Conv2d", {"padding": (2, 0), "dilation": (1, 2), "kernel_size": (1, 3)}),
+    ("ConvTranspose2d", {"output_padding": 1, "dilation": 2}),
+    ("ConvTranspose2d", {"output_padding": (0, 2), "stride": 3}),
+]
+
+
+@by_rows(("name", "options"), TAKEN)
+def test_a_layer_takes_what_pytorch_s_does(name: str, options: dict[str, Any]) -> None:
+    options = {"in_channels": 4, "out_channels": 4, "kernel_size": 3} | options
+    shape = (2, 4, 9) if name == "Conv1d" else (2, 4, 9, 8)
+    want = PEERS[name](**options)(torch.ones(shape))
+    assert getattr(nn, name)(**options)(Tensor.ones(*shape)).shape == tuple(want.shape)
 
 
 def test_a_size_may_be_a_whole_number_of_numpy() -> None:

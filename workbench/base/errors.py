@@ -211,6 +211,14 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
+def short(value: object) -> str:
+    """Return the text of a value, cut to 40 characters."""
+    try:
+        return cut(repr(value), 40)
+    except ValueError:  # Python prints no integer of more than 4,300 digits
+        return f"<{type_name(type(value))}>"
+
+
 def shape_text(shape: Sequence[int]) -> str:
     """Return a shape as "64x48"; "scalar" for no axes."""
     return "x".join(map(str, shape)) or "scalar"

@@ -14,7 +14,17 @@ import numpy as np
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.views import Shape
-from workbench.tensor.operands.arguments import dtype_error, flag, listed, shape_error, short, whole
+from workbench.tensor.movement.windows import per_axis, windows_of
+from workbench.tensor.operands.arguments import (
+    dtype_error,
+    finite,
+    flag,
+    listed,
+    shape_error,
+    short,
+    whole,
+)
+from workbench.tensor.reductions.convolution import check_output_padding
 from workbench.tensor.tensor import Tensor
 
 # --------------------------------------------------------------------------------------------------
@@ -159,7 +169,7 @@ class Conv2d:
     images. `padding="same"` keeps the sizes of an image.
     Initial values: weight and bias are uniform within 1 / sqrt(in_channels * ky * kx) of 0.
     Errors: ShapeError for groups that do not divide both numbers of channels, for another text than
-    "same", and for "same" with a stride.
+    "same", for "same" with a stride, and for sizes that `conv2d` refuses.
     """
 
     def __init__(
@@ -175,6 +185,9 @@ class Conv2d:
     ):
         what = type(self).__name__
         self.kernel_size = _sizes(kernel_size, 2, f"{what}: kernel_size")
+        if len(self.kernel_size) not in (1, 2, 3):
+            because = "an image has one, two or three axes"
+            raise shape_error(f"{what}: kernel_size = {short(kernel_size)} does not fit", because)
         self.stride, self.dilation = stride, dilation
         self.groups = whole(groups, f"{what}: groups", 1)
         inputs = whole(in_channels, f"{what}: in_channels", 1)
@@ -185,6 +198,7 @@ class Conv2d:
                 f"the groups must divide both {inputs} and {outputs} channels",
             )
         self.padding: Sizes = self._same(padding) if isinstance(padding, str) else padding
+        windows_of(what, self.kernel_size, stride, dilation, self.padding)  # it refuses others
         self._bound = 1 / math.sqrt(inputs * math.prod(self.kernel_size))
         self.weight = self._uniform(outputs, inputs // self.groups, *self.kernel_size)
         self.bias: Tensor | None = None
@@ -200,11 +214,11 @@ class Conv2d:
         if padding.lower() != "same":
             because = 'the padding must be a number, numbers, or "same"'
             raise shape_error(f"{what}: padding={short(padding)}", because)
-        if any(step != 1 for step in _sizes(self.stride, 2, f"{what}: stride")):
+        axes = len(self.kernel_size)
+        if any(step != 1 for step in per_axis(what, "stride", self.stride, axes)):
             because = "with a stride an image becomes smaller, whatever the padding"
             raise shape_error(f'{what}: padding="same"', because, "stride=1")
-        axes = len(self.kernel_size)
-        dilation = _sizes(self.dilation, axes, f"{what}: dilation")
+        dilation = per_axis(what, "dilation", self.dilation, axes)
         pairs = [
             (total // 2, total - total // 2)
             for total in (d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True))
@@ -224,7 +238,9 @@ class ConvTranspose2d(Conv2d):
     Shapes: (batch, in_channels, y, x) -> (batch, out_channels, ..); weight (in_channels,
     out_channels / groups, ky, kx). `padding` is cut off the output, `output_padding` added at the
     end of each axis.
-    Initial values: as those of Conv2d. Errors: as those of Conv2d.
+    Initial values: as those of Conv2d.
+    Errors: as those of Conv2d; ShapeError for `padding` in words, and for an `output_padding` that
+    is neither below `stride` nor below `dilation`.
     """
 
     def __init__(
@@ -239,9 +255,15 @@ class ConvTranspose2d(Conv2d):
         groups: int = 1,
         bias: bool = True,
     ):
+        what = type(self).__name__
+        if isinstance(padding, str):
+            because = "the padding of a transposed convolution must be a number, or numbers"
+            raise shape_error(f"{what}: padding={short(padding)}", because, "padding=1")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
         )
+        each = windows_of(what, self.kernel_size, stride, dilation, padding)
+        check_output_padding(what, output_padding, each)
         self.output_padding = output_padding
         # A second draw, as tinygrad's: the same seed gives the same weights.
         columns = out_channels // self.groups
@@ -328,7 +350,8 @@ class BatchNorm:
         momentum: float = 0.1,
     ):
         self.size = size = whole(sz, "BatchNorm: sz", 1)
-        self.eps, self.momentum = eps, momentum
+        self.eps = finite(eps, "BatchNorm: eps", 0)
+        self.momentum = finite(momentum, "BatchNorm: momentum")
         self.track_running_stats = flag(track_running_stats, "BatchNorm: track_running_stats")
         self.weight, self.bias = _affine((size,), affine)
         if self.track_running_stats:
@@ -382,7 +405,7 @@ class GroupNorm:
                 f"cannot make GroupNorm({num_groups}, {num_channels})",
                 f"the groups must divide the {num_channels} channels",
             )
-        self.eps = eps
+        self.eps = finite(eps, "GroupNorm: eps", 0)
         self.weight, self.bias = _affine((self.num_channels,), affine)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -402,7 +425,7 @@ class InstanceNorm:
 
     def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True):
         self.num_features = whole(num_features, "InstanceNorm: num_features", 1)
-        self.eps = eps
+        self.eps = finite(eps, "InstanceNorm: eps", 0)
         self.weight, self.bias = _affine((self.num_features,), affine)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -425,15 +448,18 @@ class LayerNorm:
         eps: float = 1e-5,
         elementwise_affine: bool = True,
     ):
-        name = "LayerNorm: normalized_shape"
+        what = type(self).__name__
+        name = f"{what}: normalized_shape"
         sizes = (
             (normalized_shape,)
-            if isinstance(normalized_shape, int)
+            if isinstance(normalized_shape, int | np.integer)
             else listed(normalized_shape, name)
         )
         self.normalized_shape = tuple(whole(size, name, 1) for size in sizes)
+        if not sizes:
+            raise shape_error(f"{name} = {short(sizes)} does not fit", "it has one size or more")
         self.axis = tuple(-1 - axis for axis in range(len(self.normalized_shape)))
-        self.eps = eps
+        self.eps = finite(eps, f"{what}: eps", 0)
         self.weight, self.bias = _affine(self.normalized_shape, elementwise_affine)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -462,15 +488,23 @@ class LayerNorm2d(LayerNorm):
 class RMSNorm:
     """Division by the root of the mean square over the last axis, computed in float32.
 
-    Shapes: (.., dim), unchanged. Initial values: weight 1. Source: Zhang and Sennrich 2019.
+    Shapes: (.., dim), unchanged. Initial values: weight 1.
+    Errors: ShapeError for another last axis. Source: Zhang and Sennrich 2019.
     """
 
     def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
-        self.eps = eps
-        self.weight, _ = _affine((whole(dim, "RMSNorm: dim", 1),), elementwise_affine)
+        self.dim = whole(dim, "RMSNorm: dim", 1)
+        self.eps = finite(eps, "RMSNorm: eps", 0)
+        self.weight, _ = _affine((self.dim,), elementwise_affine)
 
     def __call__(self, x: Tensor) -> Tensor:
-        wide = tensor_input(x, self).float()
+        x = tensor_input(x, self)
+        if x.shape[-1:] != (self.dim,):
+            raise shape_error(
+                f"cannot apply RMSNorm({self.dim}) to shape {x.shape}",
+                f"the last axis must have {self.dim} elements",
+            )
+        wide = x.float()
         scale = (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()
         y = (wide * scale).cast(x.dtype)
         return y if self.weight is None else y * self.weight

@@ -129,11 +129,11 @@ REFUSALS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str]] = [
     ((3, 5, 5), (2, 3, 3, 3), {}, "unsqueeze(0) for a batch of one"),
     ((1, 3), (2, 3), {}, "they have 2 and 2 axes"),
     ((1, 3, 2, 5), (2, 3, 3, 3), {}, "no window fits axis 2"),
-    ((1, 3, 5, 5), (2, 3, 3, 3), {"stride": 0}, "stride 0 does not fit"),
+    ((1, 3, 5, 5), (2, 3, 3, 3), {"stride": 0}, "stride = 0 is too small"),
     ((1, 3, 5, 5), (2, 3, 3, 3), {"dilation": (1, 2, 3)}, "there are 2 axes to slide along"),
-    ((1, 3, 5, 5), (2, 3, 3, 3), {"padding": -1}, "padding -1 does not fit"),
+    ((1, 3, 5, 5), (2, 3, 3, 3), {"padding": -1}, "padding = -1 is too small"),
     ((1, 3, 5, 5), (2, 3, 3, 3), {"bias": Tensor([1.0])}, "there are 2 output channels"),
-    ((1, 3, 5, 5), (2, 3, 0, 3), {}, "kernel size [0, 3] does not fit"),
+    ((1, 3, 5, 5), (2, 3, 0, 3), {}, "kernel size = 0 is too small"),
 ]
 # fmt: on
 

@@ -148,7 +148,7 @@ def test_refusals() -> None:
         ({"kernel_size": 2, "dilation": 3}, "it sees 4 elements"),
         ({"kernel_size": (1, 1, 1, 1)}, "slides over 4 axes, and there are 3"),
         ({"kernel_size": 0}, "kernel size"),
-        ({"stride": 0}, "stride 0 does not fit"),
+        ({"stride": 0}, "stride = 0 is too small"),
         ({"padding": (1, 2, 3)}, "padding (1, 2, 3) does not fit"),
     ):
         with pytest.raises(ShapeError) as caught:

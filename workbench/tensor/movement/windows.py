@@ -66,6 +66,10 @@ def windows_of(
     Errors: ShapeError for a wrong number of numbers, or one that is too small.
     """
     axes = len(kernel)
+    if not axes:
+        raise shape_error(
+            f"{what}: kernel size () does not fit", "it slides along one axis or more"
+        )
     sizes = per_axis(what, "kernel size", kernel, axes)
     strides = per_axis(what, "stride", stride, axes)
     dilations = per_axis(what, "dilation", dilation, axes)
@@ -75,7 +79,8 @@ def windows_of(
 
 
 def per_axis(what: str, name: str, value: Any, axes: int, least: int = 1) -> tuple[int, ...]:
-    """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`."""
+    """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`, or too
+    large for a position; DTypeError if one is not an integer."""
     numbers = one_or_many(value, axes, f"{what}: {name}")
     if len(numbers) != axes:
         raise shape_error(
@@ -83,17 +88,13 @@ def per_axis(what: str, name: str, value: Any, axes: int, least: int = 1) -> tup
             f"there are {axes} axes to slide along, and {len(numbers)} numbers",
             f"one number for all, or {axes}",
         )
-    if any(not isinstance(n, int) or n < least for n in numbers):
-        raise shape_error(
-            f"{what}: {name} {short(value)} does not fit", f"it is an integer, {least} or more"
-        )
-    return numbers
+    return tuple(whole(n, f"{what}: {name}", least) for n in numbers)
 
 
 def one_or_many(value: Any, count: int, name: str) -> tuple[Any, ...]:
     """Return `count` times one number, or the numbers of a list."""
     if isinstance(value, int | np.integer):
-        return (int(value),) * count
+        return (whole(value, name),) * count
     return flat((listed(value, name),))
 
 

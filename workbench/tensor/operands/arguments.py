@@ -7,6 +7,7 @@ Sections: Errors of the front end; Checks of arguments that are plain values.
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -19,9 +20,9 @@ from workbench.base.errors import (
     DTypeError,
     GradientError,
     ShapeError,
-    cut,
     type_name,
 )
+from workbench.base.errors import short as short
 from workbench.base.source import user_line
 
 # --------------------------------------------------------------------------------------------------
@@ -82,6 +83,23 @@ def number(value: Any, name: str) -> Const:
     raise _another_kind(value, name, "a number: a Python or numpy bool, int or float")
 
 
+def finite(value: Any, name: str, least: float | None = None) -> float:
+    """Return a finite number as a float; with `least`, one from there.
+
+    Errors: DTypeError for another value.
+    """
+    try:
+        real = float(number(value, name))
+    except OverflowError:  # an int of 1024 bits
+        real = math.inf
+    if not math.isfinite(real):
+        because = f"it must be a finite number{'' if least is None else f', {least:g} or more'}"
+        raise dtype_error(f"{name} = {short(value)} does not fit", because)
+    if least is not None and real < least:
+        raise dtype_error(f"{name} = {short(value)} does not fit", f"it is {least:g} or more")
+    return real
+
+
 def whole(value: Any, name: str, least: int | None = None) -> int:
     """Return an integer; with `least`, one from there to 2**63 - 1.
 
@@ -128,11 +146,6 @@ def listed(items: Any, name: str) -> tuple[Any, ...]:
     if isinstance(items, range) and len(items[: MOST_AXES + 1]) <= MOST_AXES:
         return tuple(items)
     raise _another_kind(items, name, "a list or a tuple")
-
-
-def short(value: object) -> str:
-    """Return the text of a value, cut to 40 characters."""
-    return cut(repr(value), 40)
 
 
 def _another_kind(value: object, name: str, kind: str) -> Exception:

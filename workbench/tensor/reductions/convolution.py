@@ -204,7 +204,7 @@ class TransposedConvolution(Convolution):
         _check_transposed(self.shape, kernel.shape, count)
         inputs, channels, *sizes = kernel.shape
         each = windows_of(_TRANSPOSED, sizes, stride, dilation, padding)
-        more = per_axis(_TRANSPOSED, "output_padding", output_padding, len(sizes), 0)
+        more = check_output_padding(_TRANSPOSED, output_padding, each)
         box = _box(self.shape[2:], each, more)
         steps = [w.dilation if w.stride == 1 else 1 for w in each]
         taps = kernel.reshape(count, inputs // count, channels, *sizes)._phases(each)
@@ -262,18 +262,27 @@ class TransposedConvolution(Convolution):
         return split.permute(0, 1, *order).reshape(batch, split.shape[1], *ends)
 
 
+def check_output_padding(
+    what: str, output_padding: int | Sequence[int], each: Sequence[Window]
+) -> Shape:
+    """Return `output_padding` for each axis. Errors: ShapeError for one that is too large."""
+    more = per_axis(what, "output_padding", output_padding, len(each), 0)
+    for axis, (window, extra) in enumerate(zip(each, more, strict=True), 2):
+        if extra and extra >= max(window.stride, window.dilation):
+            raise shape_error(
+                f"{what}: output_padding = {extra} is too large for axis {axis}",
+                f"it must be below the stride, {window.stride}, or the dilation, {window.dilation}",
+            )
+    return more
+
+
 def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, int]]:
     """Return the part of all sums, as (begin, end) per axis, that is the output.
 
-    Errors: ShapeError for an axis of which nothing is left, or too large an `output_padding`.
+    Errors: ShapeError for an axis of which nothing is left.
     """
     box = []
     for axis, (size, window, extra) in enumerate(zip(shape, each, more, strict=True), 2):
-        if extra and extra >= max(window.stride, window.dilation):
-            raise shape_error(
-                f"{_TRANSPOSED}: output_padding = {extra} is too large for axis {axis}",
-                f"it must be below the stride, {window.stride}, or the dilation, {window.dilation}",
-            )
         length = (size - 1) * window.stride + window.extent + extra
         if length - window.before - window.after < 1 or not size:
             raise shape_error(

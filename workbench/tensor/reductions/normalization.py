@@ -16,7 +16,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error
+from workbench.tensor.operands.arguments import dtype_error, finite, flag, number, shape_error
 from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
 from workbench.tensor.reductions.reduce import combined, exponential_total, reduced_shape
@@ -34,7 +34,7 @@ class Normalization(Base):
         """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is a sum divided
         by the number of elements (`correction` 0)."""
         many_axes(axis, self.ndim, "layernorm")
-        small, value = number(eps, "layernorm: eps"), self._wide()
+        small, value = finite(eps, "layernorm: eps", 0), self._wide()
         centred = value - value.mean(axis, keepdim=True)
         spread = centred.square().mean(axis, keepdim=True) + small
         return (centred * spread.rsqrt()).cast(self._fraction())
