@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from workbench.base.context import BEAM, DEBUG, SETTINGS, Context, Setting, settings_table
-from workbench.base.dtypes import dtypes
-from workbench.base.errors import WorkbenchError
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import DTypeError, WorkbenchError
+from workbench.tensor import Tensor
 
 
 def test_one_table_has_all_settings() -> None:
@@ -90,3 +93,25 @@ def test_facts_of_dtypes() -> None:
     ]
     with pytest.raises(WorkbenchError, match="no dtype is that of"):
         dtypes.from_py("one")
+
+
+def test_the_dtype_of_wide_integers_is_that_of_their_tensor() -> None:
+    rows: list[tuple[Any, DType]] = [
+        (2**31 - 1, dtypes.int32), (-(2**31), dtypes.int32), (2**31, dtypes.int64),
+        (-(2**40), dtypes.int64), (2**63, dtypes.uint64), ([1, 2**40], dtypes.int64),
+        ([[True], [2**64 - 1]], dtypes.uint64), ([1.5, 2**70], dtypes.float32),
+    ]  # fmt: skip
+    for value, dtype in rows:
+        assert dtypes.from_py(value) is Tensor(value).dtype is dtype
+        assert isinstance(value, list) or dtypes.of(value) is dtype
+    for value, words in (
+        (2**64, "does not fit 64 bits"),
+        (10**5000, "cannot use the integer <int>"),  # Python does not print it
+        ([-(2**63) - 1, 0], "does not fit 64 bits"),
+        ([-1, 2**63], "no 64-bit type holds both"),
+    ):
+        for make in (dtypes.from_py, Tensor):
+            with pytest.raises(DTypeError, match=words):
+                make(value)
+    with Context(DEFAULT_INT="long"):
+        assert dtypes.from_py(1) is dtypes.of(1) is Tensor(1).dtype is dtypes.int64

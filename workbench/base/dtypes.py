@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from workbench.base.context import DEFAULT_FLOAT, DEFAULT_INT
-from workbench.base.errors import DTypeError
+from workbench.base.errors import DTypeError, short
 
 Kind = Literal["bool", "int", "uint", "float", "index", "void"]
 Const = bool | int | float
@@ -332,9 +332,11 @@ class dtypes(metaclass=_Defaults):
 
     @staticmethod
     def from_py(value: Any) -> DType:
-        """Return the default dtype of a Python number, or of a (nested) list of them.
+        """Return the dtype of a Python number, or of a (nested) list of them: bool, the default
+        float, or for integers the first of the default one, int32, int64 and uint64 that holds
+        them.
 
-        Errors: DTypeError for other values.
+        Errors: DTypeError for other values, and for integers that none of these holds.
         """
         numbers = [value]
         while any(isinstance(n, list | tuple) for n in numbers):
@@ -344,19 +346,38 @@ class dtypes(metaclass=_Defaults):
         kinds = {type(n) for n in numbers}
         if not kinds <= {builtins.bool, builtins.int, builtins.float}:
             raise DTypeError(
-                f"no dtype is that of {value!r:.40}",
+                f"no dtype is that of {short(value)}",
                 "it is found for Python's bools, ints and floats, and lists of them",
             )
         if not kinds or builtins.float in kinds:
             return dtypes.default_float
-        return dtypes.default_int if builtins.int in kinds else dtypes.bool
+        return int_dtype(min(numbers), max(numbers)) if builtins.int in kinds else dtypes.bool
 
     @staticmethod
     def of(value: Const) -> DType:
-        """Return the default dtype of a Python scalar."""
+        """Return the dtype of a Python scalar on its own, as `from_py` does."""
         if isinstance(value, bool):
             return dtypes.bool
-        return dtypes.default_float if isinstance(value, float) else dtypes.default_int
+        return dtypes.default_float if isinstance(value, float) else int_dtype(value, value)
+
+
+def int_dtype(low: int, high: int) -> DType:
+    """Return the first of the default integer type, int32, int64 and uint64 that holds both.
+
+    Errors: DTypeError if none does.
+    """
+    for kind in (dtypes.default_int, dtypes.int32, dtypes.int64, dtypes.uint64):
+        if kind.min <= low and high <= kind.max:
+            return kind
+    if low < dtypes.int64.min or high > dtypes.uint64.max:
+        wide = low if low < dtypes.int64.min else high
+        what, hint = f"cannot use the integer {short(wide)}", "a float: float(value)"
+        raise DTypeError(what, "it does not fit 64 bits", hint)
+    raise DTypeError(
+        f"no integer type is that of {low} and {high}",
+        "no 64-bit type holds both",
+        "dtype=dtypes.float64",
+    )
 
 
 _BY_NAME: Final = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}

@@ -236,11 +236,21 @@ def test_dropout() -> None:
             assert_agrees(t.dropout(p), (want / (1 - p)).astype(np.float32), 1)
         assert t.dropout(0) is t
         assert t.dropout(1).tolist() == [0] * 6
-        assert t.int().dropout(0.3).dtype is dtypes.float32
         assert t.half().dropout(0.3).dtype is dtypes.float16
         dropped = Tensor.ones(N).dropout(0.3).numpy()
         assert abs((dropped == 0).mean() - 0.3) < 0.02
         assert abs(dropped.mean() - 1) < 0.03
+
+
+def test_the_dtype_of_dropout_does_not_depend_on_the_probability() -> None:
+    """PyTorch refuses the same."""
+    for dtype in (dtypes.int32, dtypes.uint8, dtypes.bool):
+        t = Tensor.ones(4, dtype=dtype)
+        assert t.dropout(0.5).dtype is dtype
+        with Context(TRAINING=1):
+            assert t.dropout(0).dtype is t.dropout(1.0).dtype is dtype
+            with pytest.raises(DTypeError, match="the quotients are fractions"):
+                t.dropout(0.5)
 
 
 def test_refusals() -> None:

@@ -13,7 +13,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.gradient.occurrences import independent
 from workbench.ir.node.views import addressable
 from workbench.tensor.creation.random import Random, float_dtype
-from workbench.tensor.operands.arguments import flag, number, shape_error, short, whole
+from workbench.tensor.operands.arguments import dtype_error, flag, number, shape_error, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.literal import as_dtype
 
@@ -143,9 +143,9 @@ class Sampling(InitialWeights):
         """Return the tensor with each element 0 with probability `p`, the others divided by 1 - p.
 
         Nothing is dropped unless the setting TRAINING is 1, as in `with Context(TRAINING=1):`.
-        Dtypes: integers and bools give the default float, but stay if `p` is 0 or 1, or nothing is
-        dropped. Errors: ShapeError unless `p` is from 0 to 1. Source: Srivastava, Hinton,
-        Krizhevsky, Sutskever and Salakhutdinov 2014, "Dropout".
+        Errors: ShapeError unless `p` is from 0 to 1; DTypeError for integers and bools that would
+        be divided. Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov 2014,
+        "Dropout".
         """
         share = number(p, "dropout: p")
         if not 0 <= share <= 1:
@@ -157,6 +157,12 @@ class Sampling(InitialWeights):
             return self
         if share == 1:
             return self._with(independent(self.zeros_like().uop, self.uop))
+        if not self.dtype.is_float:
+            raise dtype_error(
+                f"cannot drop elements of {self.dtype} with probability p={share}",
+                "the others are divided by 1 - p, and the quotients are fractions",
+                ".float() first",
+            )
         draws = self.rand_like(dtype=dtypes.default_float, contiguous=False)
         return draws.ge(share).where(self, 0) / (1 - share)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.base.dtypes import Const, DType, dtypes, promote
+from workbench.base.errors import DTypeError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
@@ -24,20 +25,14 @@ from workbench.tensor.operands.arguments import dtype_error, shape_error, short,
 
 
 def scalar_dtype(value: Const) -> DType:
-    """Return the dtype of a Python scalar on its own; an integer that the default one does not hold
-    has the first of int32, int64 and uint64 that does.
+    """Return the dtype of a Python scalar on its own, as `dtypes.of` does.
 
     Errors: DTypeError if an int does not fit 64 bits.
     """
-    dtype = dtypes.of(value)
-    if not dtype.is_int:
-        return dtype
-    for kind in (dtype, dtypes.int32, dtypes.int64, dtypes.uint64):
-        if kind.min <= value <= kind.max:
-            return kind
-    raise dtype_error(
-        f"cannot use the integer {short(value)}", "it does not fit 64 bits", "a float: float(value)"
-    )
+    try:
+        return dtypes.of(value)
+    except DTypeError as error:
+        raise dtype_error(error.what, error.because, error.hint) from None
 
 
 def constant(dtype: DType, value: Const, what: str) -> UOp:

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
-from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import WorkbenchError, type_name
+from workbench.base.dtypes import Const, DType, dtypes, int_dtype
+from workbench.base.errors import DTypeError, WorkbenchError, type_name
 from workbench.execution.buffers import host_buffer
 from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import Ops
@@ -160,14 +160,10 @@ def _list_dtype(values: list[Const]) -> DType:
         return dtypes.default_float
     if all(isinstance(v, bool) for v in values):
         return dtypes.bool
-    low, high = scalar_dtype(min(values)), scalar_dtype(max(values))
-    if high is dtypes.uint64 and min(values) < 0:
-        raise dtype_error(
-            f"cannot make a tensor from the integers {min(values)} and {max(values)}",
-            "no 64-bit type holds both",
-            "dtype=dtypes.float64",
-        )
-    return max(low, high, key=lambda d: (d.bits, d is high))
+    try:
+        return int_dtype(int(min(values)), int(max(values)))
+    except DTypeError as error:
+        raise dtype_error(error.what, error.because, error.hint) from None
 
 
 _NUMBER_BYTES = 40
