@@ -19,6 +19,7 @@ from workbench.backends.program.text import Source
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
+from workbench.base.installation import install_command
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 
@@ -170,6 +171,57 @@ def test_what_is_missing_is_said_with_what_there_is_instead() -> None:
         assert f"does not have it: {device.about}" in error.value.because
         machine = f'"{device.name}:{next(iter(device.machines))}", which is emulated'
         assert device.how_to_get in str(error.value) and machine in str(error.value)
+
+
+WITHOUT_LIBRARIES = """
+import sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = map(Without, sys.meta_path)
+from workbench import Device, Tensor
+for device in Device:
+    try:
+        (Tensor([1.0], device=device.name) + 1).realize()
+    except Exception as error:
+        print(device.name, type(error).__name__, *str(error).split())
+"""
+"""Prints the error of a sum on each device, in a process without the modules that it is given."""
+
+
+def without(*modules: str) -> dict[str, str]:
+    command = [sys.executable, "-c", WITHOUT_LIBRARIES, *modules]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return dict(line.split(" ", 1) for line in output.splitlines())
+
+
+def test_a_device_without_its_library_says_what_to_install() -> None:
+    """It said what failed first: an allocation, or the search for a GPU."""
+    listed = {
+        "CUDA": ("cuda.core", "cuda"), "HIP": ("hip", "hip"), "METAL": ("Metal", "metal"),
+        "OPENCL": ("pyopencl", "opencl"), "WEBGPU": ("wgpu", "webgpu"),
+        "OCLGRIND": ("pyopencl", "oclgrind"), "WASM": ("wasmtime", "wasm"),
+    }  # fmt: skip
+    errors = without(*(module.partition(".")[0] for module, _ in listed.values()))
+    assert errors.keys() >= listed.keys() and "LLVM" not in errors
+    for name, (module, extra) in listed.items():
+        assert errors[name].startswith(f"DeviceError the device {name} is not available because")
+        assert f"the Python module {module} is not installed" in errors[name]
+        assert install_command(extra) in errors[name]
+    for name, error in without("llvmlite").items():
+        if name in ("LLVM", "C", "WASM"):
+            assert "llvmlite is not installed" in error and "pip install" in error
+    assert "pocl" in install_command("opencl") or sys.platform != "linux"
 
 
 class Own(type(Device["CUDA"])):  # type: ignore[misc]

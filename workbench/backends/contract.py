@@ -6,6 +6,7 @@ DeviceInfo; any other one is registered (see `device.py`). Its name is written o
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -14,7 +15,7 @@ from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.memory import Buffer, Memory
 from workbench.backends.program.text import Declaration, Language, Source
 from workbench.base.errors import DeviceError
-from workbench.base.installation import install_command
+from workbench.base.installation import install_command, is_installed
 from workbench.base.interrupts import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
@@ -106,6 +107,8 @@ class DeviceInfo(ABC):
     compiles_text: bool = False
     """Whether `compile_for` compiles a text of its language, even an edited one; else it compiles
     only linear programs."""
+    packages: tuple[str, ...] = ()
+    """Python modules without which it is not available."""
     renders_anywhere: bool = False
     """Whether its Target is known, and kernels are rendered, also where the device cannot run."""
     only_compiles: bool = False
@@ -176,13 +179,33 @@ class DeviceInfo(ABC):
             raise self.missing()
         return self._target()
 
+    @property
+    def absence(self) -> str:
+        """What it lacks where it is not available; "" if that is not known."""
+        lacking = self._lacking
+        words = "module {} is" if len(lacking) == 1 else "modules {} are"
+        return f"the Python {words.format(' and '.join(lacking))} not installed" if lacking else ""
+
+    def require_available(self) -> None:
+        """Errors: DeviceError, with how to get it, if neither kernels nor memory of it are possible
+        here."""
+        if not self.is_available and not self.is_elsewhere:
+            raise self.missing()
+
     def missing(self) -> DeviceError:
         """Return the error for a use of the device where it is not available."""
         because = f"this machine does not have it: {self.about}"
+        because += f"; {self.absence}" if self.absence else ""
         machine = next(iter(self.machines), None)
         other = "" if machine is None else f'; or "{self.name}:{machine}", which is emulated'
         what = f"the device {self.name} is not available"
-        return DeviceError(what, because, f"{self.how_to_get}{other}")
+        named = re.sub(r"[._]", "-", self.how_to_get).lower()
+        more = [f"pip install {name}" for name in self._lacking if name.lower() not in named]
+        return DeviceError(what, because, "; ".join([*more, f"{self.how_to_get}{other}"]))
+
+    @property
+    def _lacking(self) -> list[str]:
+        return [name for name in self.packages if not is_installed(name)]
 
     @abstractmethod
     def _target(self) -> Target: ...

@@ -14,6 +14,7 @@ import shlex
 import tomllib
 from functools import lru_cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -74,15 +75,32 @@ def _project() -> dict[str, dict[str, list[str]]]:
 # Optional libraries: imported on first use, with an error that says how to install one.
 
 
+_EXTRAS = {
+    "Metal": "metal", "cuda": "cuda", "hip": "hip", "objc": "metal", "pyopencl": "opencl",
+    "wasmtime": "wasm", "wgpu": "webgpu",
+}  # fmt: skip
+"""The extra that installs a module. Others are in a distribution that is called as they are."""
+
+
+def is_installed(name: str) -> bool:
+    """Whether the module `name` can be imported; nothing is loaded but the packages around it."""
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:  # the parent package is missing, too
+        return False
+    # a namespace package, such as a folder that other packages left behind, has no origin
+    return spec is not None and spec.origin is not None
+
+
 def library(name: str) -> ModuleType:
     """Return the module `name`, imported now.
 
-    Errors: WorkbenchError that says which package to install.
+    Errors: WorkbenchError that says which packages to install.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise WorkbenchError(
-            f"{package} cannot be imported", str(error), f"pip install {package}"
-        ) from error
+        extra = _EXTRAS.get(package)
+        hint = f"pip install {package}" if extra is None else install_command(extra)
+        raise WorkbenchError(f"{package} cannot be imported", str(error), hint) from error

@@ -115,6 +115,8 @@ def realize(
     note_roots(outputs)
     start = time.perf_counter()
     plan, simple = planned(outputs)
+    for name in {item.device for item in plan.items}:  # before memory is allocated there
+        Device[name].require_available()
     say_scheduled(plan.items, time.perf_counter() - start)
     results = [node.substitute(plan.stored) for node in simple]
     placed = _placed(plan, dict(zip(outputs, results, strict=True)), others, old_versions)

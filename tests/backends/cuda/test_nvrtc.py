@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.backends.cuda import nvrtc
+from workbench.backends.cuda import nvrtc, sass
+from workbench.base.errors import DeviceError
 
 
 def test_its_builtins_are_loaded_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +25,12 @@ def test_its_builtins_are_loaded_before_it(tmp_path: Path, monkeypatch: pytest.M
     finally:
         nvrtc._library.cache_clear()
     assert loaded == [builtins, library]
+
+
+def test_machine_code_without_nvdisasm_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nvrtc, "toolkit", lambda: nvrtc.Toolkit("libnvrtc.so.13", "", ""))
+    with pytest.raises(DeviceError, match="SASS cannot be shown") as caught:
+        sass.read_cubin(b"", "sm_90", "NVRTC 13.0", "")
+    assert "nvdisasm" in caught.value.because and "nvidia-cuda-nvdisasm" in caught.value.hint

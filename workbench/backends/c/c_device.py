@@ -55,11 +55,16 @@ class CDevice(Processor):
     about = "this machine's processor, through its C compiler"
     extra = "c"
     needs = "or a cc, clang or gcc on PATH"
+    packages = ("llvmlite",)  # which loads its machine code
     aliases = ("CLANG", "GCC")
     rank = 20
     renders_anywhere = True
     takes_text = True
     language = C_LANGUAGE
+
+    @property
+    def absence(self) -> str:
+        return super().absence or "there is no C compiler"
 
     @property
     def is_available(self) -> bool:

@@ -12,10 +12,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, ClassVar, Self, TypeVar
 
 from workbench.base.errors import CompileError, DeviceError
+from workbench.base.installation import is_installed
 from workbench.base.target import Target
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class GpuDriver(ABC):
     """An open GPU of this machine, with the queue of its launches and copies.
 
     `name` is the device's name, `package` the Python package that finds a GPU ("": none is needed),
-    `absence` the reason that is printed where none is found. After an error with one of the words
+    `absence` the reason that is printed where it finds none. After an error with one of the words
     in `sticky` the process cannot use the GPU any more.
     """
 
@@ -63,6 +63,13 @@ class GpuDriver(ABC):
     def gpu_here(cls) -> Any | None:
         """Return the GPU of this machine, None without one."""
         return find_once(cls)
+
+    @classmethod
+    def why_absent(cls) -> str:
+        """Return why no GPU is found here."""
+        if cls.package and not is_installed(cls.package):
+            return f"the Python module {cls.package} is not installed"
+        return cls.absence
 
     @classmethod
     def current(cls) -> Self:
@@ -109,7 +116,7 @@ class GpuDriver(ABC):
 def find_once(kind: type[GpuDriver]) -> Any | None:
     """Return the GPU of a driver, None without one. It is searched once."""
     _processes[kind] = os.getpid()
-    return kind.find() if not kind.package or _is_installed(kind.package) else None
+    return kind.find() if not kind.package or is_installed(kind.package) else None
 
 
 @cache
@@ -119,7 +126,7 @@ def open_once(kind: type[GpuDriver]) -> GpuDriver:
     if gpu is None:
         what = f"the device {kind.name} is not available"
         hint = "`workbench doctor`, which lists devices and machines"
-        raise DeviceError(what, kind.absence, hint)
+        raise DeviceError(what, kind.why_absent(), hint)
     return kind(gpu)
 
 
@@ -134,12 +141,3 @@ def without_status(status: Any, *values: Any) -> Any:
         is_of_memory = "outofmemory" in word.replace("_", "").lower()
         raise MemoryError(word) if is_of_memory else RuntimeError(word)
     return values[0] if len(values) == 1 else values
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        spec = find_spec(package)
-    except ModuleNotFoundError:  # the parent package is missing, too
-        return False
-    # a namespace package, such as a folder that other packages left behind, has no origin
-    return spec is not None and spec.origin is not None

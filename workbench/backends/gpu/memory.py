@@ -41,6 +41,7 @@ class AddressMemory(Memory):
         """Call a function of the driver; return its values without its status: one, or a tuple."""
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
+        self.driver.current()  # its error says why there is no GPU
         return int(self._call(self.allocation, max(1, size_bytes)))
 
     def free(self, handle: Any) -> None:

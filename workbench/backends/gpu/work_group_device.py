@@ -48,6 +48,10 @@ class WorkGroupDevice(DeviceInfo):
             return self.driver is not None and self.driver.gpu_here() is not None
 
     @property
+    def absence(self) -> str:
+        return super().absence if self.driver is None else self.driver.why_absent()
+
+    @property
     def has_hardware(self) -> bool:
         return self.is_available and self.target.hardware is not None
 

