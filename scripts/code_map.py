@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "workbench"
 # fmt: off
 LAYERS: dict[str, tuple[int, str]] = {
     "workbench.base":               (0, "values"),
+    "workbench.pickles":            (0, "values"),
     "workbench.course":             (1, "course"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),

@@ -20,8 +20,10 @@ from workbench.execution.memory_plan import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
+from workbench.pickles import pickled
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node; `sources` are the positions of its sources in the list."""
@@ -36,6 +38,7 @@ class Node:
         return UOp(self.op, self.dtype, tuple(nodes[n] for n in self.sources), self.arg)
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class PickledMemory:
     """The contents of a BUFFER, with its device, dtype and shape."""
@@ -56,6 +59,7 @@ class PickledMemory:
         return buffer_on(Buffer.of(device, self.dtype, self.values), self.shape)
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Portable:
     """A graph and its data; `roots` are the positions of its roots in the list."""

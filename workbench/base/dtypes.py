@@ -23,11 +23,13 @@ import numpy as np
 
 from workbench.base.context import DEFAULT_FLOAT, DEFAULT_INT
 from workbench.base.errors import DTypeError, short
+from workbench.pickles import pickled
 
 Kind = Literal["bool", "int", "uint", "float", "index", "void"]
 Const = bool | int | float
 
 
+@pickled
 class DType:
     """An element type. Instances are unique: `float32.vec(8) is float32.vec(8)`."""
 
@@ -46,7 +48,7 @@ class DType:
         return self.scalar.name + (f"x{self.count}" if self.count > 1 else "")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.scalar.name, self.count)
+        return restored_dtype, (self.scalar.name, self.count)
 
     def vec(self, count: int) -> DType:
         """Return the type of `count` lanes of this one (`count` 1: the scalar type)."""
@@ -230,7 +232,7 @@ def _vector(scalar: DType, count: int) -> DType:
     return DType(scalar.name, scalar.kind, scalar.bits, count, scalar)
 
 
-def _rebuild(name: str, count: int) -> DType:
+def restored_dtype(name: str, count: int) -> DType:
     return dtypes.named(name).vec(count)
 
 

@@ -22,7 +22,10 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 from weakref import ref
 
+from workbench.pickles import pickled
 
+
+@pickled
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """A line of the user's code: `name` is a file's path or a cell ("In[3]"). `inner` are the lines

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores import TensorCore
+from workbench.pickles import pickled
 
 Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
@@ -31,6 +32,7 @@ Rates = tuple[tuple[str, float], ...]
 """(name, units per second): ("float32", 6.7e13) of arithmetic, ("DRAM", 3.35e12) of memory."""
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Hardware:
     """The published figures of a machine; 0 is a limit that does not exist or is not published.
@@ -106,6 +108,7 @@ class Hardware:
         return dict(self.bandwidths).get(level, 0.0)
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Target:
     """Capabilities of one device.

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from workbench.base.dtypes import DType
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # Layouts of a tensor core's tiles: the lane of a warp that holds each element.
@@ -40,6 +41,7 @@ class BitRun(NamedTuple):
     bits: int
 
 
+@pickled
 class Fragment(NamedTuple):
     """The layout of a tile. `lane` names each bit of a lane's number, from the lowest on: "k1" is
     bit 1 of the position along K, "-" is nothing: lanes that differ in it hold the same elements.
@@ -145,6 +147,7 @@ def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
 # A tensor core as data.
 
 
+@pickled
 class TensorCore(NamedTuple):
     """A kind of instruction that multiplies tiles. `operand` is the dtype of A and B, `accumulator`
     that of C.

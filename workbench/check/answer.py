@@ -33,6 +33,7 @@ from workbench.ir.nest.loops import statements
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # The reference of an answer: the right values of all elements of a kernel's outputs, or of some.
@@ -191,6 +192,7 @@ def _marked(kernel: UOp) -> UOp:
 # The verdict on a kernel's answer, and the tolerance of an element.
 
 
+@pickled
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckResult(Printed):
     """The verdict on an answer; true if it is right.

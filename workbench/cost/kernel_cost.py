@@ -34,6 +34,7 @@ from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import PAGE_BYTES, Speeds
 from workbench.measure.timing import bytes_text, number_text
+from workbench.pickles import pickled
 from workbench.pipeline import Stages, stages
 
 # --------------------------------------------------------------------------------------------------
@@ -44,6 +45,7 @@ OVERLAP_SHARE = 0.15
 completely."""
 
 
+@pickled
 @dataclass(frozen=True, slots=True, repr=False)
 class Bottleneck(Printed):
     """The resource that a kernel waits for: `what` names it, and `why` has the numbers."""

@@ -24,6 +24,7 @@ from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.run import CheckRun, Run, random_values
+from workbench.pickles import pickled
 
 OF_KERNEL = "the kernel before its opts"
 Medians = dict[tuple[UOp, tuple[str, ...], str], list[float]]
@@ -32,6 +33,7 @@ off, and device. Units: seconds."""
 TOO_LARGE = "what the expression means is too much to compute"
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class FromSchedule:
     """The data of item `number` of a schedule. `on` is the device, "" for that of the item."""
@@ -96,6 +98,7 @@ class FromSchedule:
         return PickledData, (self.device, arguments)
 
 
+@pickled
 @dataclass(frozen=True, slots=True, eq=False)
 class PickledData:
     """The data of a kernel that was pickled, by slot: the dtype of each argument, with the size of
@@ -137,6 +140,7 @@ class PickledData:
         ]
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Seeded:
     """Random data from a seed, the same on every device; `device` is "" for the default one."""

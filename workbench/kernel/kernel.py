@@ -38,6 +38,7 @@ from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
 from workbench.measure.speeds import speeds
+from workbench.pickles import pickled
 from workbench.portable import Portable, portable
 from workbench.search import search as searching
 from workbench.search.result import SearchResult
@@ -49,6 +50,7 @@ Array = np.ndarray[Any, Any]
 NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
 
 
+@pickled
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel(RunnableKernel, Displayed):
     """A RunnableKernel with searches, times, comparisons, inspection and export."""
@@ -57,7 +59,7 @@ class Kernel(RunnableKernel, Displayed):
         """Pickle its graphs and the data of its inputs, whose producers run first."""
         names = [field.name for field in fields(self)[2:]]
         values = {name: getattr(self, name) for name in names}
-        return _restored, (portable(self.ast, self.original), values)
+        return restored_kernel, (portable(self.ast, self.original), values)
 
     @staticmethod
     def from_text(
@@ -215,7 +217,7 @@ class Kernel(RunnableKernel, Displayed):
         return to_python(self)
 
 
-def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
+def restored_kernel(graph: Portable, values: dict[str, Any]) -> Kernel:
     """Return the kernel of pickled graphs and fields.
 
     Errors: DeviceError for a device that is missing here.

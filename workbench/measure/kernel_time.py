@@ -19,6 +19,7 @@ from workbench.measure.bandwidth import measure_cold
 from workbench.measure.peak import run_cycles
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import number_text, percent_text
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # Calibration: a loop of known length next to each sample shows how busy the machine is.
@@ -104,6 +105,7 @@ def _times(ratio: float) -> str:
 # The time of a kernel, its spread, and its share of this machine's peak.
 
 
+@pickled
 @dataclass(frozen=True, slots=True, repr=False)
 class Timing(Printed):
     """The time of one run of a kernel.

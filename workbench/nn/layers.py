@@ -14,6 +14,7 @@ import numpy as np
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.views import Shape
+from workbench.pickles import pickled
 from workbench.tensor.movement.windows import per_axis, windows_of
 from workbench.tensor.operands.arguments import (
     dtype_error,
@@ -47,6 +48,7 @@ def tensor_input(value: object, layer: object) -> Tensor:
 # Layers of one matrix product: Linear, Embedding, LSTMCell.
 
 
+@pickled
 class Linear:
     """x @ weight.T + bias.
 
@@ -75,6 +77,7 @@ class Linear:
         return x.linear(self.weight.transpose(), self.bias)
 
 
+@pickled
 class Embedding:
     """A row of a table for each index.
 
@@ -101,6 +104,7 @@ class Embedding:
         return self.weight[idx]
 
 
+@pickled
 class LSTMCell:
     """One step of a long short-term memory.
 
@@ -161,6 +165,7 @@ class LSTMCell:
 Sizes = int | Sequence[int]
 
 
+@pickled
 class Conv2d:
     """The convolution of images with `weight`, plus `bias`.
 
@@ -327,6 +332,7 @@ def _sizes(value: Sizes, count: int, name: str) -> Shape:
 # Normalisation layers: mean 0 and variance 1 over some axes, then a scale and a shift.
 
 
+@pickled
 class BatchNorm:
     """Normalisation of each channel over the batch, and over the axes after the channels.
 
@@ -389,6 +395,7 @@ BatchNorm2d = BatchNorm
 BatchNorm3d = BatchNorm
 
 
+@pickled
 class GroupNorm:
     """Normalisation of each image over groups of channels and the axes after them.
 
@@ -415,6 +422,7 @@ class GroupNorm:
         return _scaled(y.reshape(x.shape), self.weight, self.bias)
 
 
+@pickled
 class InstanceNorm:
     """Normalisation of each channel of each image over the axes after the channels.
 
@@ -435,6 +443,7 @@ class InstanceNorm:
         return _scaled(y.reshape(x.shape), self.weight, self.bias)
 
 
+@pickled
 class LayerNorm:
     """Normalisation over the last axes.
 
@@ -485,6 +494,7 @@ class LayerNorm2d(LayerNorm):
         return super().__call__(channels_last).permute(0, 3, 1, 2)
 
 
+@pickled
 class RMSNorm:
     """Division by the root of the mean square over the last axis, computed in float32.
 

@@ -21,6 +21,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt, OptKind
 from workbench.kernel.compiled import compiled_registers
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # The moves of a search.
@@ -142,6 +143,7 @@ Problem = Callable[[UOp], str]
 """A function that returns what is wrong with the result of a candidate; "" if it is right."""
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A candidate: `opts` for the kernel without opts. `how` says how they differ from the opts of

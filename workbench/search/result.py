@@ -24,6 +24,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import seconds_text
+from workbench.pickles import pickled
 from workbench.search.moves import Candidate
 
 K = TypeVar("K", bound=RunnableKernel)
@@ -33,6 +34,7 @@ PRINTED = 40
 """The number of best candidates that are printed, with their ancestors. `tree()` has all."""
 
 
+@pickled
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult(Printed, Generic[K]):
     """`kernel` is the best candidate; `tried` has all of them, the start first.

@@ -19,6 +19,7 @@ from workbench.base.errors import DTypeError
 from workbench.ir.gradient.occurrences import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.pickles import pickled, reference, referred
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import detached, leaf_node, leaf_of, leaves_below, number_of
 from workbench.tensor.base import Base, canonical
@@ -34,6 +35,7 @@ _NUMBERS = "leaves that are copies"
 _NODES = "copies of expressions"
 
 
+@pickled
 class Copies(Base):
     """copy.copy, copy.deepcopy and pickle."""
 
@@ -46,9 +48,9 @@ class Copies(Base):
         fields = (self._device, state and state.requires_grad, self._is_weak)
         node = self.uop
         if memory is None:
-            return _restored, (type(self), portable(node), *fields)
+            return restored_tensor, (reference(type(self)), portable(node), *fields)
         steps = _movement(node, memory.value)
-        return _restored_view, (type(self), memory, steps, *fields)
+        return restored_view, (reference(type(self)), memory, steps, *fields)
 
     def __copy__(self) -> Self:
         # No gradient flows from the copy of a leaf to that leaf.
@@ -84,8 +86,8 @@ class Copies(Base):
         return copy
 
 
-def _restored(
-    kind: type[Base],
+def restored_tensor(
+    kind: type[Base] | str,
     graph: Portable,
     device: str | None,
     requires_grad: bool | None,
@@ -97,13 +99,13 @@ def _restored(
     """
     own = None if device is None else canonical(device)
     (uop,) = graph.restored()
-    tensor = kind._on(duplicate(uop), own, requires_grad)
+    tensor: Base = referred(kind)._on(duplicate(uop), own, requires_grad)
     tensor._is_weak = is_weak
     return tensor
 
 
-def _restored_view(
-    kind: type[Base],
+def restored_view(
+    kind: type[Base] | str,
     memory: VersionedMemory,
     steps: Steps,
     device: str | None,
@@ -112,7 +114,7 @@ def _restored_view(
 ) -> Base:
     """Return the tensor of a pickled view; `memory` is one object for all views of it."""
     own = None if device is None else canonical(device)
-    tensor = kind._on(_moved_by(steps, memory.value), own)
+    tensor: Base = referred(kind)._on(_moved_by(steps, memory.value), own)
     tensor._memory, tensor._version = memory, memory.value
     tensor._is_weak = is_weak
     if requires_grad is not None:

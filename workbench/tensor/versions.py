@@ -24,6 +24,7 @@ from workbench.execution.capture import note_to_others
 from workbench.ir.gradient.occurrences import duplicate, flows_on
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.pickles import pickled
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leaf_node, own_node, plain_value
 from workbench.tensor.operands.arguments import shape_error
@@ -60,6 +61,7 @@ class _Replacements:
 replacements = _Replacements()
 
 
+@pickled
 class VersionedMemory:
     """The memory of one tensor and its views.
 
@@ -82,7 +84,7 @@ class VersionedMemory:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the value, once for all its views. In another process it is in other memory."""
-        return _restored, (portable(self.value), self.device)
+        return restored_memory, (portable(self.value), self.device)
 
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
@@ -138,7 +140,7 @@ def rename_shared(nodes: Sequence[UOp]) -> None:
                 memory.rename()
 
 
-def _restored(graph: Portable, device: str) -> VersionedMemory:
+def restored_memory(graph: Portable, device: str) -> VersionedMemory:
     (value,) = graph.restored()
     return VersionedMemory(duplicate(value), device, 0)
 

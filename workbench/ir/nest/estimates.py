@@ -21,6 +21,7 @@ from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.node.exact_range import IndexSteps, Step, index_steps, index_values, terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # The number of distinct elements of a buffer that a set of index expressions touches.
@@ -252,6 +253,7 @@ class Estimates(Displayed):
         return self.flops / max(1, self.bytes)
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Counts(Displayed):
     """Counts of one run of the generated program, of all its threads together. `loads`, `stores`,

@@ -28,11 +28,13 @@ from workbench.ir.meaning.values import (
     trunc_div,
     wrap,
 )
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # The op table.
 
 
+@pickled
 class Ops(Enum):
     """The ops of all levels. `OPS[op]` is its row in the table."""
 
@@ -369,6 +371,7 @@ REDUCTIONS: dict[Ops, Reduction] = {
 # Kinds of axis: the purpose of a kernel's loop, and the first letter of its name.
 
 
+@pickled
 class AxisType(Enum):
     """The kind of an axis, in the order in which kernels list their axes. A row has all facts of a
     kind; text, pictures and the page read them here.

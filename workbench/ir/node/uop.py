@@ -26,6 +26,7 @@ from workbench.ir.node.bounds import bounds_of
 from workbench.ir.node.operators import Operators
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, AxisType, Ops
 from workbench.ir.node.views import Space, Views, shape_of
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # Open ranges: the RANGEs that a value depends on, and the nodes that close them.
@@ -97,6 +98,7 @@ WrittenOpt = tuple[str, str | int | None, str | int | None]
 """An opt that a user wrote in tensor code: its kind, axis and argument."""
 
 
+@pickled
 class KernelInfo(NamedTuple):
     """The arg of a kernel's SINK (and BLOCK): its name, and `order`, the names of its loop axes,
     outermost first, which the graph does not determine. `work_groups`: whether opts may make
@@ -109,6 +111,7 @@ class KernelInfo(NamedTuple):
     opts: tuple[WrittenOpt, ...] | None = None
 
 
+@pickled
 class Storage(NamedTuple):
     """Storage that lowering gives a REDUCE or STAGE. `shape` has its dimensions; with several
     `buffers`, which are filled in turn, the first dimension counts them."""
@@ -124,6 +127,7 @@ _lock = free_lock()
 _UNSET: Any = object()
 
 
+@pickled
 class UOp(Views, Operators):
     """A node: `op` applied to `src`, giving a `dtype`; `arg` has its parameters that are not nodes.
 

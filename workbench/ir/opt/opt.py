@@ -21,11 +21,13 @@ from workbench.ir.nest.storage import Excess
 from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import AXIS_ORDER, AxisType, Ops
 from workbench.ir.node.uop import UOp, memoised, split_gate
+from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
 # Opts as values.
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Opt:
     """One opt: `Opt(OptOps.UPCAST, "g1", 4)`.
@@ -60,6 +62,7 @@ class Opt:
         return f"{op}({', '.join(parts)})"
 
 
+@pickled
 class Axis(NamedTuple):
     """An axis of a kernel, for text and menus."""
 
@@ -68,6 +71,7 @@ class Axis(NamedTuple):
     size: int
 
 
+@pickled
 class Refusal(NamedTuple):
     """Why an opt is not legal, and which opt would be."""
 
@@ -75,6 +79,7 @@ class Refusal(NamedTuple):
     hint: str = ""
 
 
+@pickled
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OptKind:
     """One kind of opt: its axes, its legality and its application. Two kinds are never equal, even
@@ -128,10 +133,10 @@ class OptKind:
         return f"OptOps.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _by_name, (self.name,)
+        return opt_kind, (self.name,)
 
 
-def _by_name(name: str) -> OptKind:
+def opt_kind(name: str) -> OptKind:
     """Return the kind of a pickled opt. Errors: RegisterError if this process has no kind of that
     name."""
     if name not in OptOps.__members__:

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes, promote
 from workbench.base.errors import OptimizerError
+from workbench.pickles import pickled
 from workbench.tensor.operands.arguments import flag, number, short, where, whole
 from workbench.tensor.tensor import Tensor
 
@@ -20,6 +21,7 @@ from workbench.tensor.tensor import Tensor
 # The base of optimisers: the parameters, the learning rate, and the step as one computation.
 
 
+@pickled
 class Optimizer:
     """Parameters that are changed by their gradients.
 

@@ -18,6 +18,7 @@ from workbench.base.errors import DTypeError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
+from workbench.pickles import pickled
 from workbench.tensor.operands.arguments import dtype_error, shape_error, short, text, whole
 
 # --------------------------------------------------------------------------------------------------
@@ -162,6 +163,7 @@ def _mismatch(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str
 # size.
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A whole number from `min_val` to `max_val`, both included.
@@ -199,6 +201,7 @@ class Variable:
         return BoundVariable(self, value)
 
 
+@pickled
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundVariable:
     """A variable with a value: data for a Tensor, or an operand of one. Arithmetic on it returns a

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from workbench.base.terminal import Printed
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
+from workbench.pickles import pickled
 
 PADDING = 1.2
 """Greatest factor by which an axis may grow to be a multiple of a vector or another amount."""
@@ -15,6 +16,7 @@ SMALL_PADDING = 1.03
 """Greatest factor by which an axis may grow to get wider lanes."""
 
 
+@pickled
 @dataclass(frozen=True, slots=True)
 class HeuristicStep:
     """A step that fired: its opts, and the counts that led to them."""
@@ -40,6 +42,7 @@ class HeuristicStep:
         return tuple((name.replace("_", " "), n) for name, n in self.counts.items())
 
 
+@pickled
 class HeuristicSteps(Printed, tuple[HeuristicStep, ...]):
     """Steps in the order in which they fired. They print with their opts, reasons and counts."""
 
