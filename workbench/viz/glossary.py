@@ -27,6 +27,16 @@ from workbench.viz.schema.record import TermGroup, TermRow
 # fmt: off
 TERMS: Mapping[str, Mapping[str, str]] = {
     "page": {
+        "Board": "The graph, the passes, the opts and the source together: one selection runs"
+            " through all of them.",
+        "Schedule": "From tensors to kernels: the plan, its reasons, its passes, its memory.",
+        "Trace a line": "A line of yours in the graph, the loops, the source and the rules that"
+            " made it.",
+        "Teach": "One rewrite after the other: the graph, the rule, and what becomes of it.",
+        "layout": "An arrangement of panes with a name. What you make of it stays so for this"
+            " notebook and this width; Reset shows it as it was at first.",
+        "pane": "A part of the page: its bar has the choice of another pane, and splits, enlarges"
+            " or closes it. A border is dragged, or moved with arrow keys.",
         "Tune": "The loops of a kernel, the opts that change them, its times and its code.",
         "Rewrites": "What each pass did to the program, step by step, as a picture and in words.",
         "Plan": "Why there are these kernels: the expression as a graph, and each decision.",

@@ -159,6 +159,14 @@ def _address(started: Any, runtime: Path, log: Path) -> str:
     raise AssertionError(f"no JupyterLab: {log.read_text()[-2000:]}")
 
 
+HAS_WIDGET = """(at) => {
+  const { outputs } = jupyterapp.shell.currentWidget.content.widgets[at].model;
+  return outputs.toJSON().some(({ data }) => data?.["application/vnd.jupyter.widget-view+json"]);
+}"""
+"""Returns whether a cell shows a widget, which may be drawn later."""
+CHOOSE = "(page, layout) => page.querySelector(`[data-key=mode-${layout}]`).click()"
+
+
 class Notebook:
     """A notebook that is open in a page. What a test does goes through the page, as a person's
     doing would; only cells are written directly."""
@@ -215,8 +223,9 @@ class Notebook:
               shared.deleteMetadata("widgets"); }"""
         )
 
-    def cell(self, source: str, wait: bool = True) -> Any:
-        """Append a cell and run it; return its element, as soon as it has ended if `wait`."""
+    def cell(self, source: str, wait: bool = True, layout: str = "tune") -> Any:
+        """Append a cell and run it; return its element, as soon as it has ended if `wait`; its
+        workbench then shows a layout."""
         at: int = self.page.evaluate(
             """async ([source, wait]) => {
               const { content } = jupyterapp.shell.currentWidget, shared = content.model.sharedModel;
@@ -232,7 +241,12 @@ class Notebook:
             }""",
             [source, wait],
         )
-        return self.page.locator(f'.jp-Cell[data-windowed-list-index="{at}"]')
+        cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{at}"]')
+        if wait and layout and self.page.evaluate(HAS_WIDGET, at):
+            workbench = cell.locator(".wb").first
+            workbench.wait_for(state="attached")
+            workbench.evaluate(CHOOSE, layout)
+        return cell
 
     def run(self, at: int, wait: bool = True) -> None:
         """Run a cell again."""

@@ -184,8 +184,6 @@ def test_the_step_is_that_of_the_pass(page: Any, record: Record) -> None:
 
 def test_a_narrow_page_has_the_film(page: Any, tmp_path: Path) -> None:
     page.set_viewport_size({"width": 800, "height": 640})
-    for key in "[]":  # as at first
-        page.keyboard.press(key)
     drawn(page)
     page.click('[data-key="film-next"]')
     expect(page.locator(WORDS)).to_contain_text("1 of ")

@@ -112,7 +112,7 @@ def test_a_rule_that_raises_is_shown_with_the_state_before(notebook: Notebook) -
     notebook.cell(KERNEL.format(n=6))
     try:
         wb = notebook.cell(RAISES).locator(".wb")
-        wb.locator(".wb-middle .wb-error:has-text('on purpose')").wait_for()
+        wb.locator(".wb-board .wb-error:has-text('on purpose')").wait_for()
         wb.locator(".wb-strip .wb-failed:has-text('decompose')").click()
         wb.locator(".wb-rw .wb-error:has-text('on purpose')").first.wait_for()
     finally:
@@ -136,7 +136,7 @@ def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:
             wb.locator(".wb-edit >> text=As it was").click()  # else it comes again
             wb.locator(".wb-edit >> text=Cancel").click()
         else:
-            panes = ":is(.wb-middle, .wb-code-pane, .wb-at-hand)"
+            panes = ".wb-board"
             wb.locator(f"{panes} .{mark}:visible").first.wait_for()
         expect(wb.locator("[role=treeitem]"), name).to_have_count(2 + number)
         assert notebook.python("ex.kernels[0].run()[0].shape") == "(9, 16)", name

@@ -240,7 +240,7 @@ def says_why(wb: Any) -> None:
 
 def step_through(wb: Any, step: Callable[[], None]) -> None:
     """Walk over the first rewrites: each says where it is, and shows other text."""
-    mode = wb.locator("[aria-label=mode] [aria-selected=true]")
+    mode = wb.locator("[aria-label=layout] [aria-selected=true]")
     expect(mode).to_contain_text("Rewrites")
     at = expect(wb.locator(".wb-rw-at"))
     at.to_have_text(re.compile("^before"))

@@ -116,7 +116,7 @@ def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> 
     assert shown.locator(".wb-ops").evaluate("e => getComputedStyle(e).padding") == ("33px")
     assert shown.faults == []
     shown.context.close()
-    assert page.modes()[:3] == ("tune", "rewrites", "plan")
+    assert page.modes()[:4] == ("board", "tune", "rewrites", "plan")
     assert "ops" in page.modes()
     asked = {"mode": "ops"}
     assert plain(checked_view(ex, asked)) == asked
@@ -198,7 +198,7 @@ def test_an_error_in_a_section_is_one_of_the_panel(
     path.write_text(exported(record), encoding="utf-8")
     shown = opened(browser, path)
     shown.click(".wb-modes >> text=Ops")
-    assert row["error"]["what"] in shown.inner_text(".wb-middle [role=alert]")
+    assert row["error"]["what"] in shown.inner_text(".wb-board [role=alert]")
     shown.click(".wb-modes >> text=Tune")
     assert shown.is_visible(".wb-nest-pane") and shown.faults == []
     shown.context.close()
@@ -211,7 +211,7 @@ def test_a_section_that_is_not_built_yet(with_panel: None, browser: Any, tmp_pat
     path.write_text(page.export_html(recorder.record), encoding="utf-8")
     shown = opened(browser, path)
     shown.click(".wb-modes >> text=Ops")
-    assert "written before Python had built this" in shown.inner_text(".wb-middle")
+    assert "written before Python had built this" in shown.inner_text(".wb-board")
     assert not shown.is_visible("[aria-label=memory]"), "nor is there one below, empty"
     assert shown.faults == []
     shown.context.close()

@@ -147,7 +147,7 @@ def test_what_else_people_explore_has_advice(value: object, kind: str, hint: str
 def test_a_tab_is_the_whole_page_with_it_open() -> None:
     ex = explore(array(4) + 1, show="tune")
     assert ex.show == "" and ex.display.view.mode == "tune"
-    with pytest.raises(WorkbenchError, match="of tabs, tune and side_by_side"):
+    with pytest.raises(WorkbenchError, match="of layouts, board, tune, side_by_side"):
         explore(array(4) + 1, show="side by side")
 
 

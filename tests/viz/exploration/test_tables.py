@@ -37,7 +37,7 @@ def test_an_empty_table_has_no_example() -> None:
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [("x", 'mode="tune"'), ("plan", "mode='plan'"), (0, "kernel=0"), (None, "mode=")],
+    [("x", 'mode="board"'), ("plan", "mode='plan'"), (0, "kernel=0"), (None, "mode=")],
 )
 def test_what_is_selected_needs_its_name(value: Any, hint: str) -> None:
     ex = explore(Tensor([1.0, 2.0]) + 1)

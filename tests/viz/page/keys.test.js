@@ -30,22 +30,30 @@ globalThis.HTMLElement ??= Played;
 globalThis.Element ??= Played;
 
 const FIELDS = "input, textarea, select, [contenteditable]";
-const MODES = [{ name: "tune" }, { name: "rewrites" }, { name: "plan" }];
+const LAYOUTS = [
+  { name: "board" },
+  { name: "tune" },
+  { name: "rewrites" },
+  { name: "teach", isMore: true },
+  { name: "plan" },
+];
 
-/** Whether a key was answered, the app, and what a mode was asked for. */
+/** Whether a key was answered, and the app; `keys` are those of a pane that answers. */
 function press(key, { app = new App(recordOf()), target = new Played(), keys = {} } = {}) {
-  const [root, mode] = [new Played(), { keys, focus: () => (mode.isFocused = true) }];
-  const middle = { el: new Played(), current: () => mode };
-  const isAnswered = answerKey(app, root, middle, MODES, { key, target });
-  return { isAnswered, app, mode };
+  const root = new Played();
+  const board = { app, keys: {}, answering: () => [{ keys }], nameAt: () => null, focus() {} };
+  const isAnswered = answerKey(app, root, board, LAYOUTS, { key, target });
+  return { isAnswered, app };
 }
 
-Deno.test("a number shows a mode, and no other number does anything", () => {
+Deno.test("a number shows a layout that has a tab, and no other number does anything", () => {
   assert.equal(press("2").app.view.mode, "rewrites");
-  assert.deepEqual([press("3").isAnswered, press("4").isAnswered], [true, false]);
+  assert.equal(press("0").app.view.mode, "board");
+  assert.equal(press("3").app.view.mode, "plan");
+  assert.deepEqual([press("4").isAnswered, press(" ").isAnswered], [false, false]);
 });
 
-Deno.test("a mode answers its keys first, and leaves those that it says false to", () => {
+Deno.test("a pane answers its keys first, and leaves those that it says false to", () => {
   const asked = [];
   const keys = { t: () => void asked.push("t"), 2: () => false };
   assert.equal(press("t", { keys }).isAnswered, true);
@@ -115,11 +123,11 @@ Deno.test("letters walk lists that stand, arrows both", () => {
   ]);
 });
 
-Deno.test("Rewrites: letters step but in lists of other panes, arrows but in any other list", () => {
+Deno.test("passes: letters step but in lists of other panes, arrows but in any other list", () => {
   const steps = [];
   const state = { stepBy: (by) => void steps.push(by), go() {}, count: () => 0, place: () => 0 };
   const [el, list] = [new Played(), new Played()];
-  const keys = rewritesKeys({ app: null, state, graph: { view: {} }, el, list, filter: null });
+  const keys = rewritesKeys({ app: null, state, el, list, filter: null });
   const target = new Played();
   keys.j({ target });
   keys.ArrowUp({ target });

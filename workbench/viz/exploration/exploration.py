@@ -279,9 +279,10 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         return self
 
     def select(self, *unnamed: Any, **view: Any) -> None:
-        """Set the selection in the notebook's workbench of this exploration: mode ("tune",
-        "rewrites", "plan", "side_by_side", "rules" or "gpu"), kernel (or its position), variant,
-        node, line (positions in the record), axis (a name), language ("C", "asm", "IR", ..).
+        """Set the selection in the notebook's workbench of this exploration: mode (a layout:
+        "board", "tune", "rewrites", "plan", "side_by_side", "rules", "gpu", "schedule", "trace" or
+        "teach"), kernel (or its position), variant, node, line (positions in the record), axis (a
+        name), language ("C", "asm", "IR", ..).
 
         Errors: WorkbenchError for anything else.
         """

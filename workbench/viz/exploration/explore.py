@@ -41,7 +41,8 @@ def explore(
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu"; with
-    "tune" or "side_by_side" the whole workbench opens with that tab.
+    "board", "tune", "side_by_side", "schedule", "trace" or "teach" the whole workbench opens in
+    that layout.
     `without` names rules that are switched off, from scheduling to code. `ask` asks for a guess
     first: "kernels" (how many will it be?), "opts" (which does auto apply?), "bound" (what does it
     wait for?) or "time", of the first kernel, or of another ("bound 2");
@@ -56,9 +57,9 @@ def explore(
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
     _check(tensors)
-    is_tab = isinstance(show, str) and show in modes() and show not in panes()
-    tab = show if is_tab else ""
-    if not isinstance(show, str) or (show and not tab):
+    is_layout = isinstance(show, str) and show in modes() and show not in panes()
+    layout = show if is_layout else ""
+    if not isinstance(show, str) or (show and not layout):
         pane_of(show, "explore(y, show={})")
     if not isinstance(ask, str) or ask:
         question_of(ask)
@@ -68,10 +69,12 @@ def explore(
     named = Device.on_machine(device, target) if device or target else ""
     viewer = Viewer(calls(), _names_below(tensors), module_paths())
     off = _names(without)
-    ex = exploration.of(tensors, page, {}, off, "" if tab else show, viewer, ask=ask, device=named)
+    ex = exploration.of(
+        tensors, page, {}, off, "" if layout else show, viewer, ask=ask, device=named
+    )
     check_kernel(ask, len(ex.kernels))
-    if tab:
-        ex.select(mode=tab)
+    if layout:
+        ex.select(mode=layout)
     return ex
 
 

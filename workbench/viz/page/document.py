@@ -124,6 +124,7 @@ debuggers."""
 _STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+|[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _PANEL = re.compile(r"^export const panel = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r'\b(place|order): "?(\w+)')
+_LAYOUT = re.compile(r'^    name: "(\w+)",\n    title:', re.MULTILINE)
 
 EXPORT = "export default page;\n"
 """The end of the module that anywidget loads."""
@@ -171,13 +172,15 @@ def panels() -> list[Path]:
 
 
 def modes() -> tuple[str, ...]:
-    """Return the names of the panels in the middle of the page, in their order.
+    """Return the names of the layouts of the page: its own, then those of panels in the middle, in
+    their order.
 
     Errors: ValueError for a panel without {place, order}.
     """
+    own = _LAYOUT.findall((FOLDER / "board" / "layouts.js").read_text(encoding="utf-8"))
     fields = {path.parent.name: _fields(path) for path in panels()}
     middle = [name for name, row in fields.items() if row["place"] == "middle"]
-    return tuple(sorted(middle, key=lambda name: int(fields[name]["order"])))
+    return (*own, *sorted(middle, key=lambda name: int(fields[name]["order"])))
 
 
 def _fields(path: Path) -> dict[str, str]:

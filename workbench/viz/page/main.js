@@ -1,29 +1,35 @@
-// The shell of the page: header, kernels and results, the current mode, code, and the strip of
-// passes. `page` returns the object that anywidget calls; the exported page calls it with a shim.
+// The shell of the page: header, the board of panes, and the strip of passes. `page` returns the
+// object that anywidget calls; the exported page calls it with a shim.
 //
-// A panel is a folder whose `panel.js` exports `panel`: {place, order, make} and, in the middle, a
-// title; its name is the folder's. Places are top, left, middle, right and bottom. `make(app)` gives
-// {el, update(changes)}, of a mode also {focus(), keys}: `update` is told what changed while it is
-// shown (everything since it was last shown); `keys` maps a key to a function, before the keys of
-// the whole page. A panel that has a section of the record gets it as `make(app, section)`.
+// A panel is a folder whose `panel.js` exports `panel`: {place, order, make}; its name is the
+// folder's. Places are top and bottom, for bars over and below the board, and pane, for a pane of
+// the board, with a title; `panes` are several of them; one whose place is middle has a layout of
+// its own, with a tab. `make(app)` gives {el, update(changes)}, of a pane also {focus(), keys}:
+// `update` is told what changed while it is shown (everything since it was last shown); `keys` maps
+// a key to a function, before the keys of the whole page. A panel that has a section of the record
+// gets it as `make(app, section)`.
 
 import { unpacked } from "./app/channel.js";
-import { divider } from "./app/dividers.js";
 import { explain, listenHeadings } from "./app/glossary.js";
 import { header, notices } from "./app/header.js";
 import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
 import { lightAll, listenPointer, listenTheme } from "./app/links.js";
-import { modePane, paneOf } from "./app/modes.js";
+import { paneOf } from "./app/sections.js";
 import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
+import { layoutOf } from "./board/arrangement.js";
+import { Board } from "./board/board.js";
+import { LAYOUTS, openingLayout } from "./board/layouts.js";
 import { listenLink } from "./export/link.js";
 import { exportPane } from "./export/sheet.js";
 import { shownRecord } from "./record/asking.js";
 
 /** @import { Message, PageRecord } from "./record.d.ts" */
-/** @import { Changes, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
+/** @import { Layout } from "./board/layouts.js" */
+/** @import { PaneKind } from "./board/board.js" */
+/** @import { Changes, Model, Pane, Panel, View } from "./types.d.ts" */
 
 /** Return the object that a host calls: `render({model, el})` shows the panels in an element.
  * @param {Panel[]} panels */
@@ -37,24 +43,28 @@ export function page(panels) {
  * @param {Panel[]} panels */
 function start(app, el, panels) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
-  const modes = inOrder(panels).filter((panel) => panel.place === "middle");
-  const middle = modePane(app, modes);
-  const panes = shellOf(app, root, middle, modes, panels);
+  const kinds = paneKinds(app, panels);
+  const layouts = layoutsOf(panels);
+  app.arrangements.open(layouts, kinds.map(({ name }) => name));
+  const board = new Board(app, kinds);
+  const panes = shellOf(app, root, board, layouts, panels);
   app.root = root;
-  app.sizes.wide = new Set(modes.filter((mode) => mode.needsWidth).map(({ name }) => name));
   el.append(root);
+  app.arrangements.measure(root.clientWidth || innerWidth);
+  const sized = new ResizeObserver(() => app.arrangements.measure(root.clientWidth));
+  sized.observe(root);
   const show = (/** @type {Changes} */ changes) => {
     root.dataset.only = app.view.only || "";
-    root.dataset.alone = placeOf(panels, app.view.only);
+    root.dataset.alone = placeOf(panels, app.view.only) || "";
     root.dataset.mode = app.view.mode;
-    app.sizes.apply(root);
+    root.toggleAttribute("data-bars", app.arrangements.hasBars);
     panes.forEach((pane) => guarded(() => pane.update(changes)));
     lightAll(app, root);
     recoverFocus(root);
   };
   show(new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]));
   const off = app.on(show);
-  listenKeys(app, root, middle, modes);
+  listenKeys(app, root, board, layouts);
   listenHeadings(app, root);
   const removers = [
     listenPointer(app, root),
@@ -64,6 +74,7 @@ function start(app, el, panels) {
   ];
   return () => {
     off();
+    sized.disconnect();
     removers.forEach((end) => end());
     app.channel.stopWatching();
     root.remove();
@@ -73,56 +84,70 @@ function start(app, el, panels) {
 /** @type {(panels: Panel[]) => Panel[]} */
 const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
 
-/** Return the mode that a record opens with.
+/** The panes of the board, in the order in which they are listed.
+ * @param {App} app
  * @param {Panel[]} panels
- * @param {PageRecord} record */
-function firstMode(panels, record) {
-  const modes = inOrder(panels).filter((panel) => panel.place === "middle");
-  return (modes.find(({ opens }) => opens?.(record)) ?? modes[0]).name;
-}
+ * @returns {PaneKind[]} */
+const paneKinds = (app, panels) =>
+  inOrder(panels).flatMap((panel) => {
+    if (panel.place !== "pane" && panel.place !== "middle") return [];
+    if ("panes" in panel) {
+      return panel.panes.map(({ name, title, make }) => ({
+        name,
+        title,
+        make: () => make(app, () => app.record.panels[panel.name]?.data),
+      }));
+    }
+    const { name, title } = panel;
+    return [{ name, title, make: () => paneOf(app, panel) }];
+  });
 
-/** Return the place of the only visible pane; "" if all are visible. A part of a mode stands in the
- * place of the mode.
+/** The layouts: those of the page, and one for each panel in the middle.
+ * @param {Panel[]} panels
+ * @returns {Layout[]} */
+const layoutsOf = (panels) => [
+  ...LAYOUTS,
+  ...inOrder(panels).flatMap((panel) =>
+    panel.place === "middle" && "title" in panel ? [layoutOf(panel.name, panel.title)] : []
+  ),
+];
+
+/** Where the only visible pane stands, "board" or "bottom"; "" if all are visible.
  * @param {Panel[]} panels
  * @param {string | null} only */
 const placeOf = (panels, only) =>
-  only ? panels.find(({ name }) => name === only)?.place ?? "middle" : "";
+  only && (panels.find(({ name }) => name === only)?.place === "bottom" ? "bottom" : "board");
 
 /** Fill the root; return its panes, in the order in which they stand.
  * @param {App} app
  * @param {HTMLElement} root
- * @param {Middle} middle
- * @param {Mode[]} modes
+ * @param {Board} board
+ * @param {Layout[]} layouts
  * @param {Panel[]} panels
  * @returns {Pane[]} */
-function shellOf(app, root, middle, modes, panels) {
+function shellOf(app, root, board, layouts, panels) {
   const [head, messages, help, exports] = [
-    header(app, modes),
+    header(app, layouts),
     notices(app),
-    helpPane(app, modes),
-    exportPane(app, modes, middle),
+    helpPane(app, layouts),
+    exportPane(app, board),
   ];
-  const [top, left, right, bottom] = ["top", "left", "right", "bottom"].map((place) =>
-    inOrder(panels).filter((panel) => panel.place === place).map((panel) => paneOf(app, panel))
+  const [top, bottom] = ["top", "bottom"].map((place) =>
+    inOrder(panels).flatMap((panel) =>
+      panel.place === place && "make" in panel ? [paneOf(app, panel)] : []
+    )
   );
   const els = (/** @type {Pane[]} */ listed) => listed.map((pane) => pane.el);
   root.append(
     head.el,
     ...els(top),
-    h(
-      "div",
-      { class: "wb-body" },
-      h("div", { class: "wb-left" }, ...els(left)),
-      divider(app, "left", "kernels, results and lines", "before"),
-      middle.el,
-      divider(app, "right", "the code", "after"),
-      h("div", { class: "wb-right" }, ...els(right)),
-    ),
+    board.switcher,
+    board.el,
     h("div", { class: "wb-bottom" }, ...els(bottom), messages.el),
     help.el,
     exports.el,
   );
-  return [head, ...top, ...left, middle, ...right, ...bottom, messages, help, exports];
+  return [head, ...top, board, ...bottom, messages, help, exports];
 }
 
 /** Run a function so that a fault in one pane does not stop the others.
@@ -173,7 +198,7 @@ async function render(panels, { model, el }) {
   }, 300);
   const record = await unpacked(model.get("record"));
   const app = new App(record, {
-    view: { mode: firstMode(panels, shownRecord(record, null)), ...model.get("view") },
+    view: { mode: openingLayout(shownRecord(record, null)), ...model.get("view") },
     send: live ? (message) => model.send(message) : null,
     keep,
     file: fileOf(model),

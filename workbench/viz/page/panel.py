@@ -39,7 +39,7 @@ node by its place in the record (`nodes.add(node)`)."""
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The Python half of a panel. `pane` is its name where it stands alone, in a notebook and as
-    text; `mode` is the mode of the page that it belongs to. `section` is built after the opening
+    text; `mode` is the layout of the page that it belongs to. `section` is built after the opening
     record, once for each plan. `has_steps`: it shows runs on the emulator, so that a record for
     this pane alone has them."""
 
@@ -94,7 +94,8 @@ def pane_of(name: object, call: str) -> Panel:
     if isinstance(name, str) and name in named:
         return named[name]
     near = get_close_matches(str(name).lower(), named, 1) or list(named)
-    listed = f"there are {', '.join(named)}; of tabs, tune and side_by_side"
+    layouts = "board, tune, side_by_side, schedule, trace and teach"
+    listed = f"there are {', '.join(named)}; of layouts, {layouts}"
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
 

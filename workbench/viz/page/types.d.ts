@@ -2,7 +2,7 @@
 // are in record.d.ts.
 
 import type { App } from "./app/store.js";
-import type { AnyRequest, Message, PageRecord, ReplyMessage, Results } from "./record.d.ts";
+import type { AnyRequest, Message, ReplyMessage, Results } from "./record.d.ts";
 
 /** Things that belong together: axes by name, nodes and lines by their indexes; for code also a
  * statement: the variant, and a line of the language in which all kernels are written. */
@@ -25,7 +25,7 @@ export interface Column {
 
 /** The selected and visible parts of the record, and the options of panels. */
 export interface View {
-  /** The panel in the middle, by name. */
+  /** The layout, by name. */
   mode: string;
   kernel: number;
   variant: number | null;
@@ -84,35 +84,28 @@ export interface Pane {
 /** A function for each key; it returns false for a key that is not for this pane. */
 export type Keys = Record<string, (event: KeyboardEvent) => unknown>;
 
-/** A pane in the middle. */
-export interface ModePane extends Pane {
-  focus(): unknown;
-  keys: Keys;
+/** A pane of the board: `focus` gives the focus to its list, `keys` are its own. */
+export interface BoardPane extends Pane {
+  focus?(): unknown;
+  keys?: Keys;
 }
 
-/** The export of a folder's `panel.js`. */
+/** The export of a folder's `panel.js`: a bar over or below the board, a pane of the board, or
+ * several; a pane in the "middle" has a layout of its own, with a tab; an optional one is hidden
+ * while it has nothing to show. */
 export type PanelRow =
   & { order: number }
   & (
-    | { place: "top" | "left" | "right" | "bottom"; make: Make<Pane> }
-    | ModeRow
+    | { place: "top" | "bottom"; make: Make<Pane> }
+    | { place: "pane" | "middle"; title: string; make: Make<BoardPane>; isOptional?: boolean }
+    | { place: "pane"; panes: PaneRow[] }
   );
 
-/** A mode: `needsWidth` if the columns beside it are folded at first; `aside`, the name and the
- * contents of its foldable part; `opens`, whether a record opens with it. */
-export interface ModeRow {
-  place: "middle";
+/** A pane of a folder that has several. */
+export interface PaneRow {
+  name: string;
   title: string;
-  make: Make<ModePane>;
-  needsWidth?: boolean;
-  aside?: { title: string; has: string };
-  opens?: (record: PageRecord) => boolean;
-}
-
-/** Whether a pane is open, and its share of its container in percent; 0 or none: the default. */
-export interface PaneSize {
-  isOpen?: boolean;
-  share?: number;
+  make: Make<BoardPane>;
 }
 /** `section()` returns the section of the record that the panel's `panel.py` builds; `update` is
  * called once it has arrived. */
@@ -120,7 +113,6 @@ export interface PaneSize {
 export type Make<P extends Pane> = (app: App, section: () => any) => P;
 /** With the name of the folder. */
 export type Panel = PanelRow & { name: string };
-export type Mode = Extract<Panel, { place: "middle" }>;
 
 /** The model of a host: anywidget's, or the shim of an exported page. */
 export interface Model {
@@ -134,9 +126,4 @@ export interface Model {
   send(message: AnyRequest): void;
   on(name: string, listener: (message: Message) => unknown): void;
   off(name: string, listener: (message: Message) => unknown): void;
-}
-
-/** The middle of the page, which shows one mode. */
-export interface Middle extends Pane {
-  current(): ModePane | undefined;
 }

@@ -48,7 +48,7 @@ def shown_of(page: Any, hints: list[str]) -> list[str]:
     """Return those hints that stand in the page, or that it says on hover."""
     titles = """(body) => [...body.querySelectorAll("[title], title")]
       .map((e) => e.getAttribute("title") ?? e.textContent).join("\\n")"""
-    text = page.inner_text(".wb-body") + page.eval_on_selector(".wb-body", titles)
+    text = page.inner_text(".wb-board") + page.eval_on_selector(".wb-board", titles)
     return [hint for hint in hints if hint in text]
 
 

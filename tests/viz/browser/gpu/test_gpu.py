@@ -322,7 +322,7 @@ def test_side_by_side_is_what_the_device_makes(browser: Any, tmp_path: Path) -> 
     right = page.locator(".wb-side-column").nth(1)
     chosen = right.locator("[role=tab][aria-selected=true]")
     assert chosen.all_inner_texts() == ["WGSL"]
-    assert "fn " in right.inner_text() and "asm" not in page.inner_text(".wb-middle")
+    assert "fn " in right.inner_text() and "asm" not in page.inner_text(".wb-board")
     leave(browser, page)
 
 

@@ -18,7 +18,8 @@ class LivePage:
     def __init__(self, browser: Any, folder: Path, session: Session, **looks: Any):
         self._browser, self.session = browser, session
         path = folder / "live.html"
-        path.write_text(session_page(plain(session.record)), encoding="utf-8")
+        html = session_page(plain(session.record)).replace("view: {}", "view: { mode: 'tune' }")
+        path.write_text(html, encoding="utf-8")
         self.page = opened(browser, path, **looks)
         self.page.evaluate("window.mute = true")
         self._heard: list[Any] = []

@@ -121,13 +121,13 @@ def test_panes_are_pictures(page: Any, tmp_path: Path, width: int) -> None:
 
 def test_a_picture_shows_what_the_pane_does(page: Any, browser: Any, tmp_path: Path) -> None:
     sheet(page)
-    file = download(page, "svg-pane code", tmp_path)
+    file = download(page, "svg-pane source", tmp_path)
     other = browser.new_page()
     other.goto(file.as_uri())
-    drawn = other.evaluate("document.querySelector('.wb-right').innerText")
+    drawn = other.evaluate("document.querySelector('.wb-code-pane').innerText")
     assert "for (" in drawn
-    assert drawn == page.evaluate("document.querySelector('.wb-right').innerText")
-    style = "getComputedStyle(document.querySelector('.wb-right')).color"
+    assert drawn == page.evaluate("document.querySelector('.wb-code-pane').innerText")
+    style = "getComputedStyle(document.querySelector('.wb-code-pane')).color"
     assert other.evaluate(style) == page.evaluate(style)
     other.close()
 

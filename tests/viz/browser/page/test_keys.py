@@ -14,7 +14,7 @@ def test_everything_can_be_reached_with_keys(page: Any) -> None:
     keys(page, "j ArrowDown k Enter")
     assert focused(page) == "loop-1" and selected(page, "loops")
     keys(page, "2")
-    assert selected(page, "mode") == ["Rewrites"]
+    assert selected(page, "layout") == ["Rewrites"]
     keys(page, "1 Escape Escape")
     assert not page.evaluate("document.activeElement.dataset.key")
     page.focus("[data-key=kernel-0]")
@@ -73,7 +73,7 @@ def test_letters_walk_what_a_tab_shows(page: Any, record: Record) -> None:
     page.wait_for_function(
         "was => document.querySelector('.wb-rw-at').textContent !== was", arg=before
     )
-    assert selected(page, "mode") == ["Rewrites"]
+    assert selected(page, "layout") == ["Rewrites"]
     page.click("[data-key=mode-tune]")
     keys(page, "j")
     assert focused(page).startswith("loop-")

@@ -59,7 +59,7 @@ def test_nothing_to_compute_has_nothing_to_press(browser: Any, tmp_path: Path) -
     nothing: Record = plain(build(explore(array(0, 5).relu())))
     assert nothing["kernels"] == []
     for page in shown(browser, tmp_path, session_page(nothing)):
-        assert nothing["nothing"] in page.inner_text(".wb-tune")
+        assert nothing["nothing"] in page.inner_text(".wb-nest-pane")
         assert page.locator(":is(.wb-results .wb-buttons, .wb-opts-row)").count() == 0
         page.focus(".wb")
         keys(page, "a c d p t u y Shift+U")
@@ -96,7 +96,7 @@ def test_a_list_to_choose_from_stays_while_figures_arrive(
         page.evaluate("window.before = [...document.querySelectorAll('.wb-header select')]")
         page.evaluate("p => hear({patch: p})", {"append": {}, "set": news})
         page.wait_for_selector(".wb-title >> text=news")
-        assert page.evaluate("before.length === 3 && before.every((e) => e.isConnected)")
+        assert page.evaluate("before.length === 4 && before.every((e) => e.isConnected)")
 
 
 def test_a_gpu_is_read_in_its_own_language(session: Any, record: Record) -> None:

@@ -187,6 +187,7 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
             assert banner.startswith(f"without {rule}"), mode
             for phrase in ("7 lines of C differ", "2x slower", "right"):
                 assert phrase in banner, mode
+        page.keyboard.press("1")
         assert "/ 4.0f" in page.inner_text(".wb-code-pane")
         page.click(f'[data-key="rule-on-{rule}"]')
         message = answer(page, "rule_off", {"n": before["n"], "record": packed(before)})

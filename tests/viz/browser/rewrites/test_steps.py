@@ -111,7 +111,7 @@ def test_a_pass_opens_on_the_picture_of_what_there_is_before_it(page: Any, recor
         labels = page.locator(".wb-rw g.wb-g-kept .wb-g-label").all_text_contents()
         assert len(labels) > 5 and not page.locator(".wb-rw g.wb-g-new").count()
         picture = page.locator(".wb-rw .wb-g").bounding_box()
-        whole = page.locator(".wb-rw").bounding_box()
+        whole = page.locator(".wb-split:has(> [data-pane=graph])").bounding_box()
         area = picture["width"] * picture["height"] / whole["width"] / whole["height"]
         assert area > 0.4, "the picture is the main thing"
     page.click('.wb-rw-pass:has-text("render")')

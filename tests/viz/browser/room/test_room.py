@@ -34,7 +34,7 @@ SHARE = """() => {
     const { width, height } = shown.getBoundingClientRect();
     return width * height;
   };
-  return area(".wb-g-stage") / area(".wb-middle");
+  return area(".wb-g-stage") / area(".wb-board");
 }"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll(".wb-g-svg text")]
   .filter((e) => e.checkVisibility() && e.textContent)
@@ -52,7 +52,7 @@ COVERED = """() => {
     }).map((e) => e.textContent);
 }"""
 """Returns the boxes that changed, and are out of sight or below something else."""
-PLACES = """() => [".wb-nest-pane", ".wb-divider-nest", ".wb-next-pane", ".wb-code-pane", ".wb-results"]
+PLACES = """() => [".wb-nest-pane", ".wb-next-pane", ".wb-code-pane", ".wb-results"]
   .map((s) => document.querySelector(s).getBoundingClientRect()).map(({ x, y }) => [x, y])"""
 """Returns where the panes of Tune begin."""
 NAMED = [
@@ -116,19 +116,15 @@ def test_it_is_as_high_as_the_window_has_room(page: Any) -> None:
         assert page.evaluate("document.querySelector('.wb').offsetHeight") >= height - 170
 
 
-def test_between_open_columns_the_reasons_stand_below_the_plan(page: Any) -> None:
+def test_between_open_columns_the_plan_has_room(page: Any) -> None:
     page.set_viewport_size({"width": 800, "height": 640})
     page.focus(".wb")
-    keys(page, "3 [ ]")
+    keys(page, "3 [ ] \\")
     page.wait_for_selector(".wb-left")
     drawn(page)
     assert page.evaluate(SCROLLED) == []
     assert page.evaluate(IN_SIGHT, [".wb-player .wb-button", ".wb-player-steps"]) == []
-    film, reasons, stage = (
-        page.locator(f".wb-plan {part} >> visible=true").bounding_box()
-        for part in (".wb-player", ".wb-plan-aside", ".wb-g-stage")
-    )
-    assert film["y"] + film["height"] <= reasons["y"]
+    stage = page.locator(".wb-plan .wb-g-stage >> visible=true").bounding_box()
     assert stage["width"] >= 200 and stage["height"] >= 150
 
 
@@ -145,15 +141,6 @@ def test_what_a_step_changed_is_in_sight_and_not_covered(sized: Any) -> None:
             drawn(sized)
             assert sized.evaluate(COVERED) == []
             assert sized.evaluate(SMALLEST) >= 8.99
-
-
-def test_a_page_opens_with_the_plan_of_several_kernels(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
-    for kernels, pane in ((2, ".wb-plan"), (1, ".wb-tune")):
-        few = record | {"kernels": record["kernels"][:kernels]}
-        for page in shown(browser, tmp_path, exported(few), mode="Shift"):
-            assert page.is_visible(pane)
 
 
 def test_a_column_is_folded_by_its_button_and_by_its_key(page: Any) -> None:
@@ -173,7 +160,7 @@ def test_a_column_is_folded_by_its_button_and_by_its_key(page: Any) -> None:
     keys(page, "[")
     page.locator(".wb-kernels [aria-selected=true]", has_text="2").wait_for()
     page.click("[data-key=fold-aside]")
-    assert not page.is_visible(".wb-plan-aside")
+    assert not page.is_visible(".wb-plan-reasons")
 
 
 WIDTH = "(selector) => document.querySelector(selector).getBoundingClientRect().width"
@@ -199,9 +186,12 @@ def test_a_divider_is_dragged_or_moved_by_keys_and_remembered(page: Any) -> None
     assert page.evaluate(WIDTH, ".wb-right") > code + 10
     assert page.get_attribute("[data-key=divider-right]", "aria-orientation") == "vertical"
     page.reload()
-    page.wait_for_selector(".wb-tune")
+    page.wait_for_selector(".wb[data-mode=tune]")
     assert page.evaluate(WIDTH, ".wb-left") == pytest.approx(narrower, abs=1)
     page.dblclick("[data-key=divider-left]")
+    middle = page.evaluate(WIDTH, "[data-pane=opts]")
+    assert page.evaluate(WIDTH, ".wb-left") == pytest.approx(middle, abs=1)
+    page.click("[data-key=reset-layout]")
     assert page.evaluate(WIDTH, ".wb-left") == pytest.approx(was, abs=1)
 
 
@@ -211,10 +201,10 @@ def test_where_nothing_is_kept_panes_are_as_at_first(page: Any) -> None:
         "{",
         "5",
         "null",
-        '{"tune left": {"share": "wide", "isOpen": 0}}',
-        '{"tune left": 7}',
+        '{"page.html": {"tune wide": {"tree": {"pane": "none"}, "bars": 0}}}',
+        '{"page.html": 7}',
     ):
-        page.evaluate("text => localStorage.setItem('workbench-room', text)", text)
+        page.evaluate("text => localStorage.setItem('workbench-board', text)", text)
         page.reload()
-        page.wait_for_selector(".wb-tune")
+        page.wait_for_selector(".wb[data-mode=tune]")
         assert page.is_visible(".wb-code-body [data-line]")

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { shownRule, stepUse } from "../../../../workbench/viz/page/app/rule.js";
 import { App } from "../../../../workbench/viz/page/app/store.js";
+import { LAYOUTS } from "../../../../workbench/viz/page/board/layouts.js";
+import { panesOf } from "../../../../workbench/viz/page/board/tree.js";
 import { countUses, usesByRule } from "../../../../workbench/viz/page/record/rule_uses.js";
 import { recordOf } from "../record.js";
 
@@ -59,6 +61,8 @@ Deno.test("figures that arrive are no reason to count again, passes are", () => 
 
 Deno.test("stepping leads through all passes, kernels and variants, and round", () => {
   const app = new App(record());
+  app.arrangements.open(LAYOUTS, LAYOUTS.flatMap(({ trees }) => panesOf(trees.wide)));
+  app.select({ mode: "rules" });
   const seen = [1, 1, 1, 1, 1].map((by) => {
     stepUse(app, "form-fma", by);
     const { mode, kernel, variant, pass, step } = app.view;

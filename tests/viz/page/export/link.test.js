@@ -3,7 +3,13 @@
 import assert from "node:assert/strict";
 import { App, START } from "../../../../workbench/viz/page/app/store.js";
 import { linkOf, looksOf, viewOf } from "../../../../workbench/viz/page/export/link.js";
+import { LAYOUTS } from "../../../../workbench/viz/page/board/layouts.js";
+import { panesOf, removed } from "../../../../workbench/viz/page/board/tree.js";
 import { recordOf } from "../record.js";
+
+Object.defineProperty(globalThis, "localStorage", { value: null }); // nothing is stored
+
+const PANES = [...new Set(LAYOUTS.flatMap(({ trees }) => panesOf(trees.wide)))];
 
 Deno.test("a link has what differs from a page that opens, and comes back", () => {
   const app = new App(recordOf());
@@ -53,26 +59,34 @@ Deno.test("whatever is looked at, its link opens exactly that", () => {
       const field = pick(Object.keys(VALUES));
       app.select({ [field]: pick(VALUES[field]) });
     }
-    if (pick([true, false])) app.sizes.toggle(pick(["left", "right", "aside"]));
-    if (pick([true, false])) app.sizes.resize("left", pick([20, 40.5]));
+    for (const each of [app, other]) each.arrangements.open(LAYOUTS, PANES);
+    const pane = pick(PANES);
+    if (pick([true, false])) app.arrangements.toggle(pick(["left", "right", "aside"]));
+    if (pick([true, false])) {
+      app.arrangements.change({ tree: removed(app.arrangements.tree, pane) });
+    }
+    if (pick([true, false])) app.arrangements.change({ large: pane, bars: pick([true, false]) });
     const folds = pick([[], ["estimate", "counts"]]);
-    const link = linkOf(app, { folds, room: app.sizes.current });
+    const link = linkOf(app, { folds, board: app.arrangements.current });
     other.select({ ...START, ...viewOf(link) });
-    other.sizes.current = looksOf(link).room;
+    other.arrangements.current = looksOf(link).board;
     assert.deepEqual(other.view, app.view, link);
-    assert.deepEqual(other.sizes.current, app.sizes.current, link);
+    assert.deepEqual(other.arrangements.current, app.arrangements.current, link);
+    assert.deepEqual(other.arrangements.shown, app.arrangements.shown, link);
     assert.deepEqual(looksOf(link).folds, folds);
   }
 });
 
 Deno.test("how a page looks is left out where it is nonsense", () => {
   const looks = (named) => looksOf("#view=" + encodeURIComponent(JSON.stringify(named)));
-  for (const named of [{}, null, { folds: [1], room: 3 }, { folds: "x", room: { left: 1 } }]) {
-    assert.deepEqual(looks(named), { folds: [], room: {} });
+  for (const named of [{}, null, { folds: [1], board: 3 }, { folds: "x" }]) {
+    assert.deepEqual(looks(named), { folds: [], board: {} });
   }
   const app = new App(recordOf());
-  app.sizes.current = { left: { isOpen: "no", share: "x" }, other: { isOpen: false } };
-  assert.deepEqual(app.sizes.current, {});
+  app.select({ mode: "gpu" });
+  app.arrangements.open(LAYOUTS, PANES);
+  app.arrangements.current = { tree: { pane: "none" }, large: 3, bars: "x", other: 1 };
+  assert.deepEqual(app.arrangements.current, {});
 });
 
 Deno.test("a sheet that is open is not in a link", () => {

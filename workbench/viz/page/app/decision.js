@@ -18,7 +18,7 @@ import { NO_SELECTION, nodeLink, rowAt } from "./store.js";
  * @param {number} node
  * @param {boolean | null} store */
 async function replan(app, node, store) {
-  const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
+  const mode = app.arrangements.shows("plan") ? "plan" : "rewrites"; // where it was asked for
   const { record: was, view: { variant } } = app;
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;

@@ -1,4 +1,4 @@
-// The header: the explored expression and its time, the device, the modes; and the notices below
+// The header: the explored expression and its time, the device, the layouts; and the notices below
 // the page: progress, a copied text.
 
 import { h, keepingFocus, recordText, refill, setChildren, steady } from "../base/elements.js";
@@ -15,29 +15,36 @@ import {
   toggleExport,
   toggleFull,
 } from "./actions.js";
-import { foldButton } from "./dividers.js";
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab } from "./pieces.js";
 import { firstLanguage } from "./store.js";
 import { inOneRun, percent, real, spreadText } from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
-/** @import { Changes, Mode } from "../types.d.ts" */
+/** @import { Layout } from "../board/layouts.js" */
+/** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 /**
  * @param {App} app
- * @param {Mode[]} modes */
-export function header(app, modes) {
+ * @param {Layout[]} layouts */
+export function header(app, layouts) {
   const el = h("div", { class: "wb-header" });
   const deviceField = steady(
     /** @type {(device: string, devices: DeviceRow[], machine: string, off: boolean) => HTMLElement} */
     (device, devices, machine, off) => deviceSelect(app, device, devices, machine, off),
   );
   const choices = shownChoices(app);
+  const moreLayouts = steady(
+    /** @type {(layouts: Layout[]) => HTMLSelectElement} */
+    (all) => layoutSelect(app, all),
+  );
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, ...HEADER_CHANGES)) return;
     const { expr, device, devices, machine } = app.record;
+    const more = moreLayouts(layouts);
+    const isMore = layouts.some(({ name, isMore }) => isMore && name === app.view.mode);
+    more.value = isMore ? app.view.mode : "";
     const parts = [
       h(
         "div",
@@ -47,28 +54,10 @@ export function header(app, modes) {
         h("bdi", { class: "wb-words wb-quiet", "data-term": "kernels" }, app.record.headline),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
-      modeTabs(app, modes),
-      app.sizes.isOpen("left") ? speedLine(app) : choices.el,
-      foldButtons(app, modes.find(({ name }) => name === app.view.mode)),
-      h(
-        "div",
-        { class: "wb-tools" },
-        button(app, "Export", () => toggleExport(app), {
-          key: "e",
-          title: "the page, pictures, Markdown, Python, a link",
-          name: "export",
-        }),
-        button(app, "full", () => toggleFull(app), {
-          key: "F",
-          title: "full screen",
-          name: "full",
-        }),
-        button(app, "?", () => app.select({ help: !app.view.help, exporting: false }), {
-          key: "?",
-          title: "all words, letters and signs, and the keys",
-          name: "help",
-        }),
-      ),
+      h("div", { class: "wb-layouts" }, layoutTabs(app, layouts), more),
+      app.arrangements.shows("results") ? speedLine(app) : choices.el,
+      arrangementButtons(app),
+      pageTools(app),
     ];
     keepingFocus(el, () => {
       if (parts.includes(choices.el)) choices.update();
@@ -78,6 +67,29 @@ export function header(app, modes) {
   return { el, update };
 }
 
+/** Buttons of the whole page.
+ * @param {App} app */
+const pageTools = (app) =>
+  h(
+    "div",
+    { class: "wb-tools" },
+    button(app, "Export", () => toggleExport(app), {
+      key: "e",
+      title: "the page, pictures, Markdown, Python, a link",
+      name: "export",
+    }),
+    button(app, "full", () => toggleFull(app), {
+      key: "F",
+      title: "full screen",
+      name: "full",
+    }),
+    button(app, "?", () => app.select({ help: !app.view.help, exporting: false }), {
+      key: "?",
+      title: "all words, letters and signs, and the keys",
+      name: "help",
+    }),
+  );
+
 const HEADER_CHANGES = [
   "record",
   "kernel",
@@ -86,7 +98,7 @@ const HEADER_CHANGES = [
   "live",
   "help",
   "line",
-  "sizes",
+  "board",
 ];
 
 /** The selected kernel and variant, as selectors, while their column is folded.
@@ -116,17 +128,58 @@ function shownChoices(app) {
   return { el, update };
 }
 
-/** Buttons that fold the columns beside a mode, and its foldable part.
- * @param {App} app
- * @param {Mode | undefined} mode */
-function foldButtons(app, mode) {
+/** The regions that buttons fold: name, title, contents, key.
+ * @type {[string, string, string, string][]} */
+const REGIONS = [
+  ["left", "Results", "kernels, results and lines", "["],
+  ["aside", "", "", "\\"],
+  ["right", "Code", "the code", "]"],
+];
+
+/** Buttons that fold regions of the layout, show the bars of panes, and show the layout as it was at
+ * first.
+ * @param {App} app */
+function arrangementButtons(app) {
+  const { arrangements } = app;
+  const { layout, hasBars, isChanged } = arrangements;
+  const folds = REGIONS.map(([name, title, has, key]) => {
+    const isOpen = arrangements.isOpen(name);
+    if (isOpen === null) return null;
+    const own = name === "aside" ? layout?.aside : { title, has };
+    return own &&
+      foldButton(app, name, own.title, isOpen, `${isOpen ? "fold" : "show"} ${own.has}`, key);
+  });
   return h(
     "div",
     { class: "wb-folds", role: "group", "aria-label": "panes" },
-    foldButton(app, "left", "Results", "[", "kernels, results and lines"),
-    mode?.aside && foldButton(app, "aside", mode.aside.title, "\\", mode.aside.has),
-    foldButton(app, "right", "Code", "]", "the code"),
+    ...folds,
+    button(app, "Arrange", () => arrangements.change({ bars: !hasBars }), {
+      pressed: hasBars,
+      name: "arrange",
+      title: "a bar over each pane: choose another, split, enlarge or close it",
+    }),
+    isChanged && button(app, "Reset", () => arrangements.reset(), {
+      name: "reset-layout",
+      title: "this layout as it was at first",
+    }),
   );
+}
+
+/**
+ * @param {App} app
+ * @param {string} name
+ * @param {string} title
+ * @param {boolean} isOpen
+ * @param {string} hint
+ * @param {string} key */
+function foldButton(app, name, title, isOpen, hint, key) {
+  const el = button(app, title, () => app.arrangements.toggle(name), {
+    key,
+    title: hint,
+    name: `fold-${name}`,
+  });
+  el.setAttribute("aria-expanded", String(isOpen));
+  return el;
 }
 
 /** A variant in a line, with its time.
@@ -253,31 +306,56 @@ function speed(name, timing) {
   );
 }
 
+/** The layouts that have a tab; the key of each is its number.
+ * @param {Layout[]} layouts */
+export const tabbed = (layouts) => layouts.filter(({ isMore }) => !isMore);
+
 /**
  * @param {App} app
- * @param {Mode[]} modes */
-function modeTabs(app, modes) {
-  const tabs = modes.map(({ name, title }, i) =>
+ * @param {Layout[]} layouts */
+function layoutTabs(app, layouts) {
+  const tabs = tabbed(layouts).map(({ name, title, about }, i) =>
     tab(
       title,
       app.view.mode === name,
       () => app.select({ mode: name }),
       `mode-${name}`,
-      [meaningOf(app.record, title) || meaningOf(app.record, title.toLowerCase()), `key ${i + 1}`]
-        .filter(Boolean).join(" · "),
+      [
+        meaningOf(app.record, title) || meaningOf(app.record, title.toLowerCase()) || about,
+        `key ${i}`,
+      ].filter(Boolean).join(" · "),
     )
   );
   return walkable(
     "tablist",
-    "mode",
+    "layout",
     { class: "wb-tabs wb-modes", "aria-orientation": "horizontal" },
     ...tabs,
   );
 }
 
+/** The layouts without a tab.
+ * @param {App} app
+ * @param {Layout[]} layouts */
+function layoutSelect(app, layouts) {
+  const more = layouts.filter(({ isMore }) => isMore);
+  return h(
+    "select",
+    {
+      class: "wb-more-layouts",
+      "aria-label": "more layouts",
+      "data-key": "more-layouts",
+      title: more.map(({ title, about }) => `${title}: ${about}`).join("\n"),
+      onchange: ({ target }) => target.value && app.select({ mode: target.value }),
+    },
+    h("option", { value: "" }, "more…"),
+    ...more.map(({ name, title, about }) => h("option", { value: name, title: about }, title)),
+  );
+}
+
 // Notices: progress, and a copied text.
 
-const CHANGES = ["status", "notice", "failure", "sizes", "mode"];
+const CHANGES = ["status", "notice", "failure", "board", "mode"];
 
 /** Notices, beside the passes: they cover nothing.
  * @param {App} app */
@@ -290,7 +368,8 @@ export function notices(app) {
       app.status && progress(app, app.status),
       app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
       // an error must be seen even if its pane is folded
-      ...app.sizes.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
+      ...["results", "kernels"].filter((where) => !app.arrangements.shows(where))
+        .map((where) => failure(app, where)),
     );
   };
   return { el, update };

@@ -3,10 +3,12 @@
 
 import { elementsOf, h, refill } from "../base/elements.js";
 import { hasWords } from "../base/text.js";
+import { tabbed } from "./header.js";
 import { KEYS } from "./keys.js";
 import { button } from "./pieces.js";
 
-/** @import { Changes, Mode } from "../types.d.ts" */
+/** @import { Layout } from "../board/layouts.js" */
+/** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 /** A row of the sheet: a term, as text and as an element, and its meaning.
@@ -19,13 +21,13 @@ const INTRO =
 
 /**
  * @param {App} app
- * @param {Mode[]} modes */
-export function helpPane(app, modes) {
+ * @param {Layout[]} layouts */
+export function helpPane(app, layouts) {
   const el = h("div", { class: "wb-help-place" });
   const update = (/** @type {Changes} */ changes) => {
     if (!changes.has("help")) return;
     const { help } = app.view;
-    refill(el, help && helpSheet(app, modes, help === true ? null : help));
+    refill(el, help && helpSheet(app, layouts, help === true ? null : help));
     const hasFocus = app.root?.contains(document.activeElement);
     if (help && hasFocus) elementsOf(el, "input")[0]?.focus({ preventScroll: true });
   };
@@ -34,10 +36,10 @@ export function helpPane(app, modes) {
 
 /**
  * @param {App} app
- * @param {Mode[]} modes
+ * @param {Layout[]} layouts
  * @param {string | null} first the group that is shown at first; null: all */
-function helpSheet(app, modes, first) {
-  const groups = helpGroups(app, modes);
+function helpSheet(app, layouts, first) {
+  const groups = helpGroups(app, layouts);
   const state = { group: first, query: "" };
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "groups of words" });
   const body = h("div", { class: "wb-help-body", tabindex: 0 });
@@ -112,13 +114,13 @@ function helpGroup({ name, rows }, query) {
 
 /** All rows: keys, then the terms of the glossary, in each group with those of the record's tables.
  * @param {App} app
- * @param {Mode[]} modes
+ * @param {Layout[]} layouts
  * @returns {Group[]} */
-function helpGroups(app, modes) {
+function helpGroups(app, layouts) {
   const { glossary } = app.record;
   const own = tables(app);
   return [
-    { name: KEYS_GROUP, rows: keyRows(modes) },
+    { name: KEYS_GROUP, rows: keyRows(layouts) },
     ...glossary.map(({ name, terms }) => ({
       name,
       rows: [
@@ -154,12 +156,13 @@ function tables({ record }) {
   return { loops, opts, graphs, passes: passRows };
 }
 
-/** @param {Mode[]} modes */
-function keyRows(modes) {
+/** @param {Layout[]} layouts */
+function keyRows(layouts) {
   const [first, second, ...rest] = KEYS;
-  const numbers = modes.map((_, i) => i + 1).join(" ");
-  const modesRow = [numbers, modes.map(({ title }) => title).join(", ")];
-  return [first, second, modesRow, ...rest].map(([key, does]) => ({
+  const tabs = tabbed(layouts);
+  const numbers = tabs.map((_, i) => i).join(" ");
+  const layoutsRow = [numbers, tabs.map(({ title }) => title).join(", ")];
+  return [first, second, layoutsRow, ...rest].map(([key, does]) => ({
     word: String(key),
     shown: h("kbd", {}, key),
     meaning: String(does),

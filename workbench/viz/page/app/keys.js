@@ -16,10 +16,12 @@ import {
   toggleFull,
   undo,
 } from "./actions.js";
+import { tabbed } from "./header.js";
 import { shownRule } from "./rule.js";
 import { NO_SELECTION } from "./store.js";
 
-/** @import { Middle, Mode } from "../types.d.ts" */
+/** @import { Board } from "../board/board.js" */
+/** @import { Layout } from "../board/layouts.js" */
 /** @import { App } from "./store.js" */
 
 /** Runs the action of a key, for the focused element.
@@ -51,9 +53,12 @@ export const KEYS = [
   ["b", "Rewrites: one graph, before beside after, or their texts", null],
   ["r", "Rules: all of them, at that of the rewrite that is shown", showRules],
   ["n N", "Rewrites, Rules: the next use of a rule, the previous one", null],
-  ["[", "fold or show kernels, results and lines", (app) => app.sizes.toggle("left")],
-  ["]", "fold or show the code", (app) => app.sizes.toggle("right")],
-  ["\\", "fold or show the list beside a graph", (app) => app.sizes.toggle("aside")],
+  ["[", "fold or show kernels, results and lines", (app) => app.arrangements.toggle("left")],
+  ["]", "fold or show the code", (app) => app.arrangements.toggle("right")],
+  ["\\", "fold or show the list beside a graph", (app) => app.arrangements.toggle("aside")],
+  ["| _", "split the pane that has the focus: another one to its right, below it", null],
+  ["m", "the pane that has the focus alone, and all panes again", null],
+  ["x", "close the pane that has the focus", null],
   ["F", "full screen", toggleFull],
   ["Ctrl+S", "save the notebook, without leaving the workbench", null],
   ["Esc", "unpin, leave full screen, then leave the workbench", null],
@@ -72,14 +77,14 @@ const ACT_OF = new Map(KEYS.map(([key, , actOn]) => [key, actOn]));
 /**
  * @param {App} app
  * @param {HTMLElement} root
- * @param {Middle} middle
- * @param {Mode[]} modes */
-export function listenKeys(app, root, middle, modes) {
+ * @param {Board} board
+ * @param {Layout[]} layouts */
+export function listenKeys(app, root, board, layouts) {
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     event.stopPropagation();
     if (isSave(event)) passOn(root, event);
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
-    if (answerKey(app, root, middle, modes, event)) event.preventDefault();
+    if (answerKey(app, root, board, layouts, event)) event.preventDefault();
   };
   const quiet = (/** @type {Event} */ event) => event.stopPropagation();
   // JupyterLab asks the focused element itself whether its shortcuts are wanted
@@ -117,38 +122,39 @@ function applyHere(app, target) {
 /** Run the action of a key; return whether it has one.
  * @param {App} app
  * @param {HTMLElement} root
- * @param {Middle} middle
- * @param {Mode[]} modes
+ * @param {Board} board
+ * @param {Layout[]} layouts
  * @param {KeyboardEvent} event */
-export function answerKey(app, root, middle, modes, event) {
+export function answerKey(app, root, board, layouts, event) {
   const { key, target } = event;
   if (!(target instanceof HTMLElement)) return false;
   if (key === "Escape") return escapeKey(app, root, target);
   if (target.closest("input, textarea, select, [contenteditable]")) return false;
-  const mode = middle.current();
-  const own = mode?.keys?.[key];
-  if (own && own(event) !== false) return true;
+  const panes = [board, ...board.answering(target)];
+  if (panes.some(({ keys }) => keys?.[key] && keys[key](event) !== false)) return true;
   if (walk(target, key)) return true;
-  const other = modes[Number(key) - 1]; // the first is on key 1
-  if (other) return (goToMode(app, root, middle, other.name, target), true);
+  const other = /^\d$/.test(key) ? tabbed(layouts)[Number(key)] : null;
+  if (other) return (goToLayout(app, root, board, other.name, target), true);
   const actOn = ACT_OF.get(key);
   if (actOn) return (actOn(app, target), true);
   if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
-  if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
-  if (LETTERS.includes(key) && isAcross(target)) return (mode?.focus(), true);
+  if (target === root && (key in STEPS || key in ACROSS)) return (board.focus(), true);
+  if (LETTERS.includes(key) && isAcross(target)) return (board.focus(), true);
   // letters act only inside the widget; Enter and space press buttons by themselves
   return key === "/" || key === "f";
 }
 
-/** Show a mode; from then on keys that walk lists walk those of the mode.
+/** Show a layout; keys that walk lists walk its own from then on.
  * @param {App} app
  * @param {HTMLElement} root
- * @param {Middle} middle
+ * @param {Board} board
  * @param {string} mode
  * @param {HTMLElement} target */
-function goToMode(app, root, middle, mode, target) {
+function goToLayout(app, root, board, mode, target) {
   app.select({ mode });
-  if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
+  const name = board.nameAt(target);
+  const isMain = name && board.app.arrangements.layout?.main.includes(name);
+  if (target.closest("[data-walk]") && !isMain) root.focus();
 }
 
 /** Esc: leave a field, then close the sheet, then unpin, then leave the widget.

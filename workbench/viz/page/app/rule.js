@@ -123,7 +123,7 @@ async function comparePlans(app, passName) {
 export function goToUse(app, { pass, variant, steps }, step = steps[0]) {
   const kernel = rowAt(app.record.variants, variant)?.kernel ?? app.record.passes[pass].kernel;
   const whose = { ...(kernel !== null && { kernel }), ...(variant !== null && { variant }) };
-  app.select({ mode: "rewrites", ...whose, pass, step });
+  app.select({ ...app.arrangements.toSee("graph", "rewrites"), ...whose, pass, step });
 }
 
 /** @param {App} app
@@ -133,8 +133,9 @@ const usesOf = (app, name) => usesByRule(app.record).get(name) ?? [];
 /** The index of the current rewrite among all uses of a rule; -1: it is none.
  * @param {App} app
  * @param {Use[]} uses */
-function placeShown({ view: { mode, pass, step } }, uses) {
-  const at = mode === "rewrites" ? uses.findIndex((use) => use.pass === pass) : -1;
+function placeShown({ arrangements, view: { pass, step } }, uses) {
+  const isSeen = ["graph", "rewrite", "passes"].some((pane) => arrangements.shows(pane));
+  const at = isSeen ? uses.findIndex((use) => use.pass === pass) : -1;
   const own = at < 0 ? -1 : uses[at].steps.indexOf(step);
   return own < 0 ? -1 : countUses(uses.slice(0, at)) + own;
 }
@@ -158,8 +159,9 @@ export function stepUse(app, name, by) {
 /** The rule of the step in Rewrites, else the one in Rules.
  * @param {App} app
  * @returns {string | null} */
-export function shownRule({ record, view }) {
-  if (view.mode === "rules") return view.rule;
+export function shownRule({ arrangements, record, view }) {
+  const isStepped = ["graph", "rewrite", "passes"].some((pane) => arrangements.shows(pane));
+  if (arrangements.shows("rules") && !isStepped) return view.rule;
   const [rule] = rowAt(record.passes, view.pass)?.rewrites[view.step - 1] ?? [];
   return rowAt(record.rules, rule)?.name ?? view.rule;
 }

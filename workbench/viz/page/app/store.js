@@ -4,10 +4,10 @@
 // A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
+import { Arrangements } from "../board/arrangement.js";
 import { shownRecord } from "../record/asking.js";
 import { isOfOtherDevice, viewInPlan } from "../record/variants.js";
 import { Channel } from "./channel.js";
-import { PaneSizes } from "./pane_sizes.js";
 
 /** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Draft } from "../panels/results/about.js" */
@@ -84,8 +84,8 @@ export class App {
   /** Code in an editor.
    * @type {CodeDraft | null} */
   editing = null;
-  /** The sizes of panes. */
-  sizes = new PaneSizes(this);
+  /** The arrangements of panes. */
+  arrangements = new Arrangements(this);
   /** The root element of the page, once it is shown.
    * @type {HTMLElement | null} */
   root = null;

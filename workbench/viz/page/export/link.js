@@ -6,7 +6,8 @@ import { openingView } from "../app/store.js";
 import { OPENED } from "../base/elements.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { PaneSize, View } from "../types.d.ts" */
+/** @import { Change } from "../board/arrangement.js" */
+/** @import { View } from "../types.d.ts" */
 
 const HEAD = "#view=";
 
@@ -54,8 +55,8 @@ const FITS = {
 };
 const FIELDS = /** @type {(keyof View)[]} */ (Object.keys(FITS));
 
-/** The looks of a page beside its view: unfolded details, and the sizes of panes.
- * @typedef {{folds: string[], room: Record<string, PaneSize>}} Looks */
+/** The looks of a page beside its view: unfolded details, and the reader's arrangement of panes.
+ * @typedef {{folds: string[], board: Change}} Looks */
 
 /** Return the fragment of a view: the fields that differ from an opening page, and its looks.
  * @param {Pick<App, "record" | "view">} app
@@ -66,8 +67,8 @@ export function linkOf({ record, view }, looks) {
     JSON.stringify(view[name]) !== JSON.stringify(opening[name]);
   const fields = FIELDS.filter(isOther);
   const rows = Object.fromEntries(fields.map((name) => [name, view[name]]));
-  const { folds = [], room = {} } = looks ?? {};
-  const changed = { ...(folds.length && { folds }), ...(Object.keys(room).length && { room }) };
+  const { folds = [], board = {} } = looks ?? {};
+  const changed = { ...(folds.length && { folds }), ...(Object.keys(board).length && { board }) };
   return HEAD + encodeURIComponent(JSON.stringify({ ...rows, ...changed }));
 }
 
@@ -84,15 +85,12 @@ export function viewOf(fragment) {
  * @param {string} fragment
  * @returns {Looks} */
 export function looksOf(fragment) {
-  const { folds, room } = namedBy(fragment) ?? {};
+  const { folds, board } = namedBy(fragment) ?? {};
   return {
     folds: isList(isText)(folds) ? /** @type {string[]} */ (folds) : [],
-    room: isRecord(room) ? Object.fromEntries(Object.entries(room).filter(isSize)) : {},
+    board: isRecord(board) ? board : {}, // the page takes what is valid
   };
 }
-
-/** @type {(entry: [string, unknown]) => entry is [string, PaneSize]} */
-const isSize = (entry) => isRecord(entry[1]);
 
 /** @param {string} fragment
  * @returns {Record<string, unknown> | null} */
@@ -114,7 +112,7 @@ export const canLink = (app) => app.live === "offline" && location.protocol !== 
  * @param {App} app */
 export function copyLink(app) {
   if (!canLink(app)) return notify(app, "links are for exported pages: Export, HTML");
-  location.hash = linkOf(app, { folds: [...OPENED], room: app.sizes.current });
+  location.hash = linkOf(app, { folds: [...OPENED], board: app.arrangements.current });
   copy(app, location.href, "a link to this view");
 }
 
@@ -126,11 +124,11 @@ export function listenLink(app) {
   const first = app.view;
   const show = () => {
     const view = viewOf(location.hash);
-    const { folds, room } = looksOf(location.hash);
+    const { folds, board } = looksOf(location.hash);
     OPENED.clear();
     folds.forEach((key) => OPENED.add(key));
     app.select({ ...first, ...view });
-    if (view) app.sizes.current = room;
+    if (view) app.arrangements.current = board;
     app.changed("record"); // elements with folds are made anew
   };
   if (viewOf(location.hash)) show();

@@ -10,7 +10,8 @@ import { drawingSvg, paneSvg, png } from "./picture.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { Child } from "../base/elements.d.ts" */
-/** @import { Changes, Middle, Mode } from "../types.d.ts" */
+/** @import { Board } from "../board/board.js" */
+/** @import { Changes } from "../types.d.ts" */
 /** @import { Picture } from "./picture.js" */
 
 /** The source of a picture: a drawing, or a pane.
@@ -18,29 +19,31 @@ import { drawingSvg, paneSvg, png } from "./picture.js";
 
 /**
  * @param {App} app
- * @param {Mode[]} modes
- * @param {Middle} middle */
-export function exportPane(app, modes, middle) {
+ * @param {Board} board */
+export function exportPane(app, board) {
   const el = h("div", { class: "wb-help-place" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!["exporting", "failure", "mode", "variant", "record"].some((name) => changes.has(name))) {
+    if (
+      !["exporting", "failure", "mode", "board", "variant", "record"].some((name) =>
+        changes.has(name)
+      )
+    ) {
       return;
     }
-    refill(el, app.view.exporting && exportSheet(app, modes, middle));
+    refill(el, app.view.exporting && exportSheet(app, board));
   };
   return { el, update };
 }
 
 /**
  * @param {App} app
- * @param {Mode[]} modes
- * @param {Middle} middle */
-function exportSheet(app, modes, middle) {
+ * @param {Board} board */
+function exportSheet(app, board) {
   const rows = [
     pageRow(app),
-    ...pictures(app, modes).map((shown) => pictureRow(app, shown)),
+    ...pictures(app, board).map((shown) => pictureRow(app, shown)),
     comparisonRow(app),
-    pythonRow(app, middle),
+    pythonRow(app, board),
     linkRow(app),
   ];
   return h(
@@ -81,16 +84,26 @@ const asBlob = (text) => new Blob([text], { type: "text/html" });
 
 /** The visible drawings and panes of which a picture can be made.
  * @param {App} app
- * @param {Mode[]} modes
+ * @param {Board} board
  * @returns {Shown[]} */
-function pictures(app, modes) {
+function pictures(app, board) {
   const root = /** @type {HTMLElement} */ (app.root);
-  const mode = modes.find(({ name }) => name === app.view.mode)?.title ?? "";
+  const layout = app.arrangements.layout?.title ?? "";
   const ground = getComputedStyle(root).backgroundColor;
+  const drawn = ":is(.wb-g-svg, .wb-g-canvas)";
   /** @type {[string, string][]} */
-  const drawings = [[`graph of ${mode}`, ".wb-g-svg, .wb-g-canvas"], ["roofline", ".wb-roof"]];
+  const drawings = [
+    ["graph of Rewrites", `[data-pane="graph"] ${drawn}`],
+    ["graph of Plan", `[data-pane="plan"] ${drawn}`],
+    ["roofline", ".wb-roof"],
+  ];
   /** @type {[string, string][]} */
-  const panes = [[mode, ".wb-middle"], ["code", ".wb-right"], ["results", ".wb-left"]];
+  const cells = board.kinds.map(({ name, title }) => [
+    title.toLowerCase(),
+    `[data-pane="${name}"] > .wb-frame-body`,
+  ]);
+  /** @type {[string, string][]} */
+  const panes = [[layout, ".wb-board"], ...cells];
   /** @type {(selector: string) => Element[]} */
   const inSight = (selector) =>
     [...root.querySelectorAll(selector)].filter((element) => element.checkVisibility());
@@ -165,11 +178,11 @@ function comparisonRow(app) {
 
 /**
  * @param {App} app
- * @param {Middle} middle */
-function pythonRow(app, middle) {
+ * @param {Board} board */
+function pythonRow(app, board) {
   const variant = app.variant();
   const { expr } = app.record;
-  const ofMode = middle.current()?.keys.y; // a plan, a pass or a step; else the kernel
+  const ofMode = board.answering(null).map(({ keys }) => keys?.y).find(Boolean); // a plan or a step
   return row(
     "as Python",
     "as Python",

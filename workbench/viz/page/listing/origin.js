@@ -92,7 +92,7 @@ const makerLink = (app, name, doc, place) =>
       type: "button",
       "data-key": `made-by-${name}`,
       title: doc,
-      onclick: () => app.select({ ...place, mode: "rewrites" }),
+      onclick: () => app.select({ ...place, ...app.arrangements.toSee("rewrite", "rewrites") }),
     },
     recordText(name, "", 40),
     " ›",

@@ -32,7 +32,9 @@ export function passBeside(app, step, from) {
  * @param {number | null} [from] */
 export function stepPass(app, step, from = app.view.pass) {
   const place = passBeside(app, step, from) ?? from;
-  if (place !== null) app.select({ pass: place, step: 0, mode: "rewrites" });
+  if (place !== null) {
+    app.select({ pass: place, step: 0, ...app.arrangements.toSee("graph", "rewrites") });
+  }
 }
 
 // The history of a node: the rewrites that made it, back to the tensor graph.

@@ -14,7 +14,7 @@ import { draftHere, runDraft } from "../../listing/drafts.js";
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "right", order: 2, make: browserPane };
+export const panel = { place: "pane", order: 23, title: "In this browser", make: browserPane };
 
 /** @param {App} app */
 function browserPane(app) {

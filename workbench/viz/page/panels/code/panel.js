@@ -41,7 +41,7 @@ import {
  * }} CodeState */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "right", order: 1, make: codePane };
+export const panel = { place: "pane", order: 5, title: "Source", make: codePane };
 
 /** @param {App} app */
 function codePane(app) {
@@ -59,8 +59,8 @@ function codePane(app) {
     const variant = app.variant();
     const { variant: place, language } = app.view;
     const code = draftOf(app, place, language) ?? shownCode(app, variant);
-    // while the column is folded, the editor stands elsewhere
-    const draft = app.sizes.isOpen("right") ? draftHere(app, place, code?.language) : null;
+    // where the pane is out of sight, the editor stands elsewhere
+    const draft = app.arrangements.shows("code") ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
       const edit = place !== null && code && !draft ? () => beginEdit(app, place, code) : null;
       refill(bar, ...codeBar(app, variant, code, edit));
@@ -119,7 +119,7 @@ const BAR_CHANGES = [
   "pending",
   "editing",
   "draft",
-  "sizes",
+  "board",
   "mode",
 ];
 

@@ -21,11 +21,10 @@ import { TilesPane } from "./tiles.js";
 
 /** @satisfies {PanelRow} */
 export const panel = {
-  place: "middle",
-  order: 6,
+  place: "pane",
+  order: 10,
   title: "GPU",
   make: (/** @type {App} */ app) => new Gpu(app),
-  needsWidth: true,
 };
 
 const NO_RUN =
@@ -84,7 +83,9 @@ export class Gpu {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
-    if (hasAny(changes, "record", "mode", "kernel", "variant", "live", "pending", "failure")) {
+    if (
+      hasAny(changes, "record", "mode", "board", "kernel", "variant", "live", "pending", "failure")
+    ) {
       this.#runFirst();
       refill(this.errors, failure(app, "gpu"));
       const row = app.variant()?.gpu ?? null;
@@ -111,7 +112,7 @@ export class Gpu {
       first: 0,
       last: () => (this.steps?.count ?? 0) - 1,
       at: () => this.steps && this.at,
-      isShown: () => this.app.view.mode === "gpu",
+      isShown: () => this.app.arrangements.shows("gpu"),
       go: (step) => this.go(step),
       changed: () => this.app.changed("gpu"),
     };
@@ -146,7 +147,7 @@ export class Gpu {
   #runFirst() {
     const { app } = this;
     const variant = app.variant();
-    const isSeen = app.view.mode === "gpu" && app.live === "live";
+    const isSeen = app.arrangements.shows("gpu") && app.live === "live";
     if (!isSeen || !variant || variant.gpu || variant.edited || this.#tried.has(variant)) return;
     this.#tried.add(variant);
     this.run(null, null, true);

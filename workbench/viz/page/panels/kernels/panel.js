@@ -38,7 +38,7 @@ const ORDERS = [
 ];
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "left", order: 1, make: kernelsPane };
+export const panel = { place: "pane", order: 20, title: "Kernels", make: kernelsPane };
 
 /** The order of the list, its search, the keys of unfolded groups, and its rows.
  * @typedef {{order: KernelOrder, query: string, unfolded: Set<string>, rows: Row[]}} KernelsState

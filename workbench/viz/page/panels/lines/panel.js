@@ -13,7 +13,7 @@ import { plural } from "../../base/text.js";
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "left", order: 3, make: linesPane };
+export const panel = { place: "pane", order: 21, title: "Lines", make: linesPane };
 
 /** The user's lines, from which everything comes.
  * @param {App} app */

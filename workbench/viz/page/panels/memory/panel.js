@@ -18,7 +18,13 @@ const LARGE_HEIGHT = 120; // of an enlarged one
 const MOST_NAMES = 12; // values named on hover
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "bottom", order: 0, make: memoryPane };
+export const panel = {
+  place: "pane",
+  order: 22,
+  title: "Memory",
+  make: memoryPane,
+  isOptional: true,
+};
 
 /**
  * @param {App} app

@@ -202,7 +202,7 @@ export class Film {
       first: 1,
       last: () => this.film.length,
       at: () => this.at || null,
-      isShown: () => this.app.view.mode === "plan",
+      isShown: () => this.app.arrangements.shows("plan"),
       go: (step) => this.go(step),
       changed: () => this.app.changed("film"),
     };

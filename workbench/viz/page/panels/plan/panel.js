@@ -1,9 +1,8 @@
-// Plan: the tensor graph with kernels as coloured regions and bytes on the cut lines, beside it the
-// reasons in words (why.js); every decision can be reversed, and the plan compared with the
-// previous one.
+// Plan, as three panes: the tensor graph with kernels as coloured regions and bytes on the cut lines;
+// the reasons in words (why.js), with the previous plan; the decisions, each of which can be
+// reversed.
 
 import { act } from "../../app/actions.js";
-import { divider } from "../../app/dividers.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny } from "../../app/pieces.js";
 import { NO_SELECTION, nodeLink } from "../../app/store.js";
@@ -24,13 +23,13 @@ import { planDetail } from "./why.js";
 
 /** @satisfies {PanelRow} */
 export const panel = {
-  place: "middle",
+  place: "pane",
   order: 3,
-  title: "Plan",
-  make: modePlan,
-  needsWidth: true,
-  aside: { title: "Reasons", has: "reasons and decisions" },
-  opens: ({ kernels }) => kernels.length > 1,
+  panes: [
+    { name: "plan", title: "Plan", make: planPane },
+    { name: "reasons", title: "Reasons", make: reasonsPane },
+    { name: "decisions", title: "Decisions", make: decisionsPane },
+  ],
 };
 
 /** The state of the panel: stored values only, copies, the drawn nodes and the number of decisions,
@@ -55,46 +54,35 @@ const START = {
   folded: null,
 };
 
-/** @param {App} app */
-function modePlan(app) {
-  const detail = h("div", { class: "wb-pane wb-plan-detail" });
-  const side = h("div", { class: "wb-pane wb-plan-side" });
-  const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
-  /** @type {PlanState} */
-  const state = { ...START, unfolded: new Set() };
-  const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
-  const levels = new Levels(app);
-  const graph = planGraph(app, levels, showKernel);
-  const film = new Film(app);
-  const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
-  const main = h("div", { class: "wb-plan-main" }, graph.el, film.el);
-  const el = h("div", { class: "wb-plan" }, main, asideLine(app), aside);
+/** What the panes of the plan share: their state, the level of detail, the film of decisions.
+ * @typedef {{state: PlanState, levels: Levels, film: Film}} Plan */
 
+/** @type {WeakMap<App, Plan>} */
+const PLANS = new WeakMap();
+
+/** @param {App} app
+ * @returns {Plan} */
+function planOf(app) {
+  const plan = PLANS.get(app) ?? {
+    state: { ...START, unfolded: new Set() },
+    levels: new Levels(app),
+    film: new Film(app),
+  };
+  PLANS.set(app, plan);
+  return plan;
+}
+
+/** The tensor graph, and below it the film of the scheduler's decisions.
+ * @param {App} app */
+function planPane(app) {
+  const { state, levels, film } = planOf(app);
+  const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
+  const graph = planGraph(app, levels, showKernel);
+  const el = h("div", { class: "wb-plan wb-plan-main" }, graph.el, film.el);
   const update = (/** @type {Changes} */ changes) => {
-    if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
-    state.isOpen = true;
     film.update(changes);
     if (hasAny(changes, "record", "levels")) levels.update();
     updateGraph(app, graph, film, levels, state, changes);
-    if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
-    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
-    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
-      refill(detail, ...planDetail(app, state.kernel, showKernel));
-    }
-    if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
-    if (hasAny(changes, "record", "node", "kernel", "stored", "step")) {
-      if (changes.has("record")) state.listed = null;
-      const { film: steps, at } = film;
-      aside.classList.toggle("wb-plan-steps", at > 0);
-      const shown = at ? steps.map((step) => step.decision) : null;
-      fillDecisions(app, side, state, shown, () => update(new Set(["stored"])));
-      if (hasAny(changes, "node", "step")) showPicked(side);
-    }
-  };
-  const focus = () => {
-    const item = elementsOf(aside, '[aria-selected="true"]')[0] ??
-      elementsOf(aside, "[data-item]")[0];
-    focusItem(item?.closest("[data-walk]"), item);
   };
   const keys = {
     f: () => graph.fit(),
@@ -103,11 +91,55 @@ function modePlan(app) {
     ...film.keys,
     ...levels.keys,
   };
-  return { el, update, focus, keys };
+  return { el, update, keys };
 }
 
-/** @param {App} app */
-const asideLine = (app) => divider(app, "aside", "reasons and decisions", "after");
+/** Why there are several kernels, or why one begins and ends where it does, or a value is stored;
+ * over it, what another plan has changed.
+ * @param {App} app */
+function reasonsPane(app) {
+  const { state } = planOf(app);
+  const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
+  const detail = h("div", { class: "wb-pane wb-plan-detail" });
+  const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
+  const el = h("div", { class: "wb-plan wb-plan-reasons" }, failed, before, detail);
+  const update = (/** @type {Changes} */ changes) => {
+    if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
+    state.isOpen = true;
+    if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
+    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
+    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
+      refill(detail, ...planDetail(app, state.kernel, showKernel));
+    }
+    if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
+  };
+  const focus = () => focusIn(detail);
+  return { el, update, focus };
+}
+
+/** The scheduler's decisions; in the film those of its steps.
+ * @param {App} app */
+function decisionsPane(app) {
+  const { state, film } = planOf(app);
+  const el = h("div", { class: "wb-pane wb-plan wb-plan-side" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "node", "kernel", "stored", "step")) return;
+    if (changes.has("record")) state.listed = null;
+    const { film: steps, at } = film;
+    const shown = at ? steps.map((step) => step.decision) : null;
+    fillDecisions(app, el, state, shown, () => update(new Set(["stored"])));
+    if (hasAny(changes, "node", "step")) showPicked(el);
+  };
+  const focus = () => focusIn(el);
+  return { el, update, focus, keys: { y: () => copyPlan(app) } };
+}
+
+/** Give the focus to the selected row of a pane, else to its first.
+ * @param {HTMLElement} pane */
+function focusIn(pane) {
+  const item = elementsOf(pane, '[aria-selected="true"]')[0] ?? elementsOf(pane, "[data-item]")[0];
+  focusItem(item?.closest("[data-walk]"), item);
+}
 
 /** Show why a kernel begins and ends at its cuts; null: why there are several kernels.
  * @param {App} app
@@ -134,7 +166,10 @@ function planGraph(app, levels, showKernel) {
     region: ({ kernel, fold }) => (fold === undefined ? showKernel(kernel) : levels.fold(fold)),
     resize: () => app.changed("levels"),
     hover: (node) => app.light(node && nodeLink(node.n)),
-    open: ({ kernel }) => app.select({ ...(kernel == null ? {} : { kernel, mode: "tune" }) }),
+    open: ({ kernel }) =>
+      app.select({
+        ...(kernel == null ? {} : { kernel, ...app.arrangements.toSee("loops", "tune") }),
+      }),
   });
   graph.el.classList.add("wb-g-tall");
   graph.tools.prepend(levels.el);

@@ -377,5 +377,8 @@ const tuneButton = (app, kernel) =>
     "div",
     {},
     button(app, `kernel ${kernel + 1}: ${app.record.kernels[kernel]?.title ?? ""}`, () =>
-      app.select({ kernel, mode: "tune" }), { title: "open it in Tune", name: "plan-kernel" }),
+      app.select({ kernel, ...app.arrangements.toSee("loops", "tune") }), {
+      title: "open it in Tune",
+      name: "plan-kernel",
+    }),
   );

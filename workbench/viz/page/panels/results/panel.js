@@ -14,7 +14,7 @@ import { deletedVariants, otherDevices, savedVariants, variantTree } from "./var
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "left", order: 2, make: resultsPane };
+export const panel = { place: "pane", order: 8, title: "Results", make: resultsPane };
 
 /** @param {App} app */
 function resultsPane(app) {

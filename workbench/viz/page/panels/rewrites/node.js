@@ -172,7 +172,7 @@ function tensorsItem(app, tensors, i) {
   return itemOf(
     app,
     i,
-    { node: tensors[0], mode: "plan" },
+    { node: tensors[0], ...app.arrangements.toSee("plan", "plan") },
     `it stands for ${names} of the tensor graph`,
     at !== undefined && h("span", { class: "wb-quiet" }, " ", recordText(lines[at].where, "", 60)),
   );

@@ -1,8 +1,7 @@
-// Rewrites: the passes and their rewrites, each with its rule, the text before and after, and the
-// graph around the change with a ghost of the replaced nodes.
+// Rewrites, as three panes: the passes and their rewrites; the graph around the change, with a ghost
+// of the replaced nodes; the rule with the texts before and after, and the picked node.
 
 import { failAt } from "../../app/actions.js";
-import { divider } from "../../app/dividers.js";
 import { failure, hasAny, heading } from "../../app/pieces.js";
 import { shownRule, stepUse } from "../../app/rule.js";
 import { h, refill } from "../../base/elements.js";
@@ -11,7 +10,7 @@ import { stepPass } from "../../record/passes.js";
 import { RewriteGraph } from "./graph.js";
 import { copyStep, markStep, passTree, rewriteList } from "./pass_lists.js";
 import { nodePanel } from "./node.js";
-import { RewritesState } from "./position.js";
+import { Growth, RewritesState } from "./position.js";
 import { bisectAnswer, stepBar } from "./step_bar.js";
 import { stepText } from "./step_text.js";
 
@@ -20,28 +19,38 @@ import { stepText } from "./step_text.js";
 
 /** @satisfies {PanelRow} */
 export const panel = {
-  place: "middle",
-  order: 2,
-  title: "Rewrites",
-  make: (/** @type {App} */ app) => new Rewrites(app),
-  needsWidth: true,
-  aside: { title: "Passes", has: "passes and rewrites" },
+  place: "pane",
+  order: 1,
+  panes: [
+    { name: "graph", title: "Graph", make: (/** @type {App} */ app) => new StepGraph(app) },
+    { name: "passes", title: "Passes", make: (/** @type {App} */ app) => new PassLists(app) },
+    { name: "rewrite", title: "Rewrite", make: (/** @type {App} */ app) => new Rewrite(app) },
+  ],
 };
 
-class Rewrites {
+/** The position of each page, which its panes share.
+ * @type {WeakMap<App, RewritesState>} */
+const STATES = new WeakMap();
+
+/** @param {App} app */
+function stateOf(app) {
+  const state = STATES.get(app) ?? new RewritesState(app);
+  STATES.set(app, state);
+  return state;
+}
+
+const POSITION = ["kernel", "variant", "pass", "step"];
+
+/** The passes, and the rewrites of the current one. */
+class PassLists {
   passes = h("div", { class: "wb-pane wb-rw-tree" });
   list = h("div", { class: "wb-pane wb-rw-steps" });
-  head = h("div", { class: "wb-rw-head" });
-  text = h("div", { class: "wb-rw-said" });
-  node = h("div", { class: "wb-rw-panel" });
-  errors = h("div", { class: "wb-rw-failed-ask" });
-  bisected = h("div", { class: "wb-rw-found" });
+  #grown = new Growth();
 
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.state = new RewritesState(app);
-    this.graph = new RewriteGraph(app, this.state);
+    this.state = stateOf(app);
     this.filter = h("input", {
       type: "search",
       class: "wb-input",
@@ -49,80 +58,29 @@ class Rewrites {
       "aria-label": "filter passes",
       oninput: ({ target }) => ((this.state.filter = target.value), app.changed("filter")),
     });
-    this.main = h(
-      "div",
-      { class: "wb-rw-main" },
-      h("div", { class: "wb-rw-top" }, this.head, this.graph.view.tools),
-      this.errors,
-      this.bisected,
-      h(
-        "div",
-        { class: "wb-rw-picture" },
-        this.graph.el,
-        divider(app, "details", "rule and node", "after"),
-        h("div", { class: "wb-rw-details" }, this.text, this.node),
-      ),
-    );
     const search = h(
       "div",
       { class: "wb-pane wb-rw-search" },
       heading("PASSES"),
       this.#filterRow(),
     );
-    const side = h("div", { class: "wb-rw-side" }, search, this.passes, this.list);
-    const line = divider(app, "aside", "passes and rewrites", "before");
-    this.el = h("div", { class: "wb-rw" }, side, line, this.main);
+    this.el = h("div", { class: "wb-rw wb-rw-side" }, search, this.passes, this.list);
     this.keys = rewritesKeys(this);
   }
 
   /** @param {Changes} changes */
   update(changes) {
-    const { app, state, graph } = this;
+    const { app, state } = this;
     const place = state.place();
     state.show(place);
-    const isOther = state.hasGrown() || hasAny(changes, "kernel", "variant", "pass");
-    if (changes.has("theme")) graph.repaint();
+    const isOther = this.#grown.hasGrown(app) || hasAny(changes, "kernel", "variant", "pass");
     if (isOther || changes.has("filter")) {
       refill(this.passes, passTree(app, state, place));
       refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
     }
-    // an error belongs to the step at which the request was sent
-    if (hasAny(changes, "kernel", "variant", "pass", "node")) failAt(app, "rewrites", null);
-    if (changes.has("failure")) refill(this.errors, failure(app, "rewrites"));
-    if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
-    if (place === null) {
-      refill(
-        this.text,
-        h("p", { class: "wb-quiet" }, app.record.nothing || "No pass is recorded."),
-      );
-    } else this.#updateStep(changes, place, isOther || changes.has("step"));
-    if (changes.has("hover")) graph.light();
-  }
-
-  /** The current step: its text, its graph, and the picked node.
-   * @param {Changes} changes
-   * @param {number} place
-   * @param {boolean} isOther */
-  #updateStep(changes, place, isOther) {
-    const { app, state, graph } = this;
-    const step = state.step(place);
-    const isRenewed = isOther || hasAny(changes, "record", "live", "drawn");
-    if (isRenewed) {
-      markStep(this.list, step);
-      refill(this.head, ...stepBar(app, state, place, step));
+    if (place !== null && (isOther || hasAny(changes, "step", "record", "live", "filter"))) {
+      markStep(this.list, state.step(place));
     }
-    // the button that tries an alternative shows that it is pending
-    const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
-    if (isRenewed || isTried) refill(this.text, ...stepText(app, state, place, step));
-    const isPicked = app.view.node !== null;
-    if ((isOther || hasAny(changes, "node", "live")) && (isPicked || this.node.firstChild)) {
-      refill(this.node, nodePanel(app, place, step, state));
-    }
-    const isOtherView = hasAny(changes, "drawn", "closed");
-    if (isOther || isOtherView) {
-      this.main.classList.toggle("wb-rw-words", !graph.draw(place, isOtherView));
-    }
-    if (isOther || hasAny(changes, "node", "drawn")) graph.pick();
   }
 
   focus() {
@@ -152,19 +110,119 @@ class Rewrites {
   }
 }
 
+/** The graph of the current step, and the bar that steps. */
+class StepGraph {
+  head = h("div", { class: "wb-rw-head" });
+  bisected = h("div", { class: "wb-rw-found" });
+  nothing = h("p", { class: "wb-quiet wb-pad" });
+  #grown = new Growth();
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.state = stateOf(app);
+    this.graph = new RewriteGraph(app, this.state);
+    this.el = h(
+      "div",
+      { class: "wb-rw wb-rw-main" },
+      h("div", { class: "wb-rw-top" }, this.head, this.graph.view.tools),
+      this.bisected,
+      this.graph.el,
+      this.nothing,
+    );
+    this.keys = {
+      f: () => this.graph.fit(),
+      g: () => this.state.draw(null),
+      b: () => this.state.showAs(null),
+      "/": () => this.graph.view.el.hidden ? false : this.graph.view.field.focus(),
+    };
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    const { app, state, graph } = this;
+    const place = state.place();
+    const isOther = this.#grown.hasGrown(app) || hasAny(changes, ...POSITION);
+    const isOtherView = hasAny(changes, "drawn", "closed");
+    if (changes.has("theme")) graph.repaint();
+    if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
+    if (place !== null && (isOther || hasAny(changes, "record", "live", "drawn"))) {
+      refill(this.head, ...stepBar(app, state, place, state.step(place)));
+    }
+    if (place !== null && (isOther || isOtherView)) {
+      state.isDrawn = graph.draw(place, isOtherView);
+      this.nothing.textContent = state.isDrawn ? "" : this.#reason(place);
+    }
+    if (place === null) this.nothing.textContent = app.record.nothing || NO_PASS;
+    if (place !== null && (isOther || hasAny(changes, "node", "drawn"))) graph.pick();
+    if (changes.has("hover")) graph.light();
+  }
+
+  /** The reason why a step has no graph.
+   * @param {number} place */
+  #reason(place) {
+    const { app, state } = this;
+    const { unit, name } = app.record.passes[place];
+    if (unit === "decision") return "A decision of the scheduler: Plan draws the tensor graph.";
+    const step = state.step(place);
+    return step
+      ? `The nodes of step ${step} of ${name} were not recorded.`
+      : `${name} begins with what the pass before it left.`;
+  }
+}
+
+const NO_PASS = "No pass is recorded.";
+
+/** What is said of the current step: its rule, its texts, and the picked node. */
+class Rewrite {
+  text = h("div", { class: "wb-rw-said" });
+  node = h("div", { class: "wb-rw-panel" });
+  errors = h("div", { class: "wb-rw-failed-ask" });
+  #grown = new Growth();
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.state = stateOf(app);
+    this.el = h("div", { class: "wb-rw wb-rw-details" }, this.errors, this.text, this.node);
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    const { app, state } = this;
+    const place = state.place();
+    const isOther = this.#grown.hasGrown(app) || hasAny(changes, ...POSITION);
+    // an error belongs to the step at which the request was sent
+    if (hasAny(changes, "kernel", "variant", "pass", "node")) failAt(app, "rewrites", null);
+    if (changes.has("failure")) refill(this.errors, failure(app, "rewrites"));
+    if (place === null) {
+      return refill(this.text, h("p", { class: "wb-quiet" }, app.record.nothing || NO_PASS));
+    }
+    const step = state.step(place);
+    // the button that tries an alternative shows that it is pending
+    const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
+    if (isOther || isTried || hasAny(changes, "record", "live", "drawn", "board")) {
+      refill(this.text, ...stepText(app, state, place, step));
+    }
+    const isPicked = app.view.node !== null;
+    if ((isOther || hasAny(changes, "node", "live")) && (isPicked || this.node.firstChild)) {
+      refill(this.node, nodePanel(app, place, step, state));
+    }
+  }
+}
+
 // The keys of Rewrites.
 
 /** The objects on which keys act.
  * @typedef {{
- *   app: App, state: RewritesState, graph: RewriteGraph, el: HTMLElement, list: HTMLElement,
- *   filter: HTMLInputElement
+ *   app: App, state: RewritesState, el: HTMLElement, list: HTMLElement, filter: HTMLInputElement
  * }} KeyTargets */
 
-/** Keys of this mode. In lists other than that of the rewrites, arrows walk the list, and in those
+/** Keys of the passes. In lists other than that of the rewrites, arrows walk the list, and in those
  * of other panes j and k too.
  * @param {KeyTargets} targets
  * @returns {Keys} */
-export function rewritesKeys({ app, state, el, list, graph, filter }) {
+export function rewritesKeys({ app, state, el, list, filter }) {
   /** @type {(pane: HTMLElement, act: () => void) => Keys[string]} */
   const unlessOutside = (pane, act) => ({ target }) =>
     isInListOutside(target, pane) ? false : act();
@@ -182,10 +240,7 @@ export function rewritesKeys({ app, state, el, list, graph, filter }) {
     End: arrow(() => state.go(state.count(state.place()))),
     h: () => stepPass(app, -1, state.place()),
     l: () => stepPass(app, 1, state.place()),
-    f: () => graph.fit(),
-    g: () => state.draw(null),
-    b: () => state.showAs(null),
-    "/": () => (graph.view.el.hidden ? filter : graph.view.field).focus(),
+    "/": () => state.isDrawn && app.arrangements.shows("graph") ? false : filter.focus(),
     n: () => stepUse(app, shownRule(app), 1),
     N: () => stepUse(app, shownRule(app), -1),
     y: () => copyStep(app, state.place(), state.step(state.place())),

@@ -34,6 +34,8 @@ export class RewritesState {
   /** The folded nodes, below which nothing is drawn.
    * @type {Set<Key>} */
   closed = new Set();
+  /** Whether the step has a graph, which can be searched. */
+  isDrawn = false;
   /** Whether the whole texts are shown. */
   showsTexts = false;
   /** The position on each axis at which values are shown.
@@ -47,9 +49,6 @@ export class RewritesState {
   /** The last pass that was shown.
    * @type {number | null} */
   #place = null;
-  /** The parts of the record that were listed and drawn.
-   * @type {unknown[]} */
-  #seen = [];
 
   /** @param {App} app */
   constructor(app) {
@@ -183,11 +182,17 @@ export class RewritesState {
     if (place !== this.#place) this.rule = null;
     this.#place = place;
   }
+}
+
+/** What a pane has seen of the record. */
+export class Growth {
+  /** @type {unknown[]} */
+  #seen = [];
 
   /** Whether the record has more passes or nodes than at the last call, or is another one; arriving
-   * times change nothing that is listed, drawn or answered in this mode. */
-  hasGrown() {
-    const { nodes, passes } = this.app.record;
+   * times change nothing that is listed, drawn or answered in these panes.
+   * @param {App} app */
+  hasGrown({ record: { nodes, passes } }) {
     const now = [nodes, nodes.op.length, passes.length];
     const before = this.#seen;
     this.#seen = now;

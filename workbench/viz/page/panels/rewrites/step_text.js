@@ -72,7 +72,7 @@ function decisionWords(app, node) {
     h("button", {
       class: "wb-button",
       type: "button",
-      onclick: () => app.select({ mode: "plan", node }),
+      onclick: () => app.select({ ...app.arrangements.toSee("plan", "plan"), node }),
     }, "see it in Plan"),
   ];
 }

@@ -19,11 +19,10 @@ import { countUses, usesByRule } from "../../record/rule_uses.js";
 
 /** @satisfies {PanelRow} */
 export const panel = {
-  place: "middle",
-  order: 5,
+  place: "pane",
+  order: 9,
   title: "Rules",
   make: (/** @type {App} */ app, /** @type {() => ListedRule[]} */ rows) => new Rules(app, rows),
-  needsWidth: true,
 };
 
 class Rules {

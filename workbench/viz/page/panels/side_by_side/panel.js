@@ -36,11 +36,10 @@ import {
 
 /** @satisfies {PanelRow} */
 export const panel = {
-  place: "middle",
-  order: 4,
-  title: "Side by side",
+  place: "pane",
+  order: 11,
+  title: "Two programs",
   make: modeSideBySide,
-  needsWidth: true,
 };
 
 /** @param {App} app */

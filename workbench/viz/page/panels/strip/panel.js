@@ -22,7 +22,7 @@ function strip(app) {
    * @type {WeakMap<VariantRow, string>} */
   const devices = new WeakMap();
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "variant", "pass", "mode", "live")) return;
+    if (!hasAny(changes, "record", "kernel", "variant", "pass", "mode", "board", "live")) return;
     askForPasses(app, devices);
     const passes = passesOf(app);
     const blocks = walkable(
@@ -42,14 +42,14 @@ function strip(app) {
 const lacksPasses = (variant) =>
   variant !== null && !variant.passes.length && !variant.edited && !variant.error;
 
-/** In Tune the selected variant is compiled anyway.
+/** Where its program is in sight, the selected variant is compiled anyway.
  * @param {App} app
  * @param {WeakMap<VariantRow, string>} devices */
 function askForPasses(app, devices) {
   const variant = app.variant();
-  const { mode, variant: place } = app.view;
+  const { variant: place } = app.view;
   const { device } = app.record;
-  if (app.live !== "live" || mode === "tune" || place === null) return;
+  if (app.live !== "live" || app.arrangements.shows("code") || place === null) return;
   if (!variant || !lacksPasses(variant) || devices.get(variant) === device) return;
   devices.set(variant, device);
   const answer = app.ask({ do: "passes", variant: place });
@@ -100,7 +100,8 @@ function passBlock(app, place) {
       "aria-selected": String(app.view.pass === place),
       "aria-label": `${pass.name}, ${result}`,
       title: `${pass.name}: ${result}\n${pass.doc}`.slice(0, 600),
-      onclick: () => app.select({ pass: place, step: 0, mode: "rewrites" }),
+      onclick: () =>
+        app.select({ pass: place, step: 0, ...app.arrangements.toSee("graph", "rewrites") }),
     },
     h("i", { style: `height:${height}px` }),
     h("span", {}, pass.name),

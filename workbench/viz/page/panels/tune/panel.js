@@ -1,7 +1,6 @@
-// Tune: the loop nest that opts act on, and the opts to try.
+// Tune: the loop nest that opts act on, and the opts to try, a pane each.
 
 import { act } from "../../app/actions.js";
-import { divider } from "../../app/dividers.js";
 import { button, errorBox, hasAny, heading } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
@@ -18,7 +17,31 @@ import { triedPane } from "./search_tree.js";
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };
+export const panel = {
+  place: "pane",
+  order: 4,
+  panes: [
+    { name: "loops", title: "Loops", make: loopsPane },
+    { name: "opts", title: "Opts", make: optsPane },
+  ],
+};
+
+/** The loop nest of the variant.
+ * @param {App} app */
+function loopsPane(app) {
+  const el = h("div", { class: "wb-pane wb-nest-pane" });
+  const height = new NestHeight(app, el);
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "kernel", "variant", "axis", "node", "board")) return;
+    refill(el, ...nestParts(app, app.variant()));
+    height.update();
+  };
+  const focus = () => {
+    const items = elementsOf(el, "[data-item]");
+    focusItem(el, items.find((item) => item.getAttribute("aria-selected") === "true") ?? items[0]);
+  };
+  return { el, update, focus };
+}
 
 /** The state of the offers: those that `find` finds, of one op, more than the first; the impossible
  * ones. `shown` are the listed ones; `reported` and `asked` are the last requests.
@@ -26,9 +49,11 @@ export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune 
  *   find: string, op: string | null, all: boolean, refused: boolean,
  *   shown: {askedFor: string, opts: string[]} | null, reported: string,
  *   asked: WeakMap<VariantRow, string>
- * }} OffersState
+ * }} OffersState */
+
+/** The opts of the variant, those to try, and what a search tried.
  * @param {App} app */
-function modeTune(app) {
+function optsPane(app) {
   /** @type {OffersState} */
   const state = {
     find: "",
@@ -46,22 +71,15 @@ function modeTune(app) {
     const entersList = ["Enter", "ArrowDown"].includes(event.key);
     if (entersList && list.focusFirst()) event.preventDefault();
   };
-  const top = h("div", { class: "wb-pane wb-nest-pane" });
   const head = heading("OPTS TO TRY", find, choice);
-  const height = new NestHeight(app, top);
   const next = h("div", { class: "wb-pane wb-next-pane" }, head, list.el);
   const opts = optsRow(app);
   const tried = triedPane(app);
-  const line = divider(app, "nest", "the loops", "before");
-  const el = h("div", { class: "wb-tune" }, top, line, tried.el, next, opts.el);
+  const el = h("div", { class: "wb-opts-pane" }, tried.el, next, opts.el);
 
   const update = (/** @type {Changes} */ changes) => {
     const variant = app.variant();
     const renewed = hasAny(changes, "record", "kernel", "variant");
-    if (renewed || hasAny(changes, "axis", "node")) {
-      refill(top, ...nestParts(app, variant));
-      height.update();
-    }
     if (renewed || hasAny(changes, "opt", "live", "pending", "offers", "failure")) {
       find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
       refill(choice, ...nextChoice(app, variant, state));
@@ -71,11 +89,7 @@ function modeTune(app) {
     if (renewed || hasAny(changes, "live", "optlist")) opts.update();
     if (renewed || changes.has("live")) askForOffers(app, variant, state);
   };
-  const focus = () => {
-    const items = elementsOf(top, "[data-item]");
-    focusItem(top, items.find((item) => item.getAttribute("aria-selected") === "true") ?? items[0]);
-  };
-  return { el, update, focus, keys: { ...opts.keys, "/": () => find.focus() } };
+  return { el, update, keys: { ...opts.keys, "/": () => find.focus() } };
 }
 
 /**
@@ -100,8 +114,8 @@ function nestParts(app, variant) {
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
     heading("LOOPS", h("span", { class: "wb-quiet", "data-term": "stride" }, legend)),
-    // for edited code it stands with the code, and in this pane if that is out of sight
-    h("div", { class: variant.edited ? "wb-without-code" : "" }, errorBox(variant.error)),
+    // that of edited code stands with the code, unless it is out of sight
+    !(variant.edited && app.arrangements.shows("code")) && errorBox(variant.error),
     variant.edited && h("p", { class: "wb-quiet" }, editedNote(app, variant)),
     axisBars(app, variant),
     loopTable(app, variant),

@@ -1,0 +1,146 @@
+// A cell of the board: a pane, and over it a bar with the choice of the pane and what changes the
+// arrangement.
+
+import { h, refill } from "../base/elements.js";
+import { hasRoom, panesOf, removed, replaced, split } from "./tree.js";
+
+/** @import { App } from "../app/store.js" */
+/** @import { Way } from "./tree.js" */
+
+/** A pane that can stand in a cell: its name and its title.
+ * @typedef {{name: string, title: string}} PaneTitle */
+
+/** The panes that a split adds first.
+ * @type {string[]} */
+const ADDED = ["code", "graph", "loops", "opts", "passes", "rewrite", "plan", "results"];
+
+export class Cell {
+  bar = h("div", { class: "wb-frame-bar" });
+  body = h("div", { class: "wb-frame-body" });
+  #shown = "";
+
+  /**
+   * @param {App} app
+   * @param {PaneTitle} pane
+   * @param {PaneTitle[]} panes all that there are
+   * @param {HTMLElement} content */
+  constructor(app, pane, panes, content) {
+    this.app = app;
+    this.pane = pane;
+    this.panes = panes;
+    this.content = content;
+    this.el = h("div", { class: "wb-frame", "data-pane": pane.name }, this.bar, this.body);
+    this.body.append(content);
+  }
+
+  /** Show the bar as it is now. */
+  update() {
+    const { tree, large, hasBars } = this.app.arrangements;
+    const isLarge = large === this.pane.name;
+    const isShown = hasBars || isLarge;
+    const panes = panesOf(tree);
+    const shown = JSON.stringify([isShown, isLarge, panes]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.bar.hidden = !isShown;
+    refill(this.bar, ...isShown ? this.#parts(isLarge, panes.length > 1, hasRoom(tree)) : []);
+  }
+
+  /**
+   * @param {boolean} isLarge
+   * @param {boolean} hasOthers
+   * @param {boolean} mayAdd */
+  #parts(isLarge, hasOthers, mayAdd) {
+    const { app, pane } = this;
+    return [
+      this.#choice(),
+      h("span", { class: "wb-gap" }),
+      !isLarge && mayAdd &&
+      this.#tool(
+        "◫",
+        "split: another pane to the right",
+        "right",
+        "|",
+        () => splitPane(app, pane.name, "row"),
+      ),
+      !isLarge && mayAdd &&
+      this.#tool(
+        "⊟",
+        "split: another pane below",
+        "below",
+        "_",
+        () => splitPane(app, pane.name, "column"),
+      ),
+      hasOthers && this.#tool(
+        isLarge ? "❐" : "□",
+        isLarge ? "all panes again" : "this pane alone",
+        "large",
+        "m",
+        () => enlarge(app, pane.name),
+      ),
+      hasOthers && !isLarge &&
+      this.#tool("✕", "close this pane", "close", "x", () => closePane(app, pane.name)),
+    ];
+  }
+
+  #choice() {
+    const { app, pane, panes } = this;
+    return h(
+      "select",
+      {
+        class: "wb-frame-choice",
+        "aria-label": `pane ${pane.title}: show another`,
+        title: "the pane: choose another; one that is on the board changes places with it",
+        "data-key": `choose-${pane.name}`,
+        onchange: ({ target }) =>
+          app.arrangements.change({
+            tree: replaced(app.arrangements.tree, pane.name, target.value),
+            large: null,
+          }),
+      },
+      ...panes.map(({ name, title }) =>
+        h("option", { value: name, selected: name === pane.name }, title)
+      ),
+    );
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {string} what
+   * @param {string} key
+   * @param {() => void} actOn */
+  #tool(text, title, what, key, actOn) {
+    const { name, title: of } = this.pane;
+    return h("button", {
+      class: "wb-frame-tool",
+      type: "button",
+      title: `${title} · key ${key}`,
+      "aria-label": `${of}: ${title}`,
+      "data-key": `${what}-${name}`,
+      onclick: actOn,
+    }, text);
+  }
+}
+
+/** Add a pane beside another one: the first of the usual ones that is not there.
+ * @param {App} app
+ * @param {string} pane
+ * @param {Way} way */
+export function splitPane({ arrangements }, pane, way) {
+  const { tree, panes } = arrangements;
+  const present = new Set(panesOf(tree));
+  const added = [...ADDED, ...panes].find((name) => panes.has(name) && !present.has(name));
+  if (added) arrangements.change({ tree: split(tree, pane, way, added), bars: true, large: null });
+}
+
+/** @param {App} app
+ * @param {string} pane */
+export const closePane = ({ arrangements }, pane) =>
+  arrangements.change({ tree: removed(arrangements.tree, pane), large: null });
+
+/** Give a pane all of the room, or show all panes again.
+ * @param {App} app
+ * @param {string} pane */
+export const enlarge = ({ arrangements }, pane) =>
+  arrangements.change({ large: arrangements.large === pane ? null : pane });
