@@ -111,10 +111,10 @@ def test_keys_do_what_the_bar_does(page: Any) -> None:
     boxes = page.evaluate(BOXES)
     (added,) = set(boxes) - {"passes", "results", "graph", "opts", "code", "loops"}
     assert boxes[added][0] == boxes["passes"][0] and boxes[added][1] > boxes["passes"][1]
-    keys(page, "x")
+    keys(page, "Shift+X")
     assert "passes" not in panes(page)
     assert page.evaluate("document.activeElement.closest('.wb') !== null"), "keys stay inside"
-    keys(page, "m x |")
+    keys(page, "m Shift+X |")
     assert len(panes(page)) == len(boxes) - 1, "no pane has the focus"
 
 

@@ -58,7 +58,7 @@ export const KEYS = [
   ["\\", "fold or show the list beside a graph", (app) => app.arrangements.toggle("aside")],
   ["| _", "split the pane that has the focus: another one to its right, below it", null],
   ["m", "the pane that has the focus alone, and all panes again", null],
-  ["x", "close the pane that has the focus", null],
+  ["X", "close the pane that has the focus", null],
   ["F", "full screen", toggleFull],
   ["Ctrl+S", "save the notebook, without leaving the workbench", null],
   ["Esc", "unpin, leave full screen, then leave the workbench", null],

@@ -292,6 +292,6 @@ function boardKeys(board) {
     "|": onPane((name) => splitPane(app, name, "row")),
     "_": onPane((name) => splitPane(app, name, "column")),
     m: onPane((name) => enlarge(app, name)),
-    x: onPane((name) => closePane(app, name)),
+    X: onPane((name) => closePane(app, name)),
   };
 }

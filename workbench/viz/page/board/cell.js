@@ -79,7 +79,7 @@ export class Cell {
         () => enlarge(app, pane.name),
       ),
       hasOthers && !isLarge &&
-      this.#tool("✕", "close this pane", "close", "x", () => closePane(app, pane.name)),
+      this.#tool("✕", "close this pane", "close", "X", () => closePane(app, pane.name)),
     ];
   }
 
