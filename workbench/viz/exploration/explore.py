@@ -43,10 +43,11 @@ def explore(
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu"; with
     "board", "tune", "side_by_side", "schedule", "trace" or "teach" the whole workbench opens in
     that layout.
-    `without` names rules that are switched off, from scheduling to code. `ask` asks for a guess
-    first: "kernels" (how many will it be?), "opts" (which does auto apply?), "bound" (what does it
-    wait for?) or "time", of the first kernel, or of another ("bound 2");
-    the answer and its hints are hidden until there is a guess, in the page or by `ex.guess(..)`.
+    `without` names rules and steps that are switched off, from scheduling to code (`show="rules"`
+    lists them). `ask` asks for a guess first: "kernels" (how many will it be?), "opts" (which does
+    auto apply?), "bound" (what does it wait for?) or "time", of the first kernel, or of another
+    ("bound 2"); the answer and its hints are hidden until there is a guess, in the page or by
+    `ex.guess(..)`.
 
     `device` is the device that the kernels are for ("": the tensors'), and `target` a machine that
     need not be here: `device="CUDA", target="H100"`, or "CUDA:H100"; a Target of the table will do.
