@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -75,23 +75,28 @@ class RuleRows:
         return self._places[key]
 
 
-def rule_row(rule: Any) -> RuleRow:
-    """Return the row of a rule, an opt or a step: its text, its reason, and its place."""
+def rule_row(rule: Any, usable: Container[object] | None = None) -> RuleRow:
+    """Return the row of a rule, an opt or a step: its text, its reason, and its place. `usable` are
+    all `switches()`; whoever makes many rows asks for them once."""
     if isinstance(rule, Rule):
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
-        doc, is_fixed = paragraphs(rule.doc), rule not in switches()
+        doc, is_fixed = paragraphs(rule.doc), _is_fixed(rule, usable)
         return RuleRow(rule.name, text, doc, place.file, place.line, place.table, is_fixed)
     if isinstance(rule, GradientRow):
         return _gradient_row(rule)
     if isinstance(rule, PassStep):
         file, line = _step_place(rule.name)
-        return RuleRow(rule.name, "", rule.why, file, line, "", rule not in switches())
+        return RuleRow(rule.name, "", rule.why, file, line, "", _is_fixed(rule, usable))
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name
     table = "opts" if isinstance(rule, Opt) else "default opts"
     return RuleRow(name, opts, doc, "", 0, table, True)
+
+
+def _is_fixed(switch: Rule | PassStep, usable: Container[object] | None) -> bool:
+    return switch not in (switches() if usable is None else usable)
 
 
 def _gradient_row(row: GradientRow) -> RuleRow:

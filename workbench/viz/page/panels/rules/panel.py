@@ -68,11 +68,12 @@ class ListedRule(Struct, forbid_unknown_fields=True):
 
 def rule_rows(ex: ScheduledTensors, nodes: Nodes) -> list[ListedRule]:
     """Return every rule and every step that can be switched off, in the order of the passes."""
-    return [_row(rule, names) for rule, names in switches().items()]
+    usable = switches()
+    return [_row(rule, names, usable) for rule, names in usable.items()]
 
 
-def _row(rule: Switch, passes: Sequence[str]) -> ListedRule:
-    row = rule_row(rule)
+def _row(rule: Switch, passes: Sequence[str], usable: Mapping[Switch, object]) -> ListedRule:
+    row = rule_row(rule, usable)
     examples = list(_examples(rule)) if isinstance(rule, Rule) else []
     return ListedRule(
         row.name, row.text, row.doc, row.set, row.file, row.line, list(passes), examples
