@@ -19,7 +19,8 @@ from workbench.execution.memory_plan import require_readable, to_numpy
 from workbench.execution.realize import realize, running
 from workbench.ir.gradient.occurrences import duplicate, with_gradient
 from workbench.search.realization import tuned
-from workbench.tensor.autograd.leaves import gradients_flow, leads_to_leaf, leaf_node, number_of
+from workbench.tensor.autograd.leaves import gradients_flow, leaf_node, number_of
+from workbench.tensor.autograd.origins import depends_on_leaf
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.indexing import Gather, TensorIndex
@@ -148,7 +149,7 @@ class Assignment(Gather):
         written = self._with(cast_to(expanded(value.uop, self.shape), self.dtype), value)
         version = with_view_written(whole, node, written.uop)
         is_recorded = gradients_flow() and not is_detached(node, whole)
-        if not is_recorded and not memory.leaf and leads_to_leaf(whole):
+        if not is_recorded and not memory.leaf and depends_on_leaf(whole):
             # As in PyTorch, the write changes the values, and gradients flow as before it.
             version = with_gradient(version, [whole], "write", lambda g: [g])
         if have_others_overwritten():

@@ -21,7 +21,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import type_name
 from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.base.source import Derivation, derived
-from workbench.ir.gradient.occurrences import is_duplicate, without_alias
+from workbench.ir.gradient.occurrences import former_of, is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
@@ -246,14 +246,19 @@ class Base(Methods):
         else:
             self._uop = node
 
-    def _former_node(self) -> UOp | None:
-        """Return the node that this tensor had before it was computed; None if that is not alive,
-        or there was none."""
-        memory = self._memory
+    def _own_nodes(self) -> set[UOp]:
+        """Return the nodes that stand for this tensor: its present one, and those alive that it had
+        before it was computed, or its memory renamed. Where a gradient of the present one flows to
+        a former one, only that is returned."""
+        node, memory = self.uop, self._memory
         if memory is None:
-            return None if self._expression is None else self._expression()
-        whole = None if memory.expression is None else memory.expression()
-        return None if whole is None else rebased(self.uop, memory.value, whole)
+            former = None if self._expression is None else self._expression()
+            return {node} if former is None else {node, former}
+        source = former_of(memory.value)
+        if source is not None:
+            return {rebased(node, memory.value, source)}
+        formers = [former() for former in memory.former]
+        return {node, *[rebased(node, memory.value, n) for n in formers if n is not None]}
 
     def _share(self, other: Base) -> None:
         """Make this tensor a view of the memory of `other`, whose node is below this one's."""

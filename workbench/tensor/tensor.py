@@ -33,8 +33,9 @@ from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.search.realization import tuned
 from workbench.tensor.assignment import Assignment
-from workbench.tensor.autograd.autograd import Autograd, note_origins
+from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import TensorClass, leads_to_leaf, plain_value
+from workbench.tensor.autograd.origins import note_origins
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.copies import Copies, apply_function, apply_ufunc
 from workbench.tensor.creation.creation import Likes
@@ -369,7 +370,7 @@ def _publish(
         if constant_of(result) is None:
             tensor._device = device
     after = [*[t.uop for t in tensors], *[m.value for m in memories]]
-    note_origins(zip(before, after, strict=True))
+    note_origins(zip(before, after, strict=True), tensors_alive)
     rename_shared(outputs)
 
 

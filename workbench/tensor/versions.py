@@ -21,12 +21,13 @@ from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import scope
 from workbench.execution.buffers import name_of_shared
 from workbench.execution.capture import note_to_others
-from workbench.ir.gradient.occurrences import duplicate, flows_on
+from workbench.ir.gradient.occurrences import duplicate, flows_on, former_of, renamed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.pickles import pickled
 from workbench.portable import Portable, portable
-from workbench.tensor.autograd.leaves import leaf_node, own_node, plain_value
+from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, own_node, plain_value
+from workbench.tensor.autograd.origins import rename_origins
 from workbench.tensor.operands.arguments import shape_error
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.literal import bits_as, source_of_bits
@@ -67,18 +68,18 @@ class VersionedMemory:
 
     `value` is the node of the present version of the whole memory, on `device`; `leaf` is the
     number of the leaf that has this memory (0: no leaf). While a newer version is not computed yet,
-    `old` is the BUFFER of the one computed last. `expression` is the node of the present version
-    before it was computed. `shared` is the memory that another library sees, or None.
+    `old` is the BUFFER of the one computed last. `former` are the nodes of the present version
+    before it was computed or renamed. `shared` is the memory that another library sees, or None.
     """
 
     __slots__ = (
-        "__weakref__", "device", "expression", "is_written", "leaf", "old", "shared", "value",
+        "__weakref__", "device", "former", "is_written", "leaf", "old", "shared", "value",
     )  # fmt: skip
 
     def __init__(self, value: UOp, device: str, leaf: int):
         self.value, self.device, self.leaf = value, device, leaf
         self.old: UOp | None = None
-        self.expression: ref[UOp] | None = None
+        self.former: list[ref[UOp]] = []
         self.shared: Buffer | None = None
         self.is_written = False
 
@@ -94,7 +95,7 @@ class VersionedMemory:
         elif self.old is None and self.shared is not None:
             self.old = name_of_shared(self.shared, value.shape)
         self.value = leaf_node(self.leaf, value) if self.leaf else value
-        self.is_written, self.expression = True, None
+        self.is_written, self.former = True, []
         note_to_others([value])
         writes = _writes.get()
         if writes is not None:
@@ -112,7 +113,24 @@ class VersionedMemory:
         BUFFER: values that were computed from the old BUFFER may not hold for it."""
         is_there = self.old is None and self._under().op is Ops.BUFFER
         if self.shared is not None and is_there:
-            self.renew(name_of_shared(self.shared, self.value.shape))
+            name = name_of_shared(self.shared, self.value.shape)
+            former = self.value
+            self.rename_to(name)
+            rename_origins({former: name})
+
+    def rename_to(self, name: UOp) -> None:
+        """Make `name`, a new BUFFER on this memory, its node. A value that leads to a leaf keeps
+        its expression: its gradient flows to what it was before."""
+        if self.leaf or not leads_to_leaf(self.value):
+            self.renew(name)
+            return
+        note_to_others([name])
+        self.value = own_node(renamed(name, former_of(self.value) or self.value))
+
+    @property
+    def has_former(self) -> bool:
+        """Whether the present version had another node before."""
+        return bool(self.former) or former_of(self.value) is not None
 
     def _under(self) -> UOp:
         """Return its value without RESHAPEs and DETACHes."""
@@ -127,7 +145,8 @@ class VersionedMemory:
         if self.leaf:
             self.value = leaf_node(self.leaf, value)
         elif plain_value(self.value) is not value:
-            self.expression, self.value = ref(self.value), own_node(value)
+            former = [node for node in self.former if node() is not None]
+            self.former, self.value = [*former, ref(self.value)], own_node(value)
 
 
 def rename_shared(nodes: Sequence[UOp]) -> None:

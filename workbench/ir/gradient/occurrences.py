@@ -181,6 +181,22 @@ def as_source(value: UOp, source: UOp) -> UOp:
     return with_formula(value, (source,), Formula("as-source", None, _of_value))
 
 
+def renamed(value: UOp, former: UOp) -> UOp:
+    """Return `value`, another name of the memory that has the value of `former`: its gradient flows
+    to `former`."""
+    return with_formula(value, (former,), Formula(_RENAMED, None, _of_value))
+
+
+def former_of(node: UOp) -> UOp | None:
+    """Return the former value of a renamed one; None for another node."""
+    node = without_alias(node.src[0] if is_duplicate(node) else node)
+    is_renamed = isinstance(node.arg, Formula) and node.arg.name == _RENAMED
+    return node.src[1] if is_renamed else None
+
+
+_RENAMED = "renamed"
+
+
 def gradient_sources(node: UOp) -> tuple[UOp, ...]:
     """Return the sources that a gradient of a node may flow to."""
     if node.op is not Ops.DETACH or flows_on(node):

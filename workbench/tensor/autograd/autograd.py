@@ -1,19 +1,14 @@
-"""Gradients of tensors: `backward`, `gradient`, `requires_grad`, and the origins of memory.
+"""Gradients of tensors: `backward`, `gradient`, `requires_grad`.
 
 Gradients are expressions like any others: nothing is computed before it is needed.
-
-Sections: Origins of memory; Gradients of tensors.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
 from typing import Any, Self
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
-from workbench.backends.native.host_memory import HOST
 from workbench.base.errors import type_name
 from workbench.base.source import calls
 from workbench.ir.gradient.backward import Backward, NoGradient, backward, is_on
@@ -22,7 +17,6 @@ from workbench.ir.node.construct import full, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import advice
-from workbench.ir.schedule.plan import base
 from workbench.tensor.autograd.leaves import (
     GradientState,
     Training,
@@ -46,7 +40,8 @@ from workbench.tensor.autograd.lines import (
     custom_gradient,
     line_of_node,
 )
-from workbench.tensor.base import Base, tensors_alive
+from workbench.tensor.autograd.origins import depends_on_leaf, is_computed_from, is_replayed_from
+from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import (
     dtype_error,
     flag,
@@ -55,120 +50,6 @@ from workbench.tensor.operands.arguments import (
     short,
 )
 from workbench.tensor.operands.broadcast import cast_to
-
-# --------------------------------------------------------------------------------------------------
-# Origins of memory: the tensors that it was computed from.
-#
-# A value keeps its expression after it is computed only if it leads to a leaf. For any other value
-# the tensors that a gradient would have reached are noted. `gradient()` with respect to one of them
-# is refused: the share of its gradient that flows through that memory is unknown.
-
-Origin = ref[Base] | ref[UOp]
-"""A weak reference to a tensor, or to the BUFFER of its value."""
-_origins: WeakKeyDictionary[UOp, tuple[Origin, ...]] = WeakKeyDictionary()
-
-
-def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
-    """Note the origins of computed values: `computed` has pairs of an expression and the node of
-    its value now, a BUFFER or a known constant."""
-    pairs = [
-        (expression, value)
-        for expression, value in computed
-        if value is not expression and value.dtype.is_float and leaf_of(value) is None
-    ]
-    if not pairs:
-        return
-    tensors, origin_numbers = _tensors_by_node(), dict[Origin, int]()
-    places = {base(plain_value(value)) for _, value in pairs}
-    inclusive: dict[UOp, int] = {}
-    """The origins of a node and of the nodes below it: bit n is for the origin of number n."""
-    below: dict[UOp, int] = {}
-    root = UOp.sink(*[expression for expression, _ in pairs])
-    for node in root.toposort(lambda n: n is root or _flows(n)):
-        bits = 0
-        for source in node.src if _flows(node) else ():
-            bits |= inclusive[source]
-        for origin in _alive(node):
-            bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))
-        below[node] = bits
-        own: list[Origin] = [*map(ref, tensors.get(node, ()))]
-        # A BUFFER in `places` is an older version; host data is no tensor's value on a device.
-        if _is_memory(node) and node not in places and node.device != HOST:
-            own.append(ref(node))
-        for origin in own:
-            bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))
-        inclusive[node] = bits
-    origins = list(origin_numbers)
-    for expression, value in pairs:
-        bits = below[expression]
-        numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
-        if bits:  # noted for the value, whose memory may be an origin's own: x * 1
-            _origins[value] = tuple([origins[n] for n in numbers])
-        else:
-            _origins.pop(value, None)
-
-
-def note_replay(
-    results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp], memory: Iterable[UOp]
-) -> None:
-    """Note the origins of the `results` of a captured function: its `inputs`, its `state` (BUFFERs)
-    and the origins of their `memory`. It runs in each replay, so it must be quick."""
-    nodes = [n if n.op is Ops.BUFFER else base(plain_value(n)) for n in results]
-    nodes = [node for node in nodes if node.op is Ops.BUFFER and node.dtype.is_float]
-    if not nodes:
-        return
-    sources: list[Origin] = [*map(ref, inputs), *map(ref, state)]
-    for node in (*memory, *nodes):
-        if node in _origins:
-            sources += _alive(node)
-    of_results = tuple(dict.fromkeys(sources))
-    for node in nodes:
-        _origins[node] = of_results
-
-
-def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:
-    """Whether `target` is an origin of memory that a gradient of `root` reaches by a way that
-    avoids `own`, the nodes of `target`."""
-    nodes = {n for n in own if n is not None}
-    names = {*map(id, (target, *nodes)), *[id(plain_value(n)) for n in nodes]}
-    reached = root.toposort(lambda n: n not in nodes and _flows(n))
-    return any(
-        id(origin()) in names
-        for node in reached
-        if node not in nodes
-        for origin in _origins.get(node, ())
-    )
-
-
-def _tensors_by_node() -> dict[UOp, list[Base]]:
-    """Return the living tensors by their present nodes, and by those before they were computed."""
-    tensors: dict[UOp, list[Base]] = defaultdict(list)
-    for tensor in tensors_alive():
-        memory = tensor._memory
-        tensors[tensor._uop if memory is None else tensor.uop].append(tensor)
-        former = tensor._expression if memory is None else memory.expression
-        if former is not None and former() is not None:
-            node = tensor._former_node()
-            if node is not None:
-                tensors[node].append(tensor)
-    return tensors
-
-
-def _flows(node: UOp) -> bool:
-    """Whether a gradient flows on below a node: a leaf ends it."""
-    return leaf_of(node) is None and lets_through(node)
-
-
-def _is_memory(node: UOp) -> bool:
-    return node.op is Ops.BUFFER
-
-
-def _alive(node: UOp) -> Iterator[Origin]:
-    return (origin for origin in _origins.get(node, ()) if origin() is not None)
-
-
-# --------------------------------------------------------------------------------------------------
-# Gradients of tensors.
 
 
 class Autograd(Base):
@@ -188,9 +69,13 @@ class Autograd(Base):
 
         Errors: ShapeError for several elements without `gradient`, or a `gradient` of another
         shape; DTypeError for a tensor of integers; GradientError for a tensor that depends on no
-        leaf, or on one through an op without a gradient.
+        leaf, or on one through an op without a gradient, or through the result of a captured
+        TinyJit, which has no expression.
         """
         seed = self._seed(gradient, "backward()")
+        if is_replayed_from(self.uop):
+            what = "backward() would leave out a share of a gradient"
+            raise _through_replay(what, "one with requires_grad=True")
         leaves = dict(leaves_below(self.uop))
         result = self._backward(list(leaves), seed)
         if not result.gradients:
@@ -212,9 +97,10 @@ class Autograd(Base):
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
         Errors: as `backward`, but a leaf is not needed. GradientError for a target that this tensor
-        does not depend on, unless `materialize_grads`, which makes its gradient zeros; and for one
-        that is no leaf, if a value on the way was computed before (realize(), numpy(), item()):
-        only values that lead to leaves keep their expressions.
+        does not depend on, unless `materialize_grads`, which makes its gradient zeros; for one that
+        is no leaf, if a value on the way was computed before (realize(), numpy(), item()): only
+        values that lead to leaves keep their expressions; and for any target, if a value on the way
+        is the result of a captured TinyJit.
         """
         seed = self._seed(gradient, "gradient()")
         for target in targets:
@@ -255,7 +141,7 @@ class Autograd(Base):
         state = self._grad_state
         if state is not None and state.requires_grad is not None:
             return state.requires_grad
-        return True if self.dtype.is_float and leads_to_leaf(self.uop) else None
+        return True if self.dtype.is_float and depends_on_leaf(self.uop) else None
 
     @requires_grad.setter
     def requires_grad(self, requires_grad: bool) -> None:
@@ -274,7 +160,7 @@ class Autograd(Base):
                 "only floats have gradients",
                 ".float()",
             )
-        if number_of(self) == 0 and leads_to_leaf(self.uop):
+        if number_of(self) == 0 and depends_on_leaf(self.uop):
             if is_leaf:
                 return self
             raise gradient_error(
@@ -305,7 +191,7 @@ class Autograd(Base):
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor has requires_grad=True, or depends on no tensor that has."""
-        return number_of(self) != 0 or not leads_to_leaf(self.uop)
+        return number_of(self) != 0 or not depends_on_leaf(self.uop)
 
     def detach(self) -> Self:
         """Return a view of this tensor through which no gradient flows."""
@@ -411,8 +297,8 @@ class Autograd(Base):
 
     def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
         """Return the nodes under this tensor that stand for each target."""
-        own = [{t.uop, t._former_node()} for t in targets]
-        separate = frozenset([n for some in own for n in some if n is not None])
+        own = [t._own_nodes() for t in targets]
+        separate = frozenset([n for some in own for n in some])
         order = [*MergedGraph(self.uop, separate).walk(lets_through)]
         return [
             [n for n in order if n in some or leaf_of(n) is t]
@@ -445,17 +331,20 @@ class Autograd(Base):
         return gradient_error(what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)")
 
     def _require_expressions(self, targets: tuple[Self, ...]) -> None:
-        """Errors: GradientError for a target that is no leaf if a gradient of this tensor reaches
-        memory that was computed from it: that share of its gradient is unknown."""
+        """Errors: GradientError for a target if a gradient of this tensor reaches memory that was
+        computed from it: that share of its gradient is unknown."""
         for number, target in enumerate(targets):
-            own = target.uop, target._former_node()
-            if not number_of(target) and is_computed_from(self.uop, target, own):
+            what = f"target {number} of gradient() has no gradient"
+            if number_of(target):
+                if is_replayed_from(self.uop, target):
+                    raise _through_replay(what, "it")
+            elif is_computed_from(self.uop, target):
                 raise gradient_error(
-                    f"target {number} of gradient() has no gradient",
-                    "a value that depends on it was computed before, and only what leads to leaves "
-                    "keeps its expression",
-                    "requires_grad=True on the target before that value is computed, or .detach() "
-                    "of that value, to take it for a constant",
+                    what,
+                    "a value that depends on it was computed before, by realize() or by a TinyJit, "
+                    "and only what leads to leaves keeps its expression",
+                    "requires_grad=True on the target before that value is computed, outside of a "
+                    "TinyJit, or .detach() of that value, to take it for a constant",
                 )
 
     def _unconnected(self, number: int) -> Exception:
@@ -464,6 +353,16 @@ class Autograd(Base):
             "this tensor does not depend on it",
             "another target, or materialize_grads=True for zeros",
         )
+
+
+def _through_replay(what: str, leaf: str) -> Exception:
+    return gradient_error(
+        what,
+        f"this tensor depends on {leaf} through a result of a captured TinyJit, which has no "
+        "expression: a replay runs kernels alone",
+        "the loss and its gradient in the captured function, or .detach() of that result, to take "
+        "it for a constant",
+    )
 
 
 def _check_target(target: Any) -> None:

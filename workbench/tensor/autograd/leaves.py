@@ -100,7 +100,12 @@ def plain_value(node: UOp) -> UOp:
 def leaf_of(node: UOp) -> Leaf | None:
     """Return the leaf that a node stands for, or None."""
     number = node.arg if node.op is Ops.DETACH else _numbers.get(node)
-    tensor = None if number is None else _tensors.get(number)
+    return None if number is None else leaf_numbered(number)
+
+
+def leaf_numbered(number: int) -> Leaf | None:
+    """Return the leaf that has a number; None if it is gone, or no leaf any more."""
+    tensor = _tensors.get(number)
     return tensor if tensor is not None and number_of(tensor) == number else None
 
 

@@ -18,6 +18,7 @@ from workbench.search.realization import tuned
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.containers import ObjectResults
+from workbench.tensor.jit.flows import CapturedFlows, CapturedTensors, FlowOfOutputs
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
@@ -80,6 +81,7 @@ def capture(
         written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
         nodes += [input_node(t) for t in changed_inputs.values()]
         state = captured_state(run.captured, run.memory, run.written, nodes, run.gradients)
+        flows = run.flows(state, outline)
         result, bound = run.result_of(outline, nodes, name), run.bindings.paths
     if run.uses(by_others):
         return None, result, bound
@@ -94,7 +96,7 @@ def capture(
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
         ReboundPlaces(run.bindings, state.read), run.guard(state, outline), written_inputs,
-        run.draws, run.steady(state), run.changes(name),
+        run.draws, run.steady(state), run.changes(name), flows,
     )  # fmt: skip
     return FunctionReplay(captured), result, bound
 
@@ -109,6 +111,7 @@ class _CaptureRun:
         self.arguments = list(tensors((args, kwargs)))
         self._inputs = [_stand_in(t) for t in self.arguments]
         self.memory, self.gradients = memory_by_buffer(), gradients_alive()
+        self._versions = {memory: memory.value for memory in self.memory.values()}
         self.existing = [t for t in tensors_alive() if isinstance(t, Tensor)]
         memories = [t._memory for t in self.existing]
         count = replacements.count
@@ -187,6 +190,30 @@ class _CaptureRun:
         steady = [reads[n] for n in self.steady(state)]
         inputs = [*self._inputs, *reads, *keys]
         return Replay(self.captured, inputs, nodes, tuned, rewritten, steady)
+
+    def flows(self, state: CapturedState, outline: Outline) -> list[FlowOfOutputs]:
+        """Return what the outputs flow from: those of the outline, the arguments that the function
+        writes, and the new versions of the state. The stand-ins, and what the function computed
+        from them, get the origins of the arguments."""
+        numbers = {memory: n for n, memory in enumerate(state.read)}
+        names = {memory: name for name, memory in self.memory.items() if memory in numbers}
+        inputs = self.changed_inputs()
+        of_capture = CapturedTensors(
+            self._inputs,
+            self.stand_ins,
+            [*inputs],
+            [(names[memory], self._versions[memory]) for memory in state.read],
+            numbers,
+            [memory for _, memory in state.written],
+            {id(tensor): placeholder for placeholder, tensor in outline.tensors},
+            {*map(id, self.existing)},
+        )
+        flows = CapturedFlows(of_capture)
+        changed = [tensor.uop for tensor in inputs.values()]
+        versions = [memory.value for _, memory in state.written]
+        grouped = flows.grouped([*outline.expressions, *changed, *versions])
+        flows.note_inputs(self.arguments)
+        return grouped
 
     def changes(self, name: str) -> NumberChanges | None:
         """Return the numbers and texts that the function changed itself, with what ran; None if it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from workbench.backends.memory import Buffer, Lease
 from workbench.base.errors import JitError
@@ -19,8 +20,10 @@ from workbench.execution.buffers import (
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
-from workbench.tensor.autograd.autograd import note_replay
+from workbench.tensor.autograd.leaves import detached
+from workbench.tensor.autograd.origins import note_more, note_results, origins_of, origins_of_tensor
 from workbench.tensor.creation.random import Keys
+from workbench.tensor.jit.flows import FlowOfOutputs
 from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
 from workbench.tensor.jit.results import (
@@ -42,6 +45,7 @@ from workbench.tensor.jit.state import (
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.variable_operators import HOLE, equal_nests, without_tensors
+from workbench.tensor.versions import VersionedMemory
 
 Root = tuple[Any, tuple[Any, ...], dict[str, Any]]
 """A function and the arguments of a call."""
@@ -55,7 +59,8 @@ class FunctionCapture:
     of its result. It binds `places` anew; `rebound` is the outline of what it puts there. `guard`
     checks the tensors that it reaches. `written` has the inputs that it writes, by number, with the
     outputs that are their new values; `draws` its random draws; `steady` the numbers of state
-    memory that it does not change; `changes` the numbers and texts that it changed itself, or None.
+    memory that it does not change; `changes` the numbers and texts that it changed itself, or None;
+    `flows` what gradients of its outputs would flow to.
     """
 
     name: str
@@ -71,6 +76,7 @@ class FunctionCapture:
     draws: list[Keys]
     steady: list[int]
     changes: NumberChanges | None
+    flows: list[FlowOfOutputs]
 
 
 class FunctionReplay:
@@ -84,6 +90,7 @@ class FunctionReplay:
         self._writes = MemoryWritten(self._state.memory_written(writes_inputs), writes_inputs)
         is_flat = others == ((HOLE,) * len(self._kinds), {})
         self._flat = [Tensor] * len(self._kinds) if is_flat else None
+        self._notes_made = any(flow.made for _, flow in capture.flows)
         self._inputs_before: list[UOp] = []
         self._nodes: list[UOp] = []
         self._memory: list[Buffer] = []
@@ -147,9 +154,13 @@ class FunctionReplay:
                 mark_overwritten(node)
             read = [*self._nodes, *nodes]
             values = self._values(outputs, read)
-            note_replay(values, inputs, nodes, read)
+            self._note_origins(values, inputs, nodes, rebound)
             self._state.commit(values)
-            return self._result(root, values, inputs, rebound)
+            tensors: dict[int, Any] = {}
+            result = self._result(root, values, inputs, rebound, tensors)
+            if self._notes_made:
+                self._note_made(values, inputs, tensors)
+            return result
 
         def abandon(error: BaseException, complete: set[int], torn: set[int]) -> None:
             for node in over:
@@ -163,15 +174,53 @@ class FunctionReplay:
         memory = [*self._memory, *state, *keys]
         return self.replay(memory, versions, publish, abandon)
 
-    def _result(self, root: Root, values: list[UOp], inputs: list[Any], rebound: list[Any]) -> Any:
-        """Write the inputs and bind the places as the function did, and return its result."""
+    def _note_origins(
+        self, values: list[UOp], inputs: list[Any], nodes: list[UOp], rebound: list[Any]
+    ) -> None:
+        """Note what the outputs were computed from. It runs in each replay, so it must be quick."""
+        for outputs, flow in self._capture.flows:
+            origins = [origin for n in flow.inputs for origin in origins_of_tensor(inputs[n])]
+            for n in flow.state:
+                memory = self._state.read[n]
+                if memory.leaf:
+                    origins += (memory.leaf, ref(nodes[n]))
+                else:
+                    origins += origins_of(memory.value)
+            if flow.state and rebound:  # a tensor there may be a view of its memory
+                for tensor, place in zip(rebound, self._capture.places.read, strict=True):
+                    if place in flow.state:
+                        origins += origins_of_tensor(tensor)
+            note_results([values[n] for n in outputs], (*origins, *flow.others))
+
+    def _note_made(self, values: list[UOp], inputs: list[Any], tensors: dict[int, Any]) -> None:
+        """Note the outputs that were computed from what the function made or wrote: `tensors` are
+        those of the result, by the identity of their placeholders."""
+        for outputs, flow in self._capture.flows:
+            for at in flow.made:
+                if isinstance(at, VersionedMemory):
+                    node = at.value
+                else:
+                    node = (inputs[at] if isinstance(at, int) else tensors[id(at)]).uop
+                note_more([values[n] for n in outputs], node)
+
+    def _result(
+        self,
+        root: Root,
+        values: list[UOp],
+        inputs: list[Any],
+        rebound: list[Any],
+        tensors: dict[int, Any],
+    ) -> Any:
+        """Write the inputs and bind the places as the function did, and return its result. Its new
+        tensors are added to `tensors`."""
         for place, output in self._capture.written.items():
             value = tensor_on(values[output], inputs[place].shape)
             inputs[place].assign(value).realize()
         structure = self._capture.structure
         if isinstance(structure, Computed) and self._capture.places.is_empty:
-            return tensor_on(values[0], structure.shape)
-        results = Results(values, inputs, rebound, {})
+            tensors[id(structure)] = tensor_on(values[0], structure.shape)
+            return tensors[id(structure)]
+        results = Results(values, inputs, rebound, tensors)
         result = results.filled(structure)
         self._capture.places.bind(root, results.filled(self._capture.rebound))
         return result
@@ -190,7 +239,7 @@ class FunctionReplay:
             else:
                 constant = source.constant
                 whole = inputs[source.place] if constant is None else constant
-                node = piece_of(whole, source.piece)
+                node = detached(piece_of(whole, source.piece))
             values.append(node)
         return values
 

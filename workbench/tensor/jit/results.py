@@ -263,7 +263,8 @@ class MadeObject:
 
 class Outline:
     """The outline of a result, built at the capture: `structure` has a placeholder for each tensor;
-    `nodes` are the BUFFERs of the outputs that a replay computes for it."""
+    `nodes` are the BUFFERs of the outputs that a replay computes for it, `expressions` what they
+    were computed from."""
 
     def __init__(
         self,
@@ -275,6 +276,7 @@ class Outline:
         objects: ObjectResults,
     ):
         self.nodes: list[UOp] = []
+        self.expressions: list[UOp] = []
         self._objects = objects
         self._placeholders: dict[int, Any] = {id(t): Existing(t) for t in existing}
         self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
@@ -339,16 +341,17 @@ class Outline:
         if memory is not None and not is_view:
             whole = value_in_memory(memory.value)
             if self._names[memory] > 1 and whole.op is Ops.BUFFER:
-                self._memory[memory] = self._output(whole, memory.value.shape)
+                self._memory[memory] = self._output(memory.value, memory.value.shape)
         if memory is None or memory not in self._memory:
-            return self._output(value_in_memory(tensor.uop), tensor.shape)
+            return self._output(tensor.uop, tensor.shape)
         assert tensor._version is not None
         if isinstance(self._memory[memory], VersionedMemory):
             self.memory_named.append(memory)
         return ViewOf(self._memory[memory], tensor.uop, tensor._version)
 
-    def _output(self, node: UOp, shape: Shape) -> Computed:
-        self.nodes.append(node)
+    def _output(self, expression: UOp, shape: Shape) -> Computed:
+        self.nodes.append(value_in_memory(expression))
+        self.expressions.append(expression)
         return Computed(len(self.nodes) - 1, shape)
 
 

@@ -34,6 +34,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.autograd.origins import rename_origins
 from workbench.tensor.base import Base, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
@@ -70,6 +71,7 @@ def _compute_waiting() -> None:
 
 def _renamed() -> dict[UOp, VersionedMemory]:
     by_buffer: dict[UOp, VersionedMemory] = {}
+    names: dict[UOp, UOp] = {}
     for tensor in tensors_alive():
         if tensor._memory is None and _is_in_memory(tensor.uop):
             tensor._share(tensor)
@@ -80,8 +82,9 @@ def _renamed() -> dict[UOp, VersionedMemory]:
         if is_absent(node) or is_overwritten(node):
             continue
         name = another(node, memory.value.shape)
-        memory.renew(name)
-        by_buffer[name] = memory
+        by_buffer[name], names[memory.value] = memory, name
+        memory.rename_to(name)
+    rename_origins(names)
     return by_buffer
 
 

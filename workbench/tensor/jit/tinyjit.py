@@ -33,8 +33,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.autograd.autograd import note_replay
-from workbench.tensor.autograd.leaves import gradients_flow, plain_value
+from workbench.tensor.autograd.leaves import gradients_flow
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
@@ -78,6 +77,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, and a replay
     sets it to None: do the optimiser's step in the function, or return the gradient.
+
+    No gradient flows through a result from the second call on: it has no expression. One that would
+    reach a tensor with requires_grad=True by such a result is refused: do the loss and its gradient
+    in the function, or detach() the result, which is then a constant.
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
@@ -181,8 +184,6 @@ class TinyJit(Unpicklable, Generic[P, R]):
                     captured, result, state.bound = capture(
                         self._function, args, kwargs, is_first=state.calls == 1
                     )
-                read = [base(plain_value(t.uop)) for t in inputs]
-                note_replay([t.uop for t in tensors(result)], inputs, (), read)
                 state.captured = state.settled(captured)
                 state.used = []
             state.calls += 1
