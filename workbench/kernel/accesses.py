@@ -213,6 +213,14 @@ def nest_axes(kernel: RunnableKernel) -> dict[str, UOp]:
     return dict(sorted(axes.items(), key=lambda row: row[1].axis_kind.is_lane))
 
 
+def innermost(kernel: RunnableKernel) -> str:
+    """Return the name of the innermost loop of a kernel; of one without loops its last lane axis,
+    or "" if it has none."""
+    axes = nest_axes(kernel)
+    loops = [name for name, axis in axes.items() if not axis.axis_kind.is_lane]
+    return ([""] + [*axes] if not loops else loops)[-1]
+
+
 def _tree(kernel: RunnableKernel) -> UOp:
     target = Device[kernel.device].target
     with unobserved(), without(kernel.rules_off):

@@ -1255,13 +1255,14 @@ export interface AccessedBuffer {
 }
 
 /**
- * The accesses of the `steps` steps of an axis from `first` on; `axes` are those of the loop
+ * The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop
  * nest, and `at` has the positions of the axes around it.
  */
 export interface AccessesReply {
   axes: Array<AxisRow>;
   axis: string;
   first: number;
+  count: number;
   at: Record<string, number>;
   buffers: Array<AccessedBuffer>;
 }
@@ -1621,8 +1622,8 @@ export interface ValuesRequest {
 }
 
 /**
- * List the accesses of `steps` steps of an axis of a variant ("": its innermost loop), from
- * step `first` on, with the axes around it at the positions `at`.
+ * List the accesses of at most `steps` steps of an axis of a variant ("": its innermost
+ * loop), from step `first` on, with the axes around it at the positions `at`.
  */
 export interface AccessesRequest {
   do: "accesses";

@@ -119,12 +119,13 @@ class AccessedBuffer(Struct, forbid_unknown_fields=True):
 
 
 class AccessesReply(Struct, forbid_unknown_fields=True):
-    """The accesses of the `steps` steps of an axis from `first` on; `axes` are those of the loop
-    nest, and `at` has the positions of the axes around it."""
+    """The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop nest,
+    and `at` has the positions of the axes around it."""
 
     axes: list[AxisRow]
     axis: str
     first: int
+    count: int
     at: dict[str, int]
     buffers: list[AccessedBuffer]
 

@@ -247,8 +247,8 @@ class ValuesRequest(Request, tag="values"):
 
 
 class AccessesRequest(Request, tag="accesses"):
-    """List the accesses of `steps` steps of an axis of a variant ("": its innermost loop), from
-    step `first` on, with the axes around it at the positions `at`."""
+    """List the accesses of at most `steps` steps of an axis of a variant ("": its innermost loop),
+    from step `first` on, with the axes around it at the positions `at`."""
 
     reply: ClassVar[type[Struct]] = AccessesReply
     variant: Variant

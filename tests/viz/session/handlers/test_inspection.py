@@ -15,6 +15,7 @@ from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
+from workbench.viz.session.handlers.inspection import MOST_ACCESSES
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -179,6 +180,11 @@ def test_accesses_of_an_axis(session: Session) -> None:
     assert error["what"] == "there is no axis 'zz'"
     with session_of(explore(array(512, 512) + 1)) as large:
         words = {"variant": 0, "axis": "", "at": {}, "first": 0, "steps": 1 << 18}
+        reply = done(large, "accesses", **words)
+        assert reply["count"] < 1 << 18
+        assert sum(len(row["steps"]) for row in reply["buffers"]) <= MOST_ACCESSES
+    with session_of(explore(array(512, 512) @ array(512, 512))) as large:
+        words["axis"] = "g0"
         error = ask(large, "accesses", **words)["error"]
         assert error["what"] == "these accesses are too many to show"
 

@@ -208,6 +208,33 @@ export const LAYOUTS = [
     isMore: true,
   },
   {
+    name: "compare",
+    title: "Compare",
+    about: "two variants or more: what differs, everywhere, and their texts side by side",
+    trees: {
+      wide: row([20, 80], "results", column([55, 45], "compare", "side_by_side")),
+      medium: row([26, 74], "results", column([55, 45], "compare", "side_by_side")),
+    },
+    stacksAt: ["small"],
+    main: ["compare", "side_by_side"],
+    hasBars: true,
+    isMore: true,
+  },
+  {
+    name: "accesses",
+    title: "Accesses",
+    about:
+      "the elements that each step of a loop touches, beside the loops, the opts and the source",
+    trees: {
+      wide: row([34, 38, 28], column([58, 42], "loops", "opts"), "accesses", "code"),
+      medium: row([46, 54], column([55, 45], "loops", "opts"), "accesses"),
+    },
+    stacksAt: ["small"],
+    main: ["accesses", "loops", "opts"],
+    hasBars: true,
+    isMore: true,
+  },
+  {
     name: "teach",
     title: "Teach",
     about: "one rewrite after the other: the graph, the rule, and what it makes",

@@ -25,7 +25,7 @@ from workbench.emulator.emulate import (
 from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.kernel.accesses import nest_axes
+from workbench.kernel.accesses import innermost, nest_axes
 from workbench.viz.exploration.questions import bisected
 from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as model_passes
@@ -102,24 +102,25 @@ MOST_ACCESSES = 1 << 15
 def accesses(
     session: LiveRecord, variant: int, axis: str, at: dict[str, int], first: int, steps: int
 ) -> AccessesReply:
-    """Return the accesses of `steps` steps of an axis of a variant ("": of its innermost loop).
+    """Return the accesses of `steps` steps of an axis of a variant ("": of its innermost loop), or
+    of fewer if they have more than MOST_ACCESSES accesses.
 
     Errors: WorkbenchError for edited source, an axis or a position that does not exist, and for
-    more than MOST_ACCESSES accesses.
+    one step of more accesses.
     """
     if session.row(variant).edited:
         what, because = "its accesses are not known", "its code was edited by hand"
         raise WorkbenchError(what, because, "the variant that it was made from")
     kernel = session.kernels[variant]
-    axes = nest_axes(kernel)
-    loops = [name for name, range_ in axes.items() if not range_.axis_kind.is_lane]
-    axis = axis or (loops or list(axes) or [""])[-1]
-    found = kernel.accesses(axis, at, first, steps)
-    count = sum(len(buffer.steps) for buffer in found.buffers)
-    if count > MOST_ACCESSES:
-        because = f"they are {count:,}, and a page gets at most {MOST_ACCESSES:,}"
-        raise WorkbenchError("these accesses are too many to show", because, "fewer steps")
-    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in axes.items()]
+    axis = axis or innermost(kernel)
+    one = kernel.accesses(axis, at, first, 1)
+    each = sum(len(buffer.steps) for buffer in one.buffers)
+    if each > MOST_ACCESSES:
+        because = f"one step has {each:,}, and a page gets at most {MOST_ACCESSES:,}"
+        raise WorkbenchError("these accesses are too many to show", because, "an inner loop")
+    count = min(steps, MOST_ACCESSES // max(1, each), one.extent - first)
+    found = kernel.accesses(axis, at, first, count)
+    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in nest_axes(kernel).items()]
     buffers = [
         AccessedBuffer(
             b.name, short(b.user), b.dtype, b.itemsize, b.line_bytes, list(b.shape), b.space,
@@ -127,7 +128,7 @@ def accesses(
         )
         for b in found.buffers
     ]  # fmt: skip
-    return AccessesReply(rows, axis, first, dict(at), buffers)
+    return AccessesReply(rows, axis, first, count, dict(at), buffers)
 
 
 def bisect(session: LiveRecord, variant: int) -> BisectReply:

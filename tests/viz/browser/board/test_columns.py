@@ -1,0 +1,103 @@
+"""Compare and Accesses before a real session: columns of variants, and the elements of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.viz.browser.browser import FAINT
+from tests.viz.browser.page.live import LivePage
+from tests.viz.browser.page.support import texts
+from tests.viz.record.support import plain
+from tests.viz.session.support import done, session_of
+from tests.viz.support import matmul
+from workbench.viz.session.session import Session
+
+LIST = 'UPCAST("g1", 2), UNROLL("r0", 4)'
+
+
+@pytest.fixture
+def session(nothing_saved: Path) -> Iterator[Session]:
+    with session_of(matmul()) as matmul_session:
+        done(matmul_session, "paste", variant=0, text=LIST)
+        yield matmul_session
+
+
+@pytest.fixture
+def live(browser: Any, session: Session, tmp_path: Path) -> Iterator[LivePage]:
+    with LivePage(browser, tmp_path, session) as page:
+        page.answer()
+        yield page
+
+
+def cells(page: Any, section: str) -> dict[str, list[str]]:
+    """The rows of a section of Compare, by their labels."""
+    rows = page.locator(f".wb-compare section[aria-label='{section}'] tbody tr").all()
+    return {
+        row.locator("th").text_content(): [td.text_content() for td in row.locator("td").all()]
+        for row in rows
+    }
+
+
+def test_two_variants_in_columns(live: LivePage, session: Session) -> None:
+    page = live.page
+    page.click("[data-key=variant-1]")
+    page.evaluate("show({ mode: 'compare' })")
+    live.answer("compare")
+    assert texts(page, ".wb-compare thead th")[:2] == ["plain", "UPCAST g1 2, UNROLL r0 4"]
+    assert cells(page, "kernel")["opts"] == ["none", "UPCAST g1 2, UNROLL r0 4"]
+    counts = [kernel.counts for kernel in session.kernels[:2]]
+    assert cells(page, "counts")["loads"] == [f"{c.loads:,}" for c in counts]
+    assert "computes" not in cells(page, "kernel"), "it is the same"
+    chosen = page.locator(".wb-side select").all()
+    named = [c.locator("option:checked").text_content() for c in chosen]
+    assert "plain" in named and "UPCAST g1 2, UNROLL r0 4" in named, "the texts are of both"
+    page.click("[data-key=compare-all]")
+    assert len(set(cells(page, "kernel")["computes"])) == 1
+    assert page.evaluate(FAINT) == []
+    # a third column; the first two cannot be fewer than two
+    live.session.handle({"id": 5, "do": "apply", "variant": 0, "opt": 'UPCAST("g0", 2)'})
+    live.answer()
+    place = len(session.kernels) - 1
+    page.click(f"[data-key=compare-{place}]")
+    live.answer("compare")
+    assert len(cells(page, "kernel")["opts"]) == 3
+    assert page.locator(".wb-compare-text span").count() > 3
+
+
+def test_a_step_of_a_loop_and_the_elements_that_it_touches(
+    live: LivePage, session: Session
+) -> None:
+    page = live.page
+    page.evaluate("show({ mode: 'accesses' })")
+    live.answer("accesses")
+    kernel = session.kernels[0]
+    of_loop = kernel.accesses("r0")
+    words = page.locator(".wb-accesses-buffer [role=status]")
+    expect(words).to_have_count(len(of_loop.buffers))
+    for n, buffer in enumerate(of_loop.buffers):
+        first = buffer.counts[0]
+        said = words.nth(n).text_content()
+        assert said.startswith(f"{first.elements} element") and f"{first.new_lines} new" in said
+    page.click("[data-key=accesses-next]")
+    for n, buffer in enumerate(of_loop.buffers):
+        expect(words.nth(n)).to_contain_text(f"{buffer.counts[1].new_lines} new")
+    assert page.get_attribute(".wb-player-steps >> nth=-1", "aria-valuetext") == "r0 = 1 of 8"
+    axes = [axis.name for axis in plain(session.record)["variants"] and kernel.axes]
+    page.select_option("[data-key='loop or lane']", label=f"{axes[0]} 6 (global)")
+    live.answer("accesses")
+    expect(words).to_have_count(len(kernel.accesses(axes[0]).buffers))
+    cell = page.locator("[data-key=accesses-0-cell-0]")
+    assert "touched in" in cell.get_attribute("aria-label")
+    assert page.evaluate(FAINT) == []
+    page.select_option("[data-key='loop or lane']", label="r0 8 (reduce)")
+    live.answer("accesses")
+    assert page.locator("[data-key^=accesses-at-]").count() == 2, "g0 and g1 are around it"
+    page.fill("[data-key='accesses-at-g1']", "3")
+    page.press("[data-key='accesses-at-g1']", "Tab")
+    (request,) = [r for r in live.answer("accesses") if r["do"] == "accesses"]
+    assert request["at"] == {"g1": 3}
