@@ -33,6 +33,12 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "Trace a line": "A line of yours in the graph, the loops, the source and the rules that"
             " made it.",
         "Teach": "One rewrite after the other: the graph, the rule, and what becomes of it.",
+        "compare": "Variants in columns. A row is one fact, such as a loop, a rule that fired or an"
+            " instruction; it stands there if the variants differ in it.",
+        "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
+            " one iteration of the loop, with the loops inside of it; the loops around it stand"
+            " still.",
+        "step of a loop": "One iteration of a loop, with all iterations of the loops inside of it.",
         "layout": "An arrangement of panes with a name. What you make of it stays so for this"
             " notebook and this width; Reset shows it as it was at first.",
         "pane": "A part of the page: its bar has the choice of another pane, and splits, enlarges"

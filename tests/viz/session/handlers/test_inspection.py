@@ -186,7 +186,7 @@ def test_accesses_of_an_axis(session: Session) -> None:
     with session_of(explore(array(512, 512) @ array(512, 512))) as large:
         words["axis"] = "g0"
         error = ask(large, "accesses", **words)["error"]
-        assert error["what"] == "these accesses are too many to show"
+        assert error["what"].startswith("these accesses are too many to ")
 
 
 def test_variants_are_compared_in_columns(session: Session) -> None:
