@@ -34,3 +34,27 @@ Deno.test("words that do not shrink with the picture are cut before those of the
   assert.equal(stubNames(two, two.edges[0]).text, "accumulator");
   assert.equal(stubNames(two, two.edges[0], 20).text, "accumula…");
 });
+
+Deno.test("of a large picture a stub looks only at the boxes beside its own", () => {
+  let reads = 0;
+  const count = 2000;
+  const nodes = Array.from({ length: count }, (_, i) => ({
+    ...node("source"),
+    x: 70 * ((i * 7) % 5),
+    get y() {
+      reads++;
+      return 40 * Math.floor(i / 5);
+    },
+  }));
+  const edges = nodes.map((_, b) => ({ a: 0, b, slot: 0, slots: 1, points: null }));
+  const large = { nodes, edges };
+  for (const edge of edges) {
+    const { x, text } = stubNames(large, edge);
+    const beside = nodes.filter((_, i) => Math.floor(i / 5) === Math.floor(edge.b / 5))
+      .map((one) => one.x).filter((at) => at > nodes[edge.b].x);
+    const room = Math.min(...beside, Infinity) - x;
+    assert.equal(text, room > 50 ? "source" : text.length < 6 ? text : "", `${edge.b}`);
+    assert.ok(text.length * 5.6 <= room);
+  }
+  assert.ok(reads < 60 * count, `${reads / count} reads of each`);
+});

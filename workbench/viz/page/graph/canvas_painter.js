@@ -10,7 +10,7 @@ import {
   textScale,
   textSize,
 } from "./labels.js";
-import { addEdge, outlinePath, stateSign, STUB_FONT, stubNames } from "./paths.js";
+import { addEdge, outlinePath, stateSign, STUB, STUB_FONT, stubNames } from "./paths.js";
 import { SCENES } from "./svg_painter.js";
 
 /** @import { Bounds, Drawing, GraphNode, GraphLabel, Marks, Painter, Placement } from "./graph.d.ts" */
@@ -241,7 +241,8 @@ function canvasStubs(context, drawing, seen, scale, colours) {
   context.font = colours.font(size);
   context.fillStyle = colours.muted;
   for (const edge of drawing.edges) {
-    if (edge.points) continue;
+    const to = drawing.nodes[edge.b];
+    if (edge.points || to.y < seen.top || to.y - to.h - 2 * STUB > seen.bottom) continue;
     const { x, y, text } = stubNames(drawing, edge, size);
     if (x > seen.left - 100 && x < seen.right && y > seen.top && y < seen.bottom) {
       context.fillText(text, x, y);

@@ -3,7 +3,7 @@
 /** @import { Drawing, GraphEdge, GraphNode, Point } from "./graph.d.ts" */
 /** @import { FamilyRow } from "../record.d.ts" */
 
-const STUB = 16; // pixels of a line that is too long to draw
+export const STUB = 16; // pixels of a line that is too long to draw
 const MOST_LETTERS = 14; // of a name beside a stub
 const MOST_NAMES = 3; // beside a stub
 export const STUB_FONT = 10; // pixels
@@ -85,7 +85,7 @@ export function stubNames(drawing, edge, size = STUB_FONT) {
   const names = [...new Set(stubs.map(({ a }) => stubName(drawing.nodes[a].label)))];
   const more = names.length > MOST_NAMES ? ", …" : "";
   const whole = names.slice(0, MOST_NAMES).join(", ") + more;
-  const letters = Math.floor((nextStub(drawing, to) - x) / letter) - 1;
+  const letters = Math.floor(((nextStubs(drawing).get(edge.b) ?? Infinity) - x) / letter) - 1;
   const text = whole.length <= letters ? whole : `${whole.slice(0, Math.max(0, letters - 1))}…`;
   return { x, y, w: letter * text.length, text: text.length > 3 ? text : "" };
 }
@@ -93,15 +93,34 @@ export function stubNames(drawing, edge, size = STUB_FONT) {
 /** @type {(to: GraphNode, edge: GraphEdge) => number} */
 const stubAt = (to, { slot, slots }) => to.x + ((slot + 1) / (slots + 1) - 0.5) * to.w * 0.8;
 
-/** The x of the first stub of the next box beside one.
- * @param {Drawing} drawing
- * @param {GraphNode} to */
-function nextStub(drawing, to) {
-  const beside = [...stubsOf(drawing)].flatMap(([b, [first]]) => {
-    const { x, y } = drawing.nodes[b];
-    return x > to.x && Math.abs(y - to.y) < to.h ? [stubAt(drawing.nodes[b], first)] : [];
+/** The x of the first stub of the next box beside one, by the number of its node; Infinity: there is
+ * none. They are kept, since a picture that is dragged draws its stubs in each frame.
+ * @type {WeakMap<GraphEdge[], {nodes: GraphNode[], next: Map<number, number>}>} */
+const NEXT = new WeakMap();
+
+/** @param {Pick<Drawing, "nodes" | "edges">} drawing */
+function nextStubs(drawing) {
+  const { nodes } = drawing;
+  const known = NEXT.get(drawing.edges);
+  if (known?.nodes === nodes) return known.next;
+  const readers = [...stubsOf(drawing)].map(([b, [first]]) => ({ b, x: stubAt(nodes[b], first) }));
+  readers.sort((one, other) => nodes[one.b].y - nodes[other.b].y);
+  /** @type {Map<number, number>} */
+  const next = new Map();
+  readers.forEach(({ b }, place) => {
+    const { x, y, h } = nodes[b];
+    let least = Infinity;
+    for (const by of [1, -1]) {
+      for (let at = place + by; readers[at]; at += by) {
+        const other = nodes[readers[at].b];
+        if (Math.abs(other.y - y) >= h) break;
+        if (other.x > x) least = Math.min(least, readers[at].x);
+      }
+    }
+    next.set(b, least);
   });
-  return Math.min(...beside, Infinity);
+  NEXT.set(drawing.edges, { nodes, next });
+  return next;
 }
 
 /** @param {string} label */
@@ -109,20 +128,23 @@ const stubName = (label) =>
   label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS - 1)}…` : label;
 
 /** The edges that are drawn as stubs, by their reader, from left to right.
- * @type {WeakMap<Drawing, Map<number, GraphEdge[]>>} */
+ * @type {WeakMap<GraphEdge[], Map<number, GraphEdge[]>>} */
 const STUBS = new WeakMap();
 
-/** @param {Drawing} drawing */
+/** @param {Pick<Drawing, "edges">} drawing */
 function stubsOf(drawing) {
-  const known = STUBS.get(drawing);
+  const known = STUBS.get(drawing.edges);
   if (known) return known;
   /** @type {Map<number, GraphEdge[]>} */
   const stubs = new Map();
   for (const edge of drawing.edges) {
-    if (!edge.points) stubs.set(edge.b, [...(stubs.get(edge.b) ?? []), edge]);
+    if (edge.points) continue;
+    const listed = stubs.get(edge.b) ?? [];
+    stubs.set(edge.b, listed);
+    listed.push(edge);
   }
   for (const listed of stubs.values()) listed.sort((a, b) => a.slot - b.slot);
-  STUBS.set(drawing, stubs);
+  STUBS.set(drawing.edges, stubs);
   return stubs;
 }
 
