@@ -244,7 +244,8 @@ class Notebook:
         cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{at}"]')
         if wait and layout and self.page.evaluate(HAS_WIDGET, at):
             workbench = cell.locator(".wb").first
-            workbench.wait_for(state="attached")
+            workbench.scroll_into_view_if_needed()  # out of sight it has no elements
+            workbench.locator(f"[data-key=mode-{layout}]").wait_for(state="attached")
             workbench.evaluate(CHOOSE, layout)
         return cell
 

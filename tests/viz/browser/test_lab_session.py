@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
 from tests.support import eventually
 from tests.viz.browser.browser import leave, opened
@@ -26,8 +26,6 @@ FIVE = """import numpy as np
 from workbench import Tensor, explore
 shown = [explore(Tensor(np.ones((n, 8), np.float32)).sum(1) + n) for n in range(2, 7)]"""
 
-COUNTS = """[...document.querySelectorAll('.wb')].map(
-  (e) => e.querySelectorAll('[role=treeitem]').length).sort()"""
 RECORDS = """[(len(ex.display.session.record.variants), ex.display.session.record.n,
   len(ex.display.session.listeners())) for ex in shown]"""
 """Of each session its variants, its patches and its pages."""
@@ -117,21 +115,21 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     second.locator("[data-key=paste]").fill('UNROLL("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
     second.locator("[role=treeitem][aria-selected=true]:has-text('UNROLL r0 2')").wait_for()
-    # both pages of one expression, and no other; the last pages may still be drawn
-    try:
-        page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,3,3'")
-    except TimeoutError:
-        pages = page.locator(".wb").all_inner_texts()
-        silent = [at for at, text in enumerate(pages) if "does not answer" in text]
-        python = notebook.python(RECORDS)
-        pytest.fail(
-            f"variants of each page: {page.evaluate(COUNTS)}; silent: {silent}; Python: {python}"
-        )
+    # both pages of one expression, and no other; a page out of sight has no rows
+    for place, count in enumerate([3, 2, 2, 2, 2, 3]):
+        each = page.locator(".wb").nth(place)
+        each.scroll_into_view_if_needed()
+        try:
+            expect(each.locator("[role=treeitem]")).to_have_count(count)
+        except AssertionError:
+            text, python = each.inner_text(), notebook.python(RECORDS)
+            pytest.fail(f"variants of page {place}: {text}; Python: {python}")
     second.focus()
     page.keyboard.press("3")
     expect(second).to_have_attribute("data-mode", "plan")
     others = page.locator(".wb[data-mode=plan]")
     assert others.count() == 1, "each page looks for itself"
+    first.scroll_into_view_if_needed()
     chosen = first.locator("[role=treeitem][aria-selected=true]")
     expect(chosen).to_contain_text("plain")
 
@@ -166,6 +164,7 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
         output = other.locator(".jp-OutputArea")
         output.locator("[data-still] img").first.wait_for()
         expect(output.get_by_text("model not found")).to_be_hidden()
+        assert other.locator("iframe[title=workbench]").count() == 0, "it is made when asked for"
         output.locator("[data-still] > details > summary").click()
         inside = output.frame_locator("[data-still] iframe[title=workbench]")
         inside.locator(".wb").wait_for()

@@ -130,7 +130,7 @@ EXPORT = "export default page;\n"
 """The end of the module that anywidget loads."""
 _UNPACK = """const packed = "{packed}";
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const plain = new Response(bytes).body.pipeThrough(new DecompressionStream("deflate"));
 const text = await new Response(plain).text();
 const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}));
 const {{ default: page }} = await import(url);
@@ -281,6 +281,7 @@ _CARRIER = """<!doctype html><title>script and style of the workbench</title><sc
 const parts = "<@parts>";
 addEventListener("message", ({ data, source }) => {
   if (data === "<@name>") source?.postMessage({ name: data, parts }, "*");
+  if (data === "<@name>?") source?.postMessage({ name: "<@name>" }, "*"); // it is here
 });
 </script>"""
 _SAVED_PAGE = """<!doctype html>
@@ -305,7 +306,7 @@ const packed = await new Promise((settle) => {
   const again = setInterval(ask, 500);
   const late = setTimeout(() => { el.textContent = "<@waits>"; }, 3000);
   addEventListener("message", ({ data }) => {
-    if (data?.name !== "<@name>") return;
+    if (data?.name !== "<@name>" || !data.parts) return;
     clearInterval(again);
     clearTimeout(late);
     settle(data.parts);
@@ -313,7 +314,7 @@ const packed = await new Promise((settle) => {
   ask();
 });
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const plain = new Response(bytes).body.pipeThrough(new DecompressionStream("deflate"));
 const { script, css, shell } = await new Response(plain).json();
 const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 const { default: page } = await import(url);

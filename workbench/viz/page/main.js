@@ -16,6 +16,7 @@ import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
 import { lightAll, listenPointer, listenTheme } from "./app/links.js";
 import { paneOf } from "./app/sections.js";
+import { Sight } from "./app/sight.js";
 import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
@@ -47,38 +48,53 @@ function start(app, el, panels) {
   const layouts = layoutsOf(panels);
   app.arrangements.open(layouts, kinds.map(({ name }) => name));
   const board = new Board(app, kinds);
-  const panes = shellOf(app, root, board, layouts, panels);
+  /** @type {Pane[] | null} */
+  let panes = null;
+  /** The changes that no pane has seen yet.
+   * @type {Changes} */
+  let missed = new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]);
   app.root = root;
   el.append(root);
   app.arrangements.measure(root.clientWidth || innerWidth);
   const sized = new ResizeObserver(() => app.arrangements.measure(root.clientWidth));
   sized.observe(root);
-  const show = (/** @type {Changes} */ changes) => {
+  const sight = new Sight(root, () => {
+    panes ??= shellOf(app, root, board, layouts, panels);
+    show(new Set());
+  });
+  const show = (/** @type {Changes} */ more) => {
+    more.forEach((change) => missed.add(change));
+    if (!sight.isMounted) return;
+    const changes = missed;
+    missed = new Set();
     root.dataset.only = app.view.only || "";
     root.dataset.alone = placeOf(panels, app.view.only) || "";
     root.dataset.mode = app.view.mode;
     root.toggleAttribute("data-bars", app.arrangements.hasBars);
-    panes.forEach((pane) => guarded(() => pane.update(changes)));
+    panes?.forEach((pane) => guarded(() => pane.update(changes)));
     lightAll(app, root);
     recoverFocus(root);
   };
-  show(new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]));
-  const off = app.on(show);
-  listenKeys(app, root, board, layouts);
-  listenHeadings(app, root);
-  const removers = [
-    listenPointer(app, root),
-    listenTheme(app),
-    listenLink(app),
-    explain(app, root),
-  ];
+  sight.begin();
+  const removers = [app.on(show), ...listenAll(app, root, board, layouts)];
   return () => {
-    off();
-    sized.disconnect();
     removers.forEach((end) => end());
+    sized.disconnect();
+    sight.end();
     app.channel.stopWatching();
     root.remove();
   };
+}
+
+/** Listen to the reader and to the page around; return what ends that.
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {Board} board
+ * @param {Layout[]} layouts */
+function listenAll(app, root, board, layouts) {
+  listenKeys(app, root, board, layouts);
+  listenHeadings(app, root);
+  return [listenPointer(app, root), listenTheme(app), listenLink(app), explain(app, root)];
 }
 
 /** @type {(panels: Panel[]) => Panel[]} */
@@ -219,7 +235,7 @@ async function render(panels, { model, el }) {
   };
   for (const [name, act] of Object.entries(handlers)) model.on(name, act);
   const end = start(app, el, panels);
-  app.root?.append(hidingStill(model.get("still") ?? ""));
+  el.append(hidingStill(model.get("still") ?? ""));
   channel.ping();
   const seekNoMore = live ? seekParts(model) : () => {};
   return () => {

@@ -40,10 +40,14 @@ _STYLE = """<style>
 [data-jp-theme-light="true"] [data-still="{key}"] iframe {{ color-scheme: light; }}
 [data-jp-theme-light="false"] [data-still="{key}"] iframe {{ color-scheme: dark; }}
 </style>"""
-_FOLD = """<details><summary>Look around: the workbench as it was, without Python</summary>
-<iframe loading="lazy" sandbox="allow-scripts allow-downloads" title="workbench"
-srcdoc="{page}"></iframe>
+_FOLD = """<details ontoggle="{open}">
+<summary>Look around: the workbench as it was, without Python</summary>
+<template><iframe sandbox="allow-scripts allow-downloads" title="workbench"
+srcdoc="{page}"></iframe></template>
 <p>It is shown in a notebook that you trust. Run the cell again to work with it.</p></details>"""
+_OPEN = "const t = this.querySelector('template'); t?.replaceWith(t.content)"
+"""Makes the frame when the fold is opened. A browser loads a frame with loading="lazy" that is not
+drawn at once: each output drew its page a second time, unseen, beside the widget."""
 _CARRIER = """<iframe hidden sandbox="allow-scripts" title="script and style of the workbench"
 srcdoc="{page}"></iframe>"""
 
@@ -67,7 +71,7 @@ class SavedOutput:
         tried = _tried(record, self.view.get("guess") is not None)
         parts = [
             _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
-            _FOLD.format(page=escape(page)),
+            _FOLD.format(page=escape(page), open=_OPEN),
             left_out_part(left_out),
             variants_part(tried, [_times(row, speeds) for row in tried]),
             self._picture,

@@ -22,7 +22,7 @@ const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
  * @returns {Promise<PageRecord>} */
 export async function unpacked(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const plain = new Response(bytes).body?.pipeThrough(new DecompressionStream("deflate"));
   return withReadings(JSON.parse(await new Response(plain).text()));
 }
 

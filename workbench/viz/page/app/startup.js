@@ -20,7 +20,7 @@ export function seekParts(model) {
     model.save_changes();
   };
   const ask = () => {
-    [...framesOf(top ?? window)].forEach((frame) => frame.postMessage(name, "*"));
+    [...framesOf(top ?? window)].forEach((frame) => frame.postMessage(`${name}?`, "*"));
     timer = setTimeout(report, WAITS_MS);
   };
   let timer = setTimeout(ask, LOOKS_AFTER_MS);

@@ -1,0 +1,90 @@
+"""A page that is far out of sight has no elements, and comes back as it was left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.viz.browser.browser import drawn, session_page, shown
+from tests.viz.browser.page.support import Record, keys, selected
+from tests.viz.record.support import exported
+
+FAR = "height: 9000px"
+PARTS = ".wb *"
+SCROLLED = """() => [...document.querySelectorAll(".wb *")].filter((e) => e.scrollTop)
+  .map((e) => `${e.className} ${e.scrollTop}`)"""
+
+
+def below(html: str) -> str:
+    """Return a page that stands below something high."""
+    for start in ('<main id="workbench">', '<div id="workbench">'):
+        html = html.replace(start, f'<div id="above" style="{FAR}"></div>{start}')
+    return html
+
+
+def scroll(page: Any, far: bool) -> None:
+    page.evaluate("(y) => scrollTo(0, y)", 0 if far else 9000)
+    drawn(page)
+
+
+def test_a_page_out_of_sight_has_no_elements_and_keeps_its_state(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    for page in shown(browser, tmp_path, exported(record)):
+        page.set_viewport_size({"width": 1000, "height": 500})
+        page.focus(".wb")
+        keys(page, "2")
+        page.click(".wb-rw-pass >> nth=2")
+        keys(page, "1 ]  ]")
+        page.fill(".wb-offers-pane input, .wb-kernels input >> nth=0", "a")
+        page.evaluate("document.querySelector('.wb-code-body').scrollTop = 40")
+        page.evaluate("document.activeElement.blur()")
+        drawn(page)
+        scrolled = page.evaluate(SCROLLED)
+        before = page.inner_text(".wb")
+        height = page.evaluate("document.querySelector('.wb').offsetHeight")
+        assert scrolled and page.locator(PARTS).count() > 200
+        page.evaluate(
+            """(style) => document.body.insertAdjacentHTML("afterbegin",
+              `<div id="above" style="${style}"></div>`)""",
+            FAR,
+        )
+        scroll(page, far=True)
+        expect(page.locator(PARTS)).to_have_count(0)
+        assert page.evaluate("document.querySelector('.wb').offsetHeight") == height
+        scroll(page, far=False)
+        expect(page.locator(".wb-header")).to_be_visible()
+        assert page.inner_text(".wb") == before
+        assert page.evaluate(SCROLLED) == scrolled
+        keys_before = selected(page, "modes")
+        page.focus(".wb")
+        scroll(page, far=True)
+        assert page.locator(PARTS).count() > 200, "what has the focus stays"
+        assert selected(page, "modes") == keys_before
+
+
+def test_a_page_that_was_never_in_sight_is_made_when_it_comes_there(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    for page in shown(browser, tmp_path, below(session_page(record))):
+        drawn(page)
+        assert page.locator(PARTS).count() == 0
+        page.evaluate(
+            "hear({ patch: { append: {}, set: [[['expr', 'text'], 'arrived unseen']] } })"
+        )
+        drawn(page)
+        assert page.locator(PARTS).count() == 0
+        scroll(page, far=False)
+        expect(page.locator(".wb-expr")).to_contain_text("arrived unseen")
+
+
+def test_all_is_there_when_it_is_printed(browser: Any, record: Record, tmp_path: Path) -> None:
+    for page in shown(browser, tmp_path, below(exported(record))):
+        drawn(page)
+        assert page.locator(PARTS).count() == 0
+        page.evaluate("addEventListener('afterprint', () => { window.printed = true; })")
+        page.pdf()
+        page.wait_for_function("printed")
+        assert page.locator(PARTS).count() > 200
