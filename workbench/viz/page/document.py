@@ -224,13 +224,36 @@ def css() -> str:
     return "\n".join([*texts, style_rules()])
 
 
-def packed(record: PageRecord) -> str:
-    """Return a record in the form that the page reads: base64 of zlib-compressed JSON.
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """Parts of a record that are the same in all of them, such as the glossary: a notebook has them
+    once, with the script. `sections` are those of panels."""
+
+    fields: Mapping[str, Any]
+    sections: Mapping[str, Any]
+
+
+def packed(record: PageRecord, constants: Constants | None = None) -> str:
+    """Return a record in the form that the page reads: base64 of zlib-compressed JSON; without the
+    parts that are as in `constants`.
 
     Errors: ValueError where a number is not finite, which JSON lacks.
     """
     plain = to_builtins(record)
-    return compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
+    if constants is not None:
+        _take_out(plain, constants.fields)
+        _take_out(plain["panels"], constants.sections)
+    return compressed(_json(plain))
+
+
+def _take_out(plain: dict[str, Any], constant: Mapping[str, Any]) -> None:
+    for name, value in constant.items():
+        if name in plain and _json(plain[name]) == _json(value):
+            del plain[name]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def export_html(record: PageRecord, view: ViewState = NO_VIEW) -> str:
@@ -273,9 +296,9 @@ def compressed(text: str, level: int = 6) -> str:
 # The page in the outputs of a saved notebook: a record for each output, the script and style once.
 #
 # A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook
-# has a second frame, the carrier. It sends script and style to every frame that asks for them by
-# name. The frames find each other through the window around them, which lists its frames and
-# reveals nothing else.
+# has a second frame, the carrier. It sends script, style and the constant parts of records to every
+# frame that asks for them by name. The frames find each other through the window around them, which
+# lists its frames and reveals nothing else.
 
 _CARRIER = """<!doctype html><title>script and style of the workbench</title><script>
 const parts = "<@parts>";
@@ -313,9 +336,20 @@ const packed = await new Promise((settle) => {
   });
   ask();
 });
-const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-const plain = new Response(bytes).body.pipeThrough(new DecompressionStream("deflate"));
-const { script, css, shell } = await new Response(plain).json();
+const through = (data, stream) => new Response(new Response(data).body.pipeThrough(stream));
+const plainOf = (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return through(bytes, new DecompressionStream("deflate")).json();
+};
+const packedOf = async (value) => {
+  const stream = new CompressionStream("deflate");
+  const bytes = await through(JSON.stringify(value), stream).arrayBuffer();
+  return btoa(Array.from(new Uint8Array(bytes), (byte) => String.fromCharCode(byte)).join(""));
+};
+const { script, css, shell, constants } = await plainOf(packed);
+const own = await plainOf(document.getElementById("record").textContent);
+const panels = { ...constants.sections, ...own.panels };
+const record = await packedOf({ ...constants.fields, ...own, panels });
 const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 const { default: page } = await import(url);
 const style = document.createElement("style");
@@ -323,8 +357,7 @@ style.textContent = css;
 document.head.append(style);
 el.textContent = "";
 const traits = {
-  record: document.getElementById("record").textContent,
-  view: <@view>, live: false, shell: shell, _css: css, _esm: script,
+  record, view: <@view>, live: false, shell: shell, _css: css, _esm: script,
 };
 const model = {
   get: (name) => traits[name],
@@ -340,30 +373,32 @@ _WAITS = (
 )
 
 
-def page_frame(title: str, record: str, view: Mapping[str, Any]) -> str:
-    """Return the document of a frame that shows a packed record, and opens with `view`."""
+def page_frame(title: str, record: str, view: Mapping[str, Any], constants: Constants) -> str:
+    """Return the document of a frame that shows a record, packed without `constants`; it opens with
+    `view`."""
     slots = {
-        "title": escape(title[:80]), "record": record, "waits": _WAITS, "name": name(),
+        "title": escape(title[:80]), "record": record, "waits": _WAITS, "name": name(constants),
         "view": json.dumps(view).replace("</", "<\\/"),
     }  # fmt: skip
     return _filled(_SAVED_PAGE, slots)
 
 
 @cache
-def carrier() -> str:
-    """Return the document of the frame that has script and style."""
-    return _filled(_CARRIER, {"parts": _parts(), "name": name()})
+def carrier(constants: Constants) -> str:
+    """Return the document of the frame that has script, style and the constant parts of records."""
+    return _filled(_CARRIER, {"parts": _parts(constants), "name": name(constants)})
 
 
 @cache
-def name() -> str:
+def name(constants: Constants) -> str:
     """Return the name by which frames ask for script and style; it differs between versions."""
-    return f"workbench-page-{key_of(_parts())[:16]}"
+    return f"workbench-page-{key_of(_parts(constants))[:16]}"
 
 
 @cache
-def _parts() -> str:
-    parts = {"script": esm(), "css": css(), "shell": shell()}
+def _parts(constants: Constants) -> str:
+    same = {"fields": constants.fields, "sections": constants.sections}
+    parts = {"script": esm(), "css": css(), "shell": shell(), "constants": same}
     return compressed(json.dumps(parts))
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from workbench.viz.model.words import plural
-from workbench.viz.page.document import packed
+from workbench.viz.page.document import Constants, packed
 from workbench.viz.record.about import ASSEMBLY
 from workbench.viz.schema.record import NodeColumns, PageRecord, RecordedPass
 from workbench.viz.schema.variant import CodeRow, SearchRow, VariantRow
@@ -46,20 +47,22 @@ class Reduced(NamedTuple):
     left_out: str
 
 
-def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
-    """Return a record packed into at most `most_bytes`, or into as few bytes as possible. `visible`
-    are the selected variants. The record's own `left_out` has the same words."""
-    text = packed(record)
+def reduced(
+    record: PageRecord, visible: Collection[int], most_bytes: int, constants: Constants
+) -> Reduced:
+    """Return a record packed without `constants` into at most `most_bytes`, or into as few bytes as
+    possible. `visible` are the selected variants. The record's `left_out` has the same words."""
+    text = packed(record, constants)
     if len(text) <= most_bytes:
         return Reduced(text, "")
     small = replace(record, variants=[copy(row) for row in record.variants])
     words: list[str] = []
-    for left_out in _reductions(small, visible):
+    for left_out in _reductions(small, visible, constants):
         if not left_out:
             continue
         words = [*(w for w in words if not _is_part_of(w, left_out)), left_out]
         small.left_out = ", ".join(words)
-        text = packed(small)
+        text = packed(small, constants)
         if len(text) <= most_bytes:
             break
     return Reduced(text, small.left_out)
@@ -73,7 +76,9 @@ def _is_part_of(words: str, later: str) -> bool:
     return part in (whole, f"machine {whole}")
 
 
-def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
+def _reductions(
+    record: PageRecord, visible: Collection[int], constants: Constants
+) -> Iterator[str]:
     """Take one kind of rows after the other out of a record; after each, yield in words what was
     taken out ("": nothing)."""
     others = [row for place, row in enumerate(record.variants) if place not in visible]
@@ -83,8 +88,9 @@ def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
         _tidy(record)
         yield _of_variants(part.words, counts[part.words])
     rules = record.panels.get("rules")
-    record.panels = {**record.panels, "rules": None}
-    yield "the rules" if rules is not None else ""
+    if rules is not None and to_builtins(rules) != constants.sections.get("rules"):
+        record.panels = {**record.panels, "rules": None}
+        yield "the rules"
     for part in PARTS:
         further = _take_out(part, record.variants)
         _tidy(record)

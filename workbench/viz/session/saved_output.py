@@ -9,6 +9,7 @@ the output of the widget. The frame's `color-scheme` makes its page light or dar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from html import escape
 from secrets import token_hex
 from typing import Any
@@ -18,10 +19,15 @@ from IPython.core.getipython import get_ipython
 from msgspec import to_builtins
 
 from workbench.measure.speeds import Speeds
+from workbench.viz.glossary import glossary_rows
+from workbench.viz.model.graph import FAMILIES, kind_rows
+from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.page import document
+from workbench.viz.page.panels.rules.panel import every_rule
+from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
-from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.record import PageRecord, PanelSection
 from workbench.viz.schema.variant import VariantRow
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session, sending
@@ -52,6 +58,18 @@ _CARRIER = """<iframe hidden sandbox="allow-scripts" title="script and style of 
 srcdoc="{page}"></iframe>"""
 
 
+@cache
+def constants() -> document.Constants:
+    """Return the parts that are the same in all records of this Python session; a record with a
+    registered rule has rules of its own."""
+    fields = {
+        "kinds": kind_rows(), "opt_kinds": opt_kind_rows(), "families": FAMILIES,
+        "glossary": list(glossary_rows()), "languages": language_rows(), "devices": device_rows(),
+    }  # fmt: skip
+    sections = {"rules": PanelSection(every_rule(), None)}
+    return document.Constants(to_builtins(fields), to_builtins(sections))
+
+
 class SavedOutput:
     """A Listener that publishes the saved output of a cell. `picture` is HTML; the page has `title`
     and opens with `view`. `key` names the output for the widget, whose page hides it. One output of
@@ -66,8 +84,8 @@ class SavedOutput:
 
     def html(self, record: PageRecord, speeds: Speeds | None = None) -> str:
         """Return HTML: the page of a record, folded, a table of the variants, and the picture."""
-        packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
-        page = document.page_frame(self._title, packed, self.view)
+        packed, left_out = reduced(record, self._visible(record), MOST_BYTES, constants())
+        page = document.page_frame(self._title, packed, self.view, constants())
         tried = _tried(record, self.view.get("guess") is not None)
         parts = [
             _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
@@ -77,7 +95,7 @@ class SavedOutput:
             self._picture,
         ]
         if self.carries:
-            parts.append(_CARRIER.format(page=escape(document.carrier())))
+            parts.append(_CARRIER.format(page=escape(document.carrier(constants()))))
         return f'<div data-still="{self.key}">{"".join(parts)}</div>'
 
     def _visible(self, record: PageRecord) -> set[int]:

@@ -28,7 +28,7 @@ from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.requests import REQUESTED
-from workbench.viz.session.saved_output import SavedOutput
+from workbench.viz.session.saved_output import SavedOutput, constants
 from workbench.viz.session.session import Session, reply_to, sending
 
 # --------------------------------------------------------------------------------------------------
@@ -117,14 +117,16 @@ class Workbench(anywidget.AnyWidget):
     live = traitlets.Bool(True).tag(sync=True)
     still = traitlets.Unicode().tag(sync=True)
     lacks_parts = traitlets.Bool(False).tag(sync=True)
-    parts_name = traitlets.Unicode(page.name()).tag(sync=True)
+    parts_name = traitlets.Unicode().tag(sync=True)
     parts = traitlets.Instance(PageParts).tag(sync=True, **widget_serialization)
 
     def __init__(self, session: Session, view: ViewState, saved: SavedOutput | None = None):
         still = "" if saved is None else saved.key
+        name = "" if saved is None else page.name(constants())
         super().__init__(
-            record=session.packed(), view=to_builtins(view), still=still, parts=page_parts()
-        )
+            record=session.packed(), view=to_builtins(view), still=still, parts=page_parts(),
+            parts_name=name,
+        )  # fmt: skip
         self._session = weakref.ref(session)
         self._saved, self._has_page = saved, False
         if saved is not None:
