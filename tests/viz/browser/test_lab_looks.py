@@ -73,7 +73,7 @@ def test_looks(notebook: Notebook, tmp_path: Path, width: int) -> None:
 
 def show_mode(wb: Any, key: str) -> None:
     """Show a mode with something in it that is picked."""
-    mode = wb.locator(".wb-modes .wb-tab").nth(int(key) - 1)
+    mode = wb.locator(".wb-modes .wb-tab").nth(int(key))
     while mode.get_attribute("aria-selected") != "true":
         wb.press(key)  # JupyterLab may take the focus away once, as the cell ends
     if key == "3":

@@ -75,8 +75,8 @@ function start(app, el, panels) {
     lightAll(app, root);
     recoverFocus(root);
   };
-  sight.begin();
   const removers = [app.on(show), ...listenAll(app, root, board, layouts)];
+  sight.begin(); // after a link was read: its view is the first that is shown
   return () => {
     removers.forEach((end) => end());
     sized.disconnect();

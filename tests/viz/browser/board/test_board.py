@@ -196,8 +196,18 @@ def test_a_step_of_a_pass_is_seen_beside_the_source(page: Any) -> None:
     keys(page, "j j")
     assert page.inner_text(".wb-rw-at").startswith("2 of")
     assert page.get_attribute(".wb", "data-mode") == "board", "the graph is here"
-    keys(page, "l")
+    assert "there are no loops yet" in page.inner_text("[data-pane=loops] .wb-stage")
+    assert page.locator("[data-pane=loops] .wb-loop").count() == 0
+    assert "there is no source yet" in page.inner_text("[data-pane=code] .wb-stage")
+    keys(page, "l j")
     assert page.get_attribute(".wb", "data-mode") == "board"
+    assert page.locator("[data-pane=loops] .wb-loop").count() > 0
+    assert "code" in page.evaluate(LIT), "what became of the new node"
+    page.click("[data-pane=passes] .wb-rw-pass:has-text('render')")
+    assert page.locator(".wb-stage").count() == 0, "there it is"
+    page.click("[data-pane=passes] .wb-rw-pass:has-text('decompose')")
+    page.click("[data-pane=code] [data-key=leave-step]")
+    assert page.locator(".wb-stage").count() == 0
     page.click(".wb-strip [data-item] >> nth=-1")
     assert page.get_attribute(".wb", "data-mode") == "board"
 

@@ -1,6 +1,8 @@
 // Link highlighting: every element that belongs to the pinned or hovered thing is marked, in every
 // pane, by one pass over the elements with links. The pointer over the page hovers.
 
+import { stepLink } from "../record/stage.js";
+
 /** @import { PageRecord } from "../record.d.ts" */
 /** @import { Link } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
@@ -29,12 +31,12 @@ export function linked(element, link) {
   return element;
 }
 
-/** Mark the elements under `root` that belong to the pinned link and to the hovered one; code
- * further inside a loop, and loops further outside a line, are marked more faintly.
+/** Mark the elements under `root` that belong to the pinned link, else to the rewrite that is shown,
+ * and to the hovered one; code further inside a loop, and loops further outside a line, are marked more faintly.
  * @param {App} app
  * @param {Element} root */
 export function lightAll(app, root) {
-  const pinned = reach(app.record, app.view.picked);
+  const pinned = reach(app.record, app.view.picked ?? stepLink(app));
   const hovered = reach(app.record, app.hover);
   for (const element of root.querySelectorAll(".wb-link")) {
     const link = LINKS.get(element);

@@ -200,6 +200,20 @@ export function chooser(label, rows, chosen, actOn) {
   );
 }
 
+/** What the state of a step lacks, or has otherwise, with the way out of the steps.
+ * @param {App} app
+ * @param {string} words */
+export const stageNote = (app, words) =>
+  h(
+    "p",
+    { class: "wb-stage", role: "note" },
+    recordText(words, "", 300),
+    button(app, "leave the step", () => app.select({ pass: null, step: 0 }), {
+      name: "leave-step",
+      title: "show the variant as it is after all passes",
+    }),
+  );
+
 /** The number of a kernel on its colour.
  * @param {App} app
  * @param {number | null} kernel */

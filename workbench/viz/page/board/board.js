@@ -54,12 +54,13 @@ export class Board {
     const hadFocus = this.el.contains(document.activeElement);
     this.#mode = this.app.view.mode;
     if (isOther) this.#build(tree, text);
-    for (const name of shown) this.#updatePane(name);
     if (!this.#built) return;
     this.el.toggleAttribute("data-stacked", isStacked);
     this.#fillSwitcher(isStacked ? [...shown] : []);
-    this.#arrange(tree, this.#built.root, large);
     for (const name of panesOf(tree)) this.#made.get(name)?.cell.update();
+    this.#arrange(tree, this.#built.root, large);
+    for (const name of inOrder(shown)) this.#updatePane(name);
+    this.#arrange(tree, this.#built.root, large); // a pane may be empty now
     if (isOtherMode && hadFocus) this.focus();
   }
 
@@ -268,6 +269,13 @@ export class Board {
     );
   }
 }
+
+/** Graphs measure the room that they have: they come last, when that is known.
+ * @param {Set<string>} panes */
+const inOrder = (panes) =>
+  [...panes].sort((a, b) => Number(MEASURES.has(a)) - Number(MEASURES.has(b)));
+
+const MEASURES = new Set(["graph", "plan"]);
 
 /** What the elements depend on: all but sizes.
  * @param {Tree} tree

@@ -3,7 +3,7 @@
 // result is checked and timed like any variant.
 
 import { copy, reference, toggleDiff } from "../../app/actions.js";
-import { button, errorBox, failure, hasAny, heading, tab } from "../../app/pieces.js";
+import { button, errorBox, failure, hasAny, heading, stageNote, tab } from "../../app/pieces.js";
 import { h, refill, scrollBack } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
@@ -30,6 +30,8 @@ import {
   shownCode,
 } from "../../listing/programs.js";
 
+import { stageOf } from "../../record/stage.js";
+
 /** @import { App } from "../../app/store.js" */
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -50,7 +52,8 @@ function codePane(app) {
   const trouble = h("div", { class: "wb-trouble" });
   const body = h("div", { class: "wb-code-body" });
   const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
-  el.append(bar, trouble, body, origin);
+  const stage = h("div", { class: "wb-code-stage" });
+  el.append(bar, trouble, stage, body, origin);
   /** @type {CodeState} */
   const state = { helpers: false, shown: null, asked: null, priced: null };
   const editor = editorIn(app);
@@ -68,6 +71,7 @@ function codePane(app) {
     if (hasAny(changes, "failure", "variant", "record")) {
       refill(trouble, failure(app, "code"), variant?.edited && errorBox(variant.error));
     }
+    if (hasAny(changes, ...STAGE_CHANGES)) refill(stage, sourceNote(app));
     const shown = [draft, ...shownParts(app, variant, code, state)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
@@ -107,6 +111,16 @@ function shownParts(app, variant, code, state) {
     variant?.gpu,
     app.pending("code"),
   ];
+}
+
+const STAGE_CHANGES = ["pass", "step", "board", "record", "kernel", "variant"];
+
+/** That the step which is shown has no source yet.
+ * @param {App} app */
+function sourceNote(app) {
+  const stage = stageOf(app);
+  if (!stage || stage.hasSource) return null;
+  return stageNote(app, `${stage.where} there is no source yet: this is what it becomes.`);
 }
 
 const BAR_CHANGES = [

@@ -1,11 +1,12 @@
 // Tune: the loop nest that opts act on, and the opts to try, a pane each.
 
 import { act } from "../../app/actions.js";
-import { button, errorBox, hasAny, heading } from "../../app/pieces.js";
+import { button, errorBox, hasAny, heading, stageNote } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { machineOfEdited } from "../../listing/programs.js";
+import { stageOf } from "../../record/stage.js";
 import { axisBars, loopTable, NestHeight } from "./loops.js";
 import { fits, offersPane } from "./offers.js";
 import { optsRow } from "./opts_row.js";
@@ -14,6 +15,7 @@ import { triedPane } from "./search_tree.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import { OfferRow, VariantRow } from "../../record.d.ts" */
+/** @import { Stage } from "../../record/stage.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
@@ -31,9 +33,18 @@ export const panel = {
 function loopsPane(app) {
   const el = h("div", { class: "wb-pane wb-nest-pane" });
   const height = new NestHeight(app, el);
+  /** What the loops of a step depend on.
+   * @type {unknown[]} */
+  let shown = [];
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "variant", "axis", "node", "board")) return;
-    refill(el, ...nestParts(app, app.variant()));
+    const stage = stageOf(app);
+    const of = [stage?.loops, stage?.words];
+    const isOther = of.some((part, i) => part !== shown[i]);
+    if (!isOther && !hasAny(changes, "record", "kernel", "variant", "axis", "node", "board")) {
+      return;
+    }
+    shown = of;
+    refill(el, ...nestParts(app, app.variant(), stage));
     height.update();
   };
   const focus = () => {
@@ -108,8 +119,9 @@ function searchField(app, state) {
 
 /**
  * @param {App} app
- * @param {VariantRow | null} variant */
-function nestParts(app, variant) {
+ * @param {VariantRow | null} variant
+ * @param {Stage | null} stage */
+function nestParts(app, variant, stage) {
   if (!variant) return [heading("LOOPS"), h("p", { class: "wb-quiet" }, app.record.nothing)];
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
@@ -117,10 +129,14 @@ function nestParts(app, variant) {
     // that of edited code stands with the code, unless it is out of sight
     !(variant.edited && app.arrangements.shows("code")) && errorBox(variant.error),
     variant.edited && h("p", { class: "wb-quiet" }, editedNote(app, variant)),
-    axisBars(app, variant),
-    loopTable(app, variant),
+    stage?.words && stageNote(app, stage.words),
+    ...loopsOf(app, stage ? stage.loops : variant),
   ];
 }
+
+/** @param {App} app
+ * @param {VariantRow | null} variant */
+const loopsOf = (app, variant) => variant ? [axisBars(app, variant), loopTable(app, variant)] : [];
 
 /** The variant whose loops are shown for edited code.
  * @param {App} app
