@@ -105,8 +105,8 @@ def test_a_view_of_its_own_has_all_of_the_tab(notebook: Notebook) -> None:
     """JupyterLab's "Create New View for Output", with JupyterLab's settings: a tab below the notebook,
     half of the window high; also where the window grows."""
     page = notebook.page
-    cell = notebook.cell(SOURCE)
-    cell.locator(".wb [role=treeitem]:has-text('auto')").wait_for(state="attached")
+    cell = notebook.cell(SOURCE, layout="plan")
+    cell.locator(".wb .wb-g-node").first.wait_for(state="attached")
     notebook.looks(1400)
     page.set_viewport_size({"width": 1400, "height": 1000})
     page.evaluate(
