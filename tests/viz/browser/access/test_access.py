@@ -42,6 +42,7 @@ SCENES: Scenes = {
     "Plan, unfolded": (press("3 o o"),),
     "Plan, the film": (press("s j j"),),
     "Side by side": (press("1 4"), click(".wb-side [data-line] >> nth=9")),
+    "Board": (press("0"),),
     "help": (press("1 ?"),),
     "export": (press("? e"),),
 }  # fmt: skip
