@@ -1256,13 +1256,14 @@ export interface AccessedBuffer {
 
 /**
  * The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop
- * nest, and `at` has the positions of the axes around it.
+ * nest, loops first, `around` those around it, and `at` has positions of these.
  */
 export interface AccessesReply {
   axes: Array<AxisRow>;
   axis: string;
   first: number;
   count: number;
+  around: Array<string>;
   at: Record<string, number>;
   buffers: Array<AccessedBuffer>;
 }

@@ -120,12 +120,13 @@ class AccessedBuffer(Struct, forbid_unknown_fields=True):
 
 class AccessesReply(Struct, forbid_unknown_fields=True):
     """The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop nest,
-    and `at` has the positions of the axes around it."""
+    loops first, `around` those around it, and `at` has positions of these."""
 
     axes: list[AxisRow]
     axis: str
     first: int
     count: int
+    around: list[str]
     at: dict[str, int]
     buffers: list[AccessedBuffer]
 

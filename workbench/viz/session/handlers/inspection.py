@@ -120,7 +120,10 @@ def accesses(
         raise WorkbenchError("these accesses are too many to show", because, "an inner loop")
     count = min(steps, MOST_ACCESSES // max(1, each), one.extent - first)
     found = kernel.accesses(axis, at, first, count)
-    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in nest_axes(kernel).items()]
+    axes = nest_axes(kernel)
+    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in axes.items()]
+    before = [*axes][: [*axes].index(axis)]  # loops come first, outer ones before those inside
+    around = [name for name in before if not axes[name].axis_kind.is_lane]
     buffers = [
         AccessedBuffer(
             b.name, short(b.user), b.dtype, b.itemsize, b.line_bytes, list(b.shape), b.space,
@@ -128,7 +131,7 @@ def accesses(
         )
         for b in found.buffers
     ]  # fmt: skip
-    return AccessesReply(rows, axis, first, count, dict(at), buffers)
+    return AccessesReply(rows, axis, first, count, around, dict(at), buffers)
 
 
 def bisect(session: LiveRecord, variant: int) -> BisectReply:

@@ -22,7 +22,6 @@ const MARGIN_ROWS = 2; // above the first access where rows are left out
 const TINTS = ["#d4e4f7", "#a9caf0", "#7bade6", "#4d8fd9"]; // touched in 1, 2, 3, more steps before
 const NOW = "#e8780c"; // touched in this step
 const TOUCHED_LINE = "#fbe3c8"; // in a cache line of this step, and not touched
-const LANES = new Set(["UPCAST", "UNROLL"]);
 const NO_PYTHON = "Accesses are listed by Python: run the cell again.";
 
 /** @satisfies {PanelRow} */
@@ -163,15 +162,14 @@ class Accesses {
   #renew() {
     const { reply } = this;
     if (!reply) return refill(this.buffers);
-    const { axes, axis, first, at } = reply;
+    const { axes, axis, first, around, at } = reply;
     const rows = axes.map((
       { name, kind, size },
       place,
     ) => /** @type {[number, string]} */ ([place, `${name} ${size} (${kind.toLowerCase()})`]));
     const own = axes.findIndex(({ name }) => name === axis);
     const extent = axes[own].size;
-    // loops come first, outer ones before those inside; lanes are inside of all
-    const others = axes.slice(0, own).filter(({ kind }) => !isLane(kind));
+    const others = axes.filter(({ name }) => around.includes(name));
     refill(
       this.choices,
       h("span", {}, "steps of "),
@@ -249,9 +247,6 @@ class Accesses {
     }
   }
 }
-
-/** @param {string} kind of an axis */
-const isLane = (kind) => LANES.has(kind);
 
 /** @type {(row: AccessedBuffer, element: number) => number} */
 const lineOf = ({ element_bytes, line_bytes }, element) =>
