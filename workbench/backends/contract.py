@@ -188,8 +188,8 @@ class DeviceInfo(ABC):
 
     def require_available(self) -> None:
         """Errors: DeviceError, with how to get it, if neither kernels nor memory of it are possible
-        here."""
-        if not self.is_available and not self.is_elsewhere:
+        here; a device that only compiles says at its first kernel that it runs none."""
+        if not (self.is_available or self.is_elsewhere or self.only_compiles):
             raise self.missing()
 
     def missing(self) -> DeviceError:
