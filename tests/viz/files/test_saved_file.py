@@ -305,7 +305,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda d: d.update(gradients=[GRADIENT_OF_NONE]), "a node that is not there"
     ),
     "half of a character": (lambda d: d.update({"\ud800": 1}), "half of a character"),
-    "a pane that there is not": (lambda d: d.update(show="x"), "the pane 'x', and there are code"),
+    "a pane that there is not": (lambda d: d.update(show="x"), "pane 'x', and there are accesses"),
     "a rule that there is not": (lambda d: d.update(rules_off=["x"]), "no rule 'x'"),
     "a device that there is not": (lambda d: d.update(devices=["x"]), "no device 'x'"),
 }  # fmt: skip

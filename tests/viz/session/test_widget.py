@@ -108,7 +108,7 @@ def test_one_pane() -> None:
     x = array(4, 4)
     widget = explore(x + x, show="rewrites").to_widget()
     assert widget.view == {"only": "rewrites", "mode": "rewrites"}
-    with pytest.raises(WorkbenchError, match="there are code, gpu, loops, memory, plan"):
+    with pytest.raises(WorkbenchError, match="there are accesses, code, gpu, loops, memory, plan"):
         explore(x + x, show="everything")
 
 

@@ -94,7 +94,7 @@ def pane_of(name: object, call: str) -> Panel:
     if isinstance(name, str) and name in named:
         return named[name]
     near = get_close_matches(str(name).lower(), named, 1) or list(named)
-    layouts = "board, tune, side_by_side, schedule, trace and teach"
+    layouts = "board, tune, side_by_side, schedule, trace, compare and teach"
     listed = f"there are {', '.join(named)}; of layouts, {layouts}"
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
