@@ -55,7 +55,9 @@ from workbench.viz.model.words import (
 )
 from workbench.viz.names import variables
 from workbench.viz.page.panels.memory.panel import memory_chart
+from workbench.viz.record.variants import kernel_row
 from workbench.viz.still import cards
+from workbench.viz.text import work_text
 
 # --------------------------------------------------------------------------------------------------
 # The table.
@@ -299,14 +301,8 @@ def _plan_facts(plans: Sequence[Exploration]) -> list[Row]:
         "error": ["" if p.error is None else error_text(p.error) for p in plans],
     }
     rows = [Row(label, tuple(cells)) for label, cells in texts.items() if any(cells)]
-    moved = [sum(_moved_bytes(k) for k in plan.kernels) for plan in plans]
+    moved = [int(sum(kernel_row(k).bytes for k in plan.kernels)) for plan in plans]
     return [*rows, Row("bytes read and written", tuple(map(bytes_text, moved)))]
-
-
-def _moved_bytes(kernel: Kernel) -> int:
-    """Return the bytes of all buffers that a kernel reads and writes."""
-    params = [n for n in kernel.original.toposort() if n.op is Ops.PARAM]
-    return sum(p.length * p.dtype.itemsize for p in params)
 
 
 def _plan_kernels(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row]:
@@ -329,8 +325,8 @@ class _KernelCell(NamedTuple):
 
 
 def _kernel_text(kernel: Kernel) -> _KernelCell:
-    work = f"{figure_text(kernel.estimates.flops)} operations, {bytes_text(_moved_bytes(kernel))}"
-    return _KernelCell(kernel.title or kernel.name, f"{kernel.title or kernel.name}: {work}")
+    row = kernel_row(kernel)
+    return _KernelCell(row.title, f"{row.title}: {work_text(row)}")
 
 
 def _decisions(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row]:

@@ -23,6 +23,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
+from workbench.viz.page.document import modes
 from workbench.viz.record.kernels import fold_rows, run_rows
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.record.variants import error_row, kernel_origin, kernel_row
@@ -94,8 +95,8 @@ def pane_of(name: object, call: str) -> Panel:
     if isinstance(name, str) and name in named:
         return named[name]
     near = get_close_matches(str(name).lower(), named, 1) or list(named)
-    layouts = "board, tune, side_by_side, schedule, trace, compare and teach"
-    listed = f"there are {', '.join(named)}; of layouts, {layouts}"
+    layouts = [mode for mode in modes() if mode not in named]
+    listed = f"there are {', '.join(named)}; of layouts, {', '.join(layouts)}"
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
 

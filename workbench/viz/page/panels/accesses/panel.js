@@ -46,6 +46,9 @@ class Accesses {
   #drawn = [];
   /** The variant of the reply, or of the pending request. */
   #of = -1;
+  #device = "";
+  /** @type {object | null} */
+  #plan = null;
   /** The chosen axis ("": the innermost loop), its first step, and the positions of others. */
   #axis = "";
   #first = 0;
@@ -112,7 +115,8 @@ class Accesses {
   update(changes) {
     const { app } = this;
     if (hasAny(changes, "record", "board", "mode", "kernel", "variant", "live", "failure")) {
-      if (app.view.variant !== this.#of) {
+      const { device, plan } = app.record;
+      if (app.view.variant !== this.#of || device !== this.#device || plan !== this.#plan) {
         Object.assign(this, { reply: null });
         this.#first = 0;
         this.#at = {};
@@ -133,6 +137,8 @@ class Accesses {
     const { variant } = app.view;
     if (variant === null || !canAsk(app) || !app.arrangements.shows("accesses")) return;
     this.#of = variant;
+    this.#device = app.record.device;
+    this.#plan = app.record.plan;
     const reply = await act(app, "accesses", {
       do: "accesses",
       variant,
@@ -144,6 +150,7 @@ class Accesses {
     if (this.#of !== variant || app.view.variant !== variant) return;
     if (!reply?.result && this.#axis) {
       this.#axis = ""; // another variant may lack it
+      await this.#ask();
       return;
     }
     this.reply = reply?.result ?? null;

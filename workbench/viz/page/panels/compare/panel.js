@@ -33,6 +33,9 @@ class Compare {
   #chosen = null;
   /** The variants of the reply or of the pending request. */
   #of = "";
+  /** Their plan: in another one, variants have other numbers.
+   * @type {object | null} */
+  #plan = null;
   #hasAll = false;
   choices = h("div", { class: "wb-compare-bar" });
   errors = h("div", {});
@@ -86,10 +89,11 @@ class Compare {
 
   async #ask() {
     const { app, variants } = this;
-    const names = `${app.record.device} ${variants} ${app.record.plan.nodes.length}`;
+    const names = `${app.record.device} ${variants}`;
     if (variants.length < 2 || !canAsk(app) || !app.arrangements.shows("compare")) return;
-    if (names === this.#of) return;
+    if (names === this.#of && app.record.plan === this.#plan) return;
     this.#of = names;
+    this.#plan = app.record.plan;
     this.reply = null;
     const { language } = app.view;
     app.select({ columns: variants.slice(0, 2).map((variant) => ({ variant, language })) });
