@@ -101,3 +101,21 @@ def test_a_step_of_a_loop_and_the_elements_that_it_touches(
     page.press("[data-key='accesses-at-g1']", "Tab")
     (request,) = [r for r in live.answer("accesses") if r["do"] == "accesses"]
     assert request["at"] == {"g1": 3}
+
+
+@pytest.mark.parametrize("pane", ["compare", "accesses"])
+def test_another_device_and_another_plan_are_asked_for_anew(live: LivePage, pane: str) -> None:
+    page = live.page
+    page.click("[data-key=variant-1]")
+    page.evaluate("(mode) => show({ mode })", pane)
+    live.answer(pane)
+    assert pane not in {r["do"] for r in live.answer()}, "nothing has changed"
+    live.session.handle({"id": 5, "do": "device", "name": "PYTHON"})
+    assert pane in {r["do"] for r in live.answer(pane)}
+    number = live.session.number
+    live.session.handle(
+        {"id": 6, "do": "rule_off", "kernel": 0, "rule": "split-reduction", "on": False}
+    )
+    assert live.session.number != number, "the tensors were planned again"
+    assert pane in {r["do"] for r in live.answer(pane)}
+    assert pane not in {r["do"] for r in live.answer()}

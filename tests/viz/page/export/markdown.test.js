@@ -62,7 +62,7 @@ Deno.test("opts, times, checks, counts and code of two variants stand side by si
   assert.match(text, /\| opts \| none \| `UPCAST\("g1", 4\)` \|/);
   assert.match(text, /\| time \| 2\.00 ms ± 1\.0%.* \| 1\.00 ms ± 1\.0%.* \|/);
   assert.match(text, /\| loads \| 4,000 \| 1,000 \|/);
-  assert.match(text, /mine 1 is 2\.00 times as fast as plain\.\n/);
+  assert.match(text, /mine 1 is 2\.00 times as fast as plain \(1\.96 to 2\.04\)\.\n/);
   assert.match(text, /```diff\n@@ \.\. @@\n line 6\n line 7\n line 8\n-old\n\+new\n```/);
   assert.match(text, /```python\nex = explore\(y\)\nkernel = ex\.kernels\[0\]\n```/);
   assert.ok(!text.includes("| note |"), "what neither has is left out");
@@ -76,6 +76,10 @@ Deno.test("times of other machines, and of another run, are not taken for a gain
   assert.match(
     comparison(record, row("mine", { timing: timing(1.99e-3) }), was),
     /No measurable difference in time/,
+  );
+  assert.match(
+    comparison(record, row("mine", { timing: timing(3e-3) }), was),
+    /mine is 1\.50 times as slow as plain \(1\.47 to 1\.53\)\./,
   );
 });
 

@@ -81,3 +81,25 @@ export function overlap(one, other, cold = false) {
   });
   return a[0] <= b[1] && b[0] <= a[1];
 }
+
+export const SAME = "no measurable difference";
+
+/** How many times as fast a timing is as another one, with the range that the spreads allow; "" for
+ * a missing one, and for those of an emulator or another machine.
+ * @param {TimingRow | null} timing
+ * @param {TimingRow | null} before
+ * @param {string} [than] the name of the other one */
+export function speedText(timing, before, than = "") {
+  if (timing === before || !real(timing) || !real(before)) return "";
+  const isOneRun = inOneRun(timing, before);
+  if (isOneRun && overlap(timing, before)) return SAME;
+  const isFaster = timing.median_s <= before.median_s;
+  const [short, long] = isFaster ? [timing, before] : [before, timing];
+  const word = `${isFaster ? "fast" : "slow"}${than && ` as ${than}`}`;
+  const low = long.median_s * (1 - long.spread) / (short.median_s * (1 + short.spread));
+  const high = long.median_s * (1 + long.spread) / (short.median_s * (1 - short.spread));
+  const range = isOneRun && short.spread < 1
+    ? `${three(low)} to ${three(high)}`
+    : "timed separately";
+  return `${three(long.median_s / short.median_s)} times as ${word} (${range})`;
+}

@@ -1,9 +1,8 @@
 // A comparison of two variants as Markdown: opts, times, checks, counts, and a diff of their code.
 
 import { checkedText } from "../app/actions.js";
-import { inOneRun, overlap, real, timingText } from "../app/timing.js";
+import { SAME, speedText, timingText } from "../app/timing.js";
 import { diffLines } from "../base/diff.js";
-import { three } from "../base/text.js";
 
 /** @import { PageRecord, VariantRow } from "../record.d.ts" */
 
@@ -26,7 +25,7 @@ export function comparison(record, variant, other) {
     } of ${record.kernels.length}, ` +
     `${device}, ${plain(machine.cpu)}, ${machine.cores} cores`,
     table([["", ...both.map(({ name }) => plain(name))], ...figures(both)]),
-    ratio(variant, other),
+    speed(variant, other),
     ...differences(variant, other),
     ...both.map(({ name, recipe }) =>
       `${plain(name)} as Python:\n\n${fenced("python", expr.python + recipe)}`
@@ -55,15 +54,13 @@ function figures(both) {
     .filter(([, ...texts]) => texts.some(Boolean));
 }
 
-/** The speed-up of a variant, if both times are of this machine.
+/** Which variant is faster, and by how much; "" without times of this machine.
  * @param {VariantRow} variant
  * @param {VariantRow} other */
-function ratio({ name, timing }, { name: otherName, timing: before }) {
-  if (timing === before || !real(timing) || !real(before)) return "";
-  const apart = inOneRun(timing, before) ? "" : " (timed separately)";
-  if (!apart && overlap(timing, before)) return "No measurable difference in time.";
-  const times = three(before.median_s / timing.median_s);
-  return `${plain(name)} is ${times} times as fast as ${plain(otherName)}${apart}.`;
+function speed({ name, timing }, { name: otherName, timing: before }) {
+  const text = speedText(timing, before, plain(otherName));
+  if (text === SAME) return "No measurable difference in time.";
+  return text && `${plain(name)} is ${text}.`;
 }
 
 /** The differing lines of code, of the languages that both have.

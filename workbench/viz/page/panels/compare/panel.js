@@ -4,9 +4,9 @@
 import { act, canAsk, checkedText } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
-import { inOneRun, overlap, real, timingText } from "../../app/timing.js";
+import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
-import { plural, three } from "../../base/text.js";
+import { plural } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { ComparedRow, ComparedSection, CompareReply, VariantRow } from "../../record.d.ts" */
@@ -169,7 +169,7 @@ class Compare {
  * @returns {ComparedSection} */
 function measured(rows) {
   const times = rows.map(({ timing }) => (timing ? timingText(timing) : "not timed"));
-  const ratios = rows.map((row, place) => (place ? ratioText(row, rows[0]) : ""));
+  const ratios = rows.map((row, place) => (place ? speedText(row.timing, rows[0].timing) : ""));
   const checks = rows.map(({ check }) => (check ? checkedText(check) : "not checked"));
   const bounds = rows.map(({ bound }) => bound ?? "");
   /** @type {[string, string[]][]} */
@@ -183,19 +183,6 @@ function measured(rows) {
       .map(([label, cells]) => [label, cells, new Set(cells).size > 1]),
     text: "",
   };
-}
-
-/**
- * @param {VariantRow} row
- * @param {VariantRow} first */
-function ratioText({ timing }, { timing: before }) {
-  if (!real(timing) || !real(before)) return "";
-  const apart = inOneRun(timing, before) ? "" : " (timed separately)";
-  if (!apart && overlap(timing, before)) return "no measurable difference";
-  const times = before.median_s / timing.median_s;
-  return times >= 1
-    ? `${three(times)} times as fast${apart}`
-    : `${three(1 / times)} times as slow${apart}`;
 }
 
 /**
