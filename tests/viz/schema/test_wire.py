@@ -53,6 +53,8 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},
+    {"do": "compare", "variants": [0, 0], "device": "PYTHON", "without": ["form-fma"], "plan": ""},
+    {"do": "pairs", "side": None, "before": [1], "now": [2]},
     {"do": "passes", "variant": 0},
     {"do": "data", "kernel": 0},
     {"do": "pin", "variant": 0},

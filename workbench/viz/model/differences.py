@@ -28,10 +28,12 @@ from workbench.viz.schema.variant import Nest, NestRow
 
 
 class Row(NamedTuple):
-    """One fact: its label, and a text for each column ("": a column lacks it)."""
+    """One fact: its label, and a text for each column ("": a column lacks it). `about` names what a
+    reader may look at: a pass and a rule, or an axis."""
 
     label: str
     cells: tuple[str, ...]
+    about: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -114,11 +116,12 @@ def _loops(nests: Sequence[Nest]) -> list[Row]:
     loops = [[row for row in nest.rows if row.axis] for nest in nests]
     rows: list[Row] = []
     for key, found in aligned([[(row.axis, row) for row in column] for column in loops]):
-        rows.append(Row(str(key), tuple(map(_loop_text, found))))
+        about = (str(key),)
+        rows.append(Row(str(key), tuple(map(_loop_text, found)), about))
         names = dict.fromkeys(name for row in found if row is not None for name in row.uses)
         for name in names:
             cells = [_use_text(row, name) for row in found]
-            rows.append(Row(f"  {key} in {name}", tuple(cells)))
+            rows.append(Row(f"  {key} in {name}", tuple(cells), about))
     return rows
 
 
@@ -141,7 +144,7 @@ def fired_rules(columns: Sequence[Sequence[PassRecord]]) -> list[Row]:
         for records in columns
     ]  # fmt: skip
     return [
-        Row(f"{of_pass}: {rule}", tuple(cell or "" for cell in cells))
+        Row(f"{of_pass}: {rule}", tuple(cell or "" for cell in cells), (of_pass, rule))
         for (of_pass, rule), cells in aligned(counts)
     ]
 

@@ -1270,9 +1270,9 @@ export interface AccessesReply {
 
 /**
  * One fact about the compared variants, as a list: its label, a text for each ("": it lacks
- * it), and whether they differ.
+ * it), whether they differ, and what a reader may look at: a pass and a rule, or an axis.
  */
-export type ComparedRow = [label: string, cells: Array<string>, differs: boolean];
+export type ComparedRow = [label: string, cells: Array<string>, differs: boolean, about: Array<string>];
 
 /**
  * Rows about one subject; `text` is a difference line by line ("": none).
@@ -1284,11 +1284,46 @@ export interface ComparedSection {
 }
 
 /**
- * The differences of variants, in columns with these names.
+ * A plan that can stand beside the present one, as a list: its name in requests, its title.
+ */
+export type OtherPlan = [name: string, title: string];
+
+/**
+ * The first column, where it is of another device, plan or set of rules: its number in
+ * requests, and its record, packed, with its kernel and its variant (null: no kernel there).
+ */
+export interface OtherSide {
+  number: number;
+  record: string;
+  kernel: number | null;
+  variant: number | null;
+}
+
+/**
+ * The differences of variants, in columns with these names. `plans` can be asked for instead
+ * of the present one; `side` is the first column (null: it is of this record).
  */
 export interface CompareReply {
   names: Array<string>;
   sections: Array<ComparedSection>;
+  plans: Array<OtherPlan>;
+  side: OtherSide | null;
+}
+
+/**
+ * A node of the first graph, and its partner in the second, as a list of their places.
+ */
+export type NodePair = [before: number, now: number];
+
+/**
+ * The nodes of two graphs: the pairs that are the same, those that are not, the nodes that
+ * only the first has, and those that only the second has.
+ */
+export interface PairsReply {
+  same: Array<NodePair>;
+  changed: Array<NodePair>;
+  removed: Array<number>;
+  added: Array<number>;
 }
 
 /**
@@ -1637,11 +1672,28 @@ export interface AccessesRequest {
 }
 
 /**
- * Compare variants in columns.
+ * Compare variants in columns. The first may be of another `device`, without the rules
+ * `without`, and in another `plan` ("": this one); `plans` of a reply has the names of
+ * plans.
  */
 export interface CompareRequest {
   do: "compare";
   variants: Array<number>;
+  device?: string | null;
+  without?: Array<string>;
+  plan?: string;
+  id?: number | null;
+}
+
+/**
+ * Pair the nodes below roots of a graph of the first column with those below roots of one in
+ * this record. `side` is the number of the first column's record (null: this record).
+ */
+export interface PairsRequest {
+  do: "pairs";
+  side: number | null;
+  before: Array<number>;
+  now: Array<number>;
   id?: number | null;
 }
 
@@ -1782,6 +1834,7 @@ export type AnyRequest =
   | ValuesRequest
   | AccessesRequest
   | CompareRequest
+  | PairsRequest
   | WhyNotRequest
   | RuleOffRequest
   | BisectRequest
@@ -1828,6 +1881,7 @@ export interface Results {
   values: NodeValue;
   accesses: AccessesReply;
   compare: CompareReply;
+  pairs: PairsReply;
   why_not: WhyNotReply;
   rule_off: RuleReply;
   bisect: BisectReply;

@@ -148,18 +148,13 @@ class Recorder:
     def rest(self) -> Iterator[str]:
         """Add everything else, a piece at a time; yield the name of each piece."""
         ex = self.exploration
-        if not self.record.plan.nodes:
-            self._draw()
-            yield "plan"
         every = range(len(ex.kernels))
+        yield from self._plan_picture()
         for variant in every[:MOST_NESTS]:
             if self.record.variants[variant].loops is None:
                 self.add_loops(variant)
                 yield "loops"
-        for name, section in sections().items():
-            row = section_row(section, ex, self._nodes)
-            self.put(("panels", name), row)
-            yield "section"
+        yield from self._sections()
         for variant in self._stepped():
             opens = self.record.kernels[variant].opens
             self._add_steps(variant if opens is None else opens)
@@ -185,6 +180,26 @@ class Recorder:
         yield "texts"
         for _ in self.runs.predict(self.speeds):
             yield "prediction"
+
+    def beside(self, variant: int | None) -> None:
+        """Add what a comparison shows of this record beside another: the plan, the sections of
+        panels, and a variant with its code and its passes."""
+        for _ in (*self._plan_picture(), *self._sections()):
+            pass
+        if variant is not None:
+            self.add_compiled(variant)
+        self.code.add_texts(range(len(self.exploration.passes)), self.exploration.passes)
+
+    def _plan_picture(self) -> Iterator[str]:
+        if not self.record.plan.nodes:
+            self._draw()
+            yield "plan"
+
+    def _sections(self) -> Iterator[str]:
+        for name, section in sections().items():
+            row = section_row(section, self.exploration, self._nodes)
+            self.put(("panels", name), row)
+            yield "section"
 
     def _default_opts(self, variant: int) -> Iterator[str]:
         """Add the default opts of a kernel as a variant; for a pane of steps the run of the kernel
@@ -342,6 +357,10 @@ class Recorder:
     def node(self, place: int) -> UOp:
         """Return the node at a place of the record."""
         return self._nodes.at(place)
+
+    def place(self, node: UOp) -> int:
+        """Return the place of a node of the record."""
+        return self._nodes.add(node)
 
     def rule(self, place: int) -> Rule | None:
         """Return the rule at a place of the record; None for an opt or a step."""

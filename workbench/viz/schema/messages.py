@@ -133,11 +133,12 @@ class AccessesReply(Struct, forbid_unknown_fields=True):
 
 class ComparedRow(Struct, array_like=True, forbid_unknown_fields=True):
     """One fact about the compared variants, as a list: its label, a text for each ("": it lacks
-    it), and whether they differ."""
+    it), whether they differ, and what a reader may look at: a pass and a rule, or an axis."""
 
     label: str
     cells: list[str]
     differs: bool
+    about: list[str]
 
 
 class ComparedSection(Struct, forbid_unknown_fields=True):
@@ -148,11 +149,48 @@ class ComparedSection(Struct, forbid_unknown_fields=True):
     text: str
 
 
+class OtherPlan(Struct, array_like=True, forbid_unknown_fields=True):
+    """A plan that can stand beside the present one, as a list: its name in requests, its title."""
+
+    name: str
+    title: str
+
+
+class OtherSide(Struct, forbid_unknown_fields=True):
+    """The first column, where it is of another device, plan or set of rules: its number in
+    requests, and its record, packed, with its kernel and its variant (null: no kernel there)."""
+
+    number: int
+    record: str
+    kernel: int | None
+    variant: int | None
+
+
 class CompareReply(Struct, forbid_unknown_fields=True):
-    """The differences of variants, in columns with these names."""
+    """The differences of variants, in columns with these names. `plans` can be asked for instead of
+    the present one; `side` is the first column (null: it is of this record)."""
 
     names: list[str]
     sections: list[ComparedSection]
+    plans: list[OtherPlan]
+    side: OtherSide | None
+
+
+class NodePair(Struct, array_like=True, forbid_unknown_fields=True):
+    """A node of the first graph, and its partner in the second, as a list of their places."""
+
+    before: int
+    now: int
+
+
+class PairsReply(Struct, forbid_unknown_fields=True):
+    """The nodes of two graphs: the pairs that are the same, those that are not, the nodes that only
+    the first has, and those that only the second has."""
+
+    same: list[NodePair]
+    changed: list[NodePair]
+    removed: list[int]
+    added: list[int]
 
 
 class WhyNotReply(Struct, forbid_unknown_fields=True):

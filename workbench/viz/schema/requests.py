@@ -14,6 +14,7 @@ from workbench.viz.schema.messages import (
     NodeValue,
     NoResult,
     OptsReply,
+    PairsReply,
     PatchCount,
     RuleReply,
     StoppedJobs,
@@ -26,6 +27,8 @@ from workbench.viz.schema.messages import (
 MOST_TEXT = 400_000
 MOST_AT_ONCE = 16
 """Most variants that one request names."""
+MOST_ROOTS = 1000
+"""Most roots of one graph."""
 MOST_OPTS = 100
 """Most texts of one list of opts."""
 MOST_AMOUNT = 1 << 31
@@ -63,6 +66,15 @@ OptTexts = Annotated[
     list[Text], Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts")
 ]
 Place = Annotated[int, Meta(ge=0, title="place in the list")]
+Names = Annotated[
+    list[Name], Meta(max_length=MOST_AT_ONCE, title=f"list of at most {MOST_AT_ONCE} names")
+]
+Roots = Annotated[
+    list[Place], Meta(max_length=MOST_ROOTS, title=f"list of at most {MOST_ROOTS} nodes")
+]
+NodePlaces = Annotated[
+    list[Node], Meta(max_length=MOST_ROOTS, title=f"list of at most {MOST_ROOTS} nodes")
+]
 Steps = Annotated[int, Meta(ge=1, le=1 << 20, title="number of steps")]
 GroupNumbers = Annotated[
     list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
@@ -259,10 +271,24 @@ class AccessesRequest(Request, tag="accesses"):
 
 
 class CompareRequest(Request, tag="compare"):
-    """Compare variants in columns."""
+    """Compare variants in columns. The first may be of another `device`, without the rules
+    `without`, and in another `plan` ("": this one); `plans` of a reply has the names of plans."""
 
     reply: ClassVar[type[Struct]] = CompareReply
     variants: Variants
+    device: Text | None = None
+    without: Names = []
+    plan: Text = ""
+
+
+class PairsRequest(Request, tag="pairs"):
+    """Pair the nodes below roots of a graph of the first column with those below roots of one in
+    this record. `side` is the number of the first column's record (null: this record)."""
+
+    reply: ClassVar[type[Struct]] = PairsReply
+    side: Place | None
+    before: Roots
+    now: NodePlaces
 
 
 class WhyNotRequest(Request, tag="why_not"):
@@ -350,6 +376,7 @@ AnyRequest = (
     AccessesRequest
     | ApplyRequest
     | CompareRequest
+    | PairsRequest
     | OptsRequest
     | PasteRequest
     | AutoRequest

@@ -40,6 +40,8 @@ from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 MOST_WAIT_S = 2.0
 """Most seconds that a step of work in the background waits for requests."""
+MOST_SIDES = 4
+"""Most records beside this one that are kept."""
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
 
@@ -70,10 +72,11 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class PreviousPlan:
-    """The plan before the present one: the number of its data in the worker, its un-optimised
-    kernels, and whether each value was `stored`."""
+    """The plan before the present one: the number of its data in the worker, its exploration, its
+    un-optimised kernels, and whether each value was `stored`."""
 
     number: int
+    exploration: Exploration
     kernels: tuple[Kernel, ...]
     stored: Mapping[UOp, bool]
 
@@ -94,8 +97,27 @@ class LiveRecord:
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self.is_asked_by_code = False
         """Whether code of a cell has made a request since the whole record was last sent."""
+        self.sides: dict[int, LiveRecord] = {}
+        """Records that stand beside this one in comparisons, by their numbers, the latest last."""
         self.opts = OptOps.registered
         """The opts that were registered when the offers were last listed."""
+
+    def others(self) -> list[LiveRecord]:
+        """Return the records of other pages whose explorations may be seen, the oldest first."""
+        explored = ((other, other.recorder.exploration) for other in list(PAGES))
+        own = self.recorder.exploration
+        seen = [other for other, ex in explored if ex is not own and not ex.waits]
+        return sorted(seen, key=lambda other: other.number)
+
+    def side(self, exploration: Exploration) -> LiveRecord:
+        """Return a record of another exploration, or of another device, to stand beside this one;
+        it has no pages of its own, and no work in the background."""
+        side = LiveRecord(self.jobs)
+        side._begin_with(exploration, self.recorder.speeds)
+        self.sides[side.number] = side
+        while len(self.sides) > MOST_SIDES:
+            del self.sides[next(iter(self.sides))]
+        return side
 
     def _begin_with(self, exploration: Exploration, speeds: Speeds | None) -> None:
         """Start with an exploration: the parts of its record that a page opens with, without
@@ -255,3 +277,7 @@ def _is_stored(ex: Exploration) -> bool:
     """Whether variants are saved for the next session: of the scheduler's own plan, with all rules
     on, and of tensors that were not loaded from a file."""
     return not ex.forced and not ex.rules_off and not ex.origin.words
+
+
+PAGES: WeakSet[LiveRecord] = WeakSet()
+"""The records of the pages of this Python process."""

@@ -49,7 +49,7 @@ from workbench.viz.session.handlers import (
     variant_transfer,
     variants,
 )
-from workbench.viz.session.live_record import Listener, LiveRecord
+from workbench.viz.session.live_record import PAGES, Listener, LiveRecord
 from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped
 
@@ -71,6 +71,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "device": variants.device,
     "values": inspection.values,
     "accesses": inspection.accesses,
+    "pairs": variant_comparison.pairs,
     "why_not": inspection.why_not,
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: session.whole_record(have),
@@ -119,6 +120,7 @@ class Session(LiveRecord):
         super().__init__(queue, prefetches)
         self._begun: Recorder | None = None
         self._open(exploration)
+        PAGES.add(self)
 
     def _open(self, exploration: Exploration, speeds: Speeds | None = None) -> None:
         self._begin_with(exploration, speeds)

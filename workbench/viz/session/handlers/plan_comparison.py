@@ -37,7 +37,7 @@ AT = ("plan", "compared")
 def present_plan(session: LiveRecord) -> PreviousPlan:
     """Return the present plan of a session, for the comparison with the next one."""
     ex = session.recorder.exploration
-    return PreviousPlan(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
+    return PreviousPlan(session.number, ex, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
 def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) -> None:

@@ -1,31 +1,257 @@
-"""Comparison of variants in columns, for the page; in Python it is `workbench.compare`."""
+"""Comparison of variants in columns, for the page; in Python it is `workbench.compare`.
+
+The first column may be a variant of this record, or the same variant on another device, without
+some rules, or in another plan: then it has a record of its own, which the page shows beside this
+one, pane by pane.
+"""
 
 from __future__ import annotations
 
-from workbench.base.errors import WorkbenchError
-from workbench.viz.model.differences import kernel_sections
-from workbench.viz.schema.messages import ComparedRow, ComparedSection, CompareReply
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from workbench.base.errors import WorkbenchError, cut
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.measure.kernel_time import seconds_text
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.model.differences import Row, Section, kernel_sections
+from workbench.viz.model.graph import computing_kernels
+from workbench.viz.model.node_pairs import node_pairs
+from workbench.viz.page.document import packed
+from workbench.viz.plan_differences import plan_sections
+from workbench.viz.schema.messages import (
+    ComparedRow,
+    ComparedSection,
+    CompareReply,
+    NodePair,
+    OtherPlan,
+    OtherSide,
+    PairsReply,
+)
+from workbench.viz.session.handlers import rule_toggles, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
 
+MOST_PLANS = 40
+"""Most plans that are offered for a comparison."""
+MOST_TITLE = 60
+"""Most characters of the title of a plan."""
+MOST_NODES = 6000
+"""Most nodes of two graphs that are paired: that takes less than a second."""
+_BEFORE = "before"
+"""The name of the plan before the present one, in requests."""
 
-def compare(session: LiveRecord, variants: list[int]) -> CompareReply:
+
+def compare(
+    session: LiveRecord, variants: list[int], device: str | None, without: list[str], plan: str
+) -> CompareReply:
     """Return the differences of variants: all that is known without running them. Their times and
-    checks are in the record.
+    checks are in the records.
 
-    Errors: WorkbenchError for edited source.
+    Errors: WorkbenchError for edited source, an unknown plan, and a plan or a rule that is not
+    possible; DeviceError for a missing device.
     """
     rows = [session.row(variant) for variant in variants]
     for row in rows:
         if row.edited:
             what, because = f"{row.name} cannot be compared", "its code was edited by hand"
-            raise WorkbenchError(what, because, "the pane Side by side, for two texts")
-    kernels = [session.kernels[variant] for variant in variants]
-    sections = [
+            raise WorkbenchError(what, because, "the pane Two programs, for two texts")
+    names, kernels = [row.name for row in rows], [session.kernels[variant] for variant in variants]
+    plans = _plans(session)
+    offered = [OtherPlan(key, cut(each.title, MOST_TITLE)) for key, each in plans.items()]
+    if device in (None, session.device) and not without and not plan:
+        return CompareReply(names, _rows(kernel_sections(kernels)), offered, None)
+    ex = _planned(session, plans, plan)
+    side = _side(session, variants[0], device or session.device, without, ex)
+    names[0] = ", ".join(filter(None, [side.name, plans[plan].title if plan else ""]))
+    sections: list[Section] = []
+    if side.live.recorder.exploration is not session.recorder.exploration:
+        both = side.live.recorder.exploration, session.recorder.exploration
+        sections = [*_of_plans(both), *_plan_times(session, plan)]
+    if side.kernel is not None:
+        sections += kernel_sections([side.kernel, *kernels[1:]])
+    return CompareReply(names, _rows(sections), offered, side.reply())
+
+
+def pairs(session: LiveRecord, side: int | None, before: list[int], now: list[int]) -> PairsReply:
+    """Return the pairs of the nodes of two graphs, the first of which is in the record of a side.
+
+    Errors: WorkbenchError for a side that is no longer known, for nodes that it lacks, and for
+    large graphs.
+    """
+    other = session if side is None else session.sides.get(side)
+    what = "these graphs cannot be paired"
+    if other is None:
+        raise WorkbenchError(what, "the other record is not kept any more", "comparing again")
+    if any(place >= len(other.record.nodes.op) for place in before):
+        raise WorkbenchError(what, "the other record has fewer nodes")
+    roots = [other.recorder.node(n) for n in before], [session.recorder.node(n) for n in now]
+    size = sum(len(UOp.sink(*nodes).toposort()) for nodes in roots)
+    if size > MOST_NODES:
+        raise WorkbenchError(what, f"they have {size:,} nodes", "another pass")
+    found = node_pairs(*roots)
+    first, second = other.recorder.place, session.recorder.place
+    return PairsReply(
+        [NodePair(first(a), second(b)) for a, b in found.same.items()],
+        [NodePair(first(a), second(b)) for a, b in found.changed.items()],
+        [first(node) for node in found.removed],
+        [second(node) for node in found.added],
+    )
+
+
+def _rows(sections: Sequence[Section]) -> list[ComparedSection]:
+    return [
         ComparedSection(
             section.title,
-            [ComparedRow(row.label, list(row.cells), row.differs) for row in section.rows],
+            [
+                ComparedRow(row.label, list(row.cells), row.differs, list(row.about))
+                for row in section.rows
+            ],
             section.text,
         )
-        for section in kernel_sections(kernels)
+        for section in sections
+        if section.rows or section.text
     ]
-    return CompareReply([row.name for row in rows], sections)
+
+
+def _of_plans(plans: Sequence[Exploration]) -> list[Section]:
+    """Return the differences of plans; their rules have a title beside those of a kernel."""
+    return [
+        replace(section, title=f"{section.title} in scheduling")
+        if section.title == "rules that fired"
+        else section
+        for section in plan_sections(plans)
+    ]
+
+
+def _plan_times(session: LiveRecord, plan: str) -> list[Section]:
+    """Return the times of the plan before and of this one, if they were measured."""
+    compared = session.record.plan.compared
+    if plan != _BEFORE or compared is None or compared.seconds is None:
+        return []
+    times = Row("all kernels", tuple(map(seconds_text, compared.seconds)))
+    return [Section("time of the plans", (times, Row("beside the first", ("", compared.speed))))]
+
+
+# --------------------------------------------------------------------------------------------------
+# The other side: a variant of another device, plan or set of rules, with its record.
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A record that stands beside this one, with the kernel and the variant that are compared."""
+
+    live: LiveRecord
+    number: int | None
+    variant: int | None
+    name: str
+
+    @property
+    def kernel(self) -> Kernel | None:
+        return None if self.variant is None else self.live.kernels[self.variant]
+
+    def reply(self) -> OtherSide:
+        record = packed(self.live.record)
+        return OtherSide(self.live.number, record, self.number, self.variant)
+
+
+def _side(
+    session: LiveRecord, variant: int, device: str, without: Sequence[str], ex: Exploration
+) -> _Side:
+    """Return a variant in the plan of `ex`, on a device and without some rules."""
+    scheduling = [rule for rule in without if rule_toggles.schedules(ex, rule)]
+    if scheduling:
+        ex = ex.planned_again(ex.forced, (*ex.rules_off, *scheduling))
+    live = session.side(ex)
+    if live.device != device:
+        variants.show_device(live, device)
+    number = _kernel_in(session, session.row(variant).kernel, ex)
+    if number is None:
+        live.recorder.beside(None)
+        return _Side(live, None, None, "no kernel")
+    root = live.record.kernels[number].root
+    place = variant_transfer.transferred(live, session, variant, root)
+    own = root if place is None else place
+    if compiling := [rule for rule in without if rule not in scheduling]:
+        changed = live.kernels[root].without(*compiling).apply(*live.kernels[own].applied_opts)
+        named = f"{live.row(own).name} without {', '.join(compiling)}"
+        own = variants.variant_of(live, changed, own, named)
+    live.recorder.beside(own)
+    words = [live.row(own).name, *(f"without {rule}" for rule in scheduling)]
+    words += [f"on {device}"] if device != session.device else []
+    lacks = " (its opts do not apply there)" if place is None else ""
+    return _Side(live, number, own, " ".join(words) + lacks)
+
+
+def _kernel_in(session: LiveRecord, number: int, ex: Exploration) -> int | None:
+    """Return the kernel of another plan that does the work of a kernel of this one: an equal one,
+    or one that stores the same values, or that computes them, or has the same title; else the first
+    (None: there are none)."""
+    here = session.recorder.exploration
+    same = variant_transfer.places_now(here, ex)[number]
+    if same is not None:
+        return same
+    stored = [item.nodes for item in here.items if item.kernel is not None][number]
+    inside = computing_kernels(ex.items)
+    computing = [kernel for node in stored for kernel in inside.get(node, ())]
+    if computing:
+        return computing[0]
+    title = here.kernels[number].title
+    titles = [kernel.title for kernel in ex.kernels]
+    return titles.index(title) if title in titles else 0 if titles else None
+
+
+# --------------------------------------------------------------------------------------------------
+# Other plans: the one before this one, those with one decision turned over, and those of the other
+# pages of this Python session.
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A plan that can stand beside the present one, and how its exploration is made."""
+
+    title: str
+    explored: Callable[[], Exploration]
+
+
+def _plans(session: LiveRecord) -> dict[str, _Plan]:
+    """Return the plans that can be compared with the present one, by their names in requests."""
+    ex = session.recorder.exploration
+    found: dict[str, _Plan] = {}
+    if session.before is not None:
+        before = session.before.exploration
+        found[_BEFORE] = _Plan("the plan before", lambda: before)
+    for place, row in enumerate(session.record.plan.decisions):
+        if not row.is_requested and not row.is_copy:
+            node, stored = ex.decisions[place].node, row.stored
+            title = f"{row.name} {'fused' if stored else 'stored'}"
+            found[f"decision {place}"] = _Plan(title, partial(ex.replan, {node: not stored}))
+    for other in session.others():
+        ex = other.recorder.exploration
+        line = ex.headline if ex.line is None else f"{ex.line.text} ({ex.line})"
+        title = " ".join(filter(None, [line, ex.origin.words]))
+        found[f"page {other.number}"] = _Plan(title, partial(_itself, ex))
+    return dict(islice(found.items(), MOST_PLANS))
+
+
+def _itself(ex: Exploration) -> Exploration:
+    return ex
+
+
+def _planned(session: LiveRecord, plans: Mapping[str, _Plan], name: str) -> Exploration:
+    """Return the exploration of a plan ("": the present one).
+
+    Errors: WorkbenchError for an unknown name, and for a decision that cannot be turned over.
+    """
+    ex = session.recorder.exploration
+    if ex.waits:
+        because = f"this one waits for a guess: {ex.waits.splitlines()[0]}"
+        raise WorkbenchError("cannot compare these plans", because, "a guess")
+    if not name:
+        return ex
+    if name not in plans:
+        because = f"there is no plan {name!r:.40} beside this one"
+        raise WorkbenchError("cannot compare these plans", because, "another one of the list")
+    return plans[name].explored()

@@ -60,7 +60,7 @@ def transfer(session: LiveRecord, last_plan: LastPlan) -> None:
         if new is not None:
             session.set(new, "note", before.record.variants[old].note)
             if session.kernels[new].ast is before.kernels[old].ast:
-                _transfer_timings(session, last_plan, old, new)
+                transfer_timings(session, last_plan, old, new)
             if old == before.record.pinned:
                 session.put(("pinned",), new)
     row = session.record.plan.compared
@@ -69,7 +69,7 @@ def transfer(session: LiveRecord, last_plan: LastPlan) -> None:
     session.put(COMPARED, replace(row, number=session.number, **places))
 
 
-def _transfer_timings(session: LiveRecord, last_plan: LastPlan, old: int, new: int) -> None:
+def transfer_timings(session: LiveRecord, last_plan: LastPlan, old: int, new: int) -> None:
     """Give a variant whose kernel is the same the timings that it had in the plan before."""
     for (variant, device), timing in last_plan.timings.items():
         if variant == old:
@@ -115,13 +115,28 @@ def _variants_now(
         root = None if kernel is None else session.record.kernels[kernel].root
         if root is not None and variant in latest:
             parent = None if row.parent is None else now[row.parent]
-            now.append(_variant_now(session, last_plan, variant, root, parent))
+            now.append(variant_now(session, last_plan, variant, root, parent))
         else:
             now.append(root if variant in roots else None)
     return now
 
 
-def _variant_now(
+def transferred(live: LiveRecord, session: LiveRecord, variant: int, root: int) -> int | None:
+    """Return the place in another record of a variant of a session, added to the kernel whose plain
+    variant is `root`, with its timings if the kernel is equal; None if it does not apply there."""
+    last_plan = LastPlan(session.recorder, session.edited, session.timings, session.checks)
+    place = root
+    if session.record.kernels[session.row(variant).kernel].root != variant:
+        found = variant_now(live, last_plan, variant, root, None)
+        if found is None:
+            return None
+        place = found
+    if live.kernels[place].ast is session.kernels[variant].ast:
+        transfer_timings(live, last_plan, variant, place)
+    return place
+
+
+def variant_now(
     session: LiveRecord, last_plan: LastPlan, variant: int, root: int, parent: int | None
 ) -> int | None:
     """Return the present position of a variant, added to the kernel whose plain variant is `root`;

@@ -275,6 +275,17 @@ def device(session: LiveRecord, name: str) -> NoResult:
 
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
     """
+    show_device(session, name)
+    steps = session.in_this_plan(_prefetch_device(session, Device[session.device]))
+    session.jobs.submit(session.recorder, steps, CHOICE)  # a stop does not drop it
+    return NoResult()
+
+
+def show_device(session: LiveRecord, name: str) -> None:
+    """Change the device as `device` does, and prefetch nothing.
+
+    Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
+    """
     info = Device[name]
     _require(info)
     for variant in range(len(session.kernels)):
@@ -290,9 +301,6 @@ def device(session: LiveRecord, name: str) -> NoResult:
         _show_device(session, variant)
     session.recorder.machine.show_device()
     session.recorder.runs.show_device()
-    steps = session.in_this_plan(_prefetch_device(session, info))
-    session.jobs.submit(session.recorder, steps, CHOICE)  # a stop does not drop it
-    return NoResult()
 
 
 def _require(info: DeviceInfo) -> None:

@@ -180,7 +180,7 @@ function measured(rows) {
   return {
     title: "measured",
     rows: listed.filter(([, cells]) => cells.some(Boolean))
-      .map(([label, cells]) => [label, cells, new Set(cells).size > 1]),
+      .map(([label, cells]) => [label, cells, new Set(cells).size > 1, []]),
     text: "",
   };
 }

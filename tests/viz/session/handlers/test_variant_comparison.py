@@ -1,0 +1,171 @@
+"""Compare of the page: a variant beside another one, another device, plan or set of rules."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.handlers.test_plan_comparison import product
+from tests.viz.session.support import ask, done, session_of
+from tests.viz.support import matmul, softmax
+from workbench.viz.compare import compare
+from workbench.viz.session.session import Session
+
+pytestmark = pytest.mark.usefixtures("nothing_saved")
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with session_of(matmul()) as matmul_session:
+        yield matmul_session
+
+
+def sections(reply: Any) -> dict[str, list[Any]]:
+    return {section["title"]: section["rows"] for section in reply["sections"]}
+
+
+def differing(reply: Any) -> list[Any]:
+    return [row for rows in sections(reply).values() for row in rows if row[2]]
+
+
+def record_of(reply: Any) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(reply["side"]["record"])))
+
+
+def last_state(record: Any, variant: int) -> list[int]:
+    """The roots of the last graph that a variant's passes make."""
+    rows = [record["passes"][place] for place in record["variants"][variant]["passes"]]
+    roots: list[int] = [row["after"] for row in rows if row["after"]][-1]
+    return roots
+
+
+def test_a_variant_beside_itself_has_no_difference(session: Session) -> None:
+    tuned = done(session, "auto", kernel=0)["variant"]
+    for variant in (0, tuned):
+        reply = done(session, "compare", variants=[variant, variant])
+        assert differing(reply) == [] and reply["side"] is None
+    done(session, "passes", variant=tuned)
+    state = last_state(plain(session.record), tuned)
+    found = done(session, "pairs", side=None, before=state, now=state)
+    assert found["same"] and all(a == b for a, b in found["same"])
+    assert not found["changed"] and not found["removed"] and not found["added"]
+
+
+def test_a_row_names_what_a_reader_may_look_at(session: Session) -> None:
+    tuned = done(session, "auto", kernel=0)["variant"]
+    done(session, "passes", variant=tuned)
+    reply = done(session, "compare", variants=[0, tuned])
+    record = plain(session.record)
+    names = {rule["name"] for rule in record["rules"]}
+    passes = {row["name"] for row in record["passes"]}
+    for label, cells, _, about in sections(reply)["rules that fired"]:
+        of_pass, rule = about
+        assert label == f"{of_pass}: {rule}"
+        assert not cells[1] or (of_pass in passes and rule in names)
+    axes = {axis["name"] for v in (0, tuned) for axis in record["variants"][v]["axes"]}
+    assert {about[0] for *_, about in sections(reply)["loops"]} == axes
+
+
+def test_another_device_has_a_record_of_its_own(session: Session) -> None:
+    tuned = done(session, "auto", kernel=0)["variant"]
+    reply = done(session, "compare", variants=[tuned, tuned], device="CUDA:H100")
+    record, side = record_of(reply), reply["side"]
+    assert broken(record) == []
+    row = record["variants"][side["variant"]]
+    assert record["device"] == "CUDA:H100" and row["passes"] and row["loops"]["rows"]
+    assert row["opts"] != plain(session.row(tuned))["opts"], "a GPU has its own default opts"
+    facts = {label: cells for label, cells, *_ in sections(reply)["kernel"]}
+    assert facts["device"] == ["CUDA:H100", session.device]
+    own = compare(session.kernels[tuned], session.sides[side["number"]].kernels[side["variant"]])
+    assert [r.cells for r in own["loops"].rows] == [
+        tuple(reversed(cells)) for _, cells, *_ in sections(reply)["loops"]
+    ]
+    assert session.device == plain(session.record)["device"], "this one stays as it is"
+
+
+def test_without_a_rule_of_compiling_and_one_of_scheduling(session: Session) -> None:
+    count = len(session.kernels)
+    reply = done(session, "compare", variants=[0, 0], without=["form-fma"])
+    fired = {tuple(about): cells for *_, cells, _, about in sections(reply)["rules that fired"]}
+    assert reply["names"] == ["plain without form-fma", "plain"]
+    assert fired["decompose", "form-fma"][0] == "" != fired["decompose", "form-fma"][1]
+    assert len(session.kernels) == count, "it is no variant of this record"
+    reply = done(session, "compare", variants=[0, 0], without=["split-reduction"])
+    facts = {label: cells for label, cells, *_ in sections(reply)["plan"]}
+    assert facts["rules off"] == ["split-reduction", "none"]
+    error = ask(session, "compare", variants=[0, 0], without=["no-such"])["error"]
+    assert "no-such" in error["what"] + error["because"]
+
+
+def test_plans_side_by_side() -> None:
+    with session_of(product()) as session:
+        reply = done(session, "compare", variants=[1, 1])
+        titles = dict(reply["plans"])
+        fused = next(name for name, title in titles.items() if title == "matmul 96x96x1 fused")
+        reply = done(session, "compare", variants=[1, 1], plan=fused)
+        record = record_of(reply)
+        assert broken(record) == [] and record["panels"]["memory"]["data"]
+        other = session.sides[reply["side"]["number"]].recorder.exploration
+        assert other.forced and not session.recorder.exploration.forced
+        rows = sections(reply)
+        whole = compare(other, session.recorder.exploration)
+        assert [row.cells for row in whole["decisions"].rows] == [
+            tuple(cells) for _, cells, *_ in rows["decisions"]
+        ]
+        assert rows["rules that fired in scheduling"] and rows["rules that fired"]
+        # planned again, the plan before is one of them; those beside it had other numbers
+        node = plain(session.record)["plan"]["decisions"][6]["node"]
+        done(session, "replan", node=node, store=False)
+        reply = done(session, "compare", variants=[0, 0], plan="before")
+        assert reply["names"][0].endswith("the plan before")
+        done(session, "plans")
+        timed = sections(done(session, "compare", variants=[0, 0], plan="before"))
+        (label, cells, *_), _ = timed["time of the plans"]
+        assert label == "all kernels" and all(cells)
+
+
+def test_the_exploration_of_another_page(session: Session) -> None:
+    with session_of(softmax()) as other, session_of(softmax(ask="kernels")) as waiting:
+        reply = done(session, "compare", variants=[0, 0])
+        names = dict(reply["plans"])
+        assert f"page {other.number}" in names and f"page {waiting.number}" not in names
+        reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
+        assert record_of(reply)["key"] == plain(other.record)["key"]
+        assert sections(reply)["kernels"]
+        error = ask(waiting, "compare", variants=[0, 0], plan=f"page {other.number}")["error"]
+        assert "waits for a guess" in error["because"]
+
+
+def test_nodes_of_two_records_are_paired_once(session: Session) -> None:
+    tuned = done(session, "auto", kernel=0)["variant"]
+    done(session, "passes", variant=tuned)
+    reply = done(session, "compare", variants=[tuned, tuned], device="CUDA:H100")
+    side, record = reply["side"], record_of(reply)
+    before = last_state(record, side["variant"])
+    now = last_state(plain(session.record), tuned)
+    found = done(session, "pairs", side=side["number"], before=before, now=now)
+    pairs = [*found["same"], *found["changed"]]
+    places = [[a for a, _ in pairs] + found["removed"], [b for _, b in pairs] + found["added"]]
+    for roots, own, listed in (
+        (before, session.sides[side["number"]].recorder, places[0]),
+        (now, session.recorder, places[1]),
+    ):
+        below = {own.place(node) for root in roots for node in own.node(root).toposort()}
+        assert set(listed) == below and len(listed) == len(below)
+
+
+def test_what_cannot_be_compared_says_why(session: Session) -> None:
+    error = ask(session, "compare", variants=[0, 0], plan="decision 999")["error"]
+    assert "no plan 'decision 999'" in error["because"]
+    error = ask(session, "compare", variants=[0, 0], device="no such device")["error"]
+    assert "no such device" in error["what"]
+    error = ask(session, "pairs", side=10**6, before=[0], now=[0])["error"]
+    assert "not kept" in error["because"]
+    error = ask(session, "pairs", side=None, before=[10**6], now=[0])["error"]
+    assert "fewer nodes" in error["because"]
