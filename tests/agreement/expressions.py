@@ -50,6 +50,10 @@ class Case:
 
     def run(self, device: str) -> tuple[Any, np.ndarray[Any, Any]]:
         """Return (the last tensor, the last numpy value), not realised."""
+        return self.run_lines(device)[-1]
+
+    def run_lines(self, device: str) -> list[tuple[Any, np.ndarray[Any, Any]]]:
+        """Return the tensor and the numpy value of each line, not realised."""
         from workbench import Context, Tensor, dtypes
 
         env: dict[str, Any] = {"np": np, "Tensor": Tensor, "dtypes": dtypes}
@@ -58,8 +62,7 @@ class Case:
         with Context(DEV=device), np.errstate(all="ignore"):
             for line in self.lines:
                 exec(line, env)
-        last = len(self.arrays) - 1
-        return env[f"t{last}"], env[f"n{last}"]
+        return [(env[f"t{number}"], env[f"n{number}"]) for number in range(len(self.arrays))]
 
 
 def case(seed: int, steps: int = 0) -> Case:

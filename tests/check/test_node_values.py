@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.agreement.expressions import case
+from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.base.errors import WorkbenchError
 from workbench.check import node_values as module
@@ -161,3 +163,40 @@ def test_values_of_a_tensor() -> None:
     large = Tensor.ones(1 << 13, 1 << 13) + Tensor(A).sum()
     with pytest.raises(WorkbenchError, match="too much work"):
         values_of_tensor(large.uop, {})
+
+
+def test_values_of_a_memory_that_only_a_run_writes() -> None:
+    """A BUFFER between two kernels is allocated by a run alone: its values are computed."""
+    inner = (Tensor(A) @ Tensor(B)).contiguous()
+    ex = explore(inner.softmax() + inner.sum())
+    buffers = {b: n for item in ex.items for b, n in zip(item.outputs, item.nodes, strict=True)}
+    assert len(buffers) > 2
+    for buffer, value in buffers.items():
+        np.testing.assert_array_equal(ex.values(buffer).array, ex.values(value).array)
+    first = next(b for b, n in buffers.items() if n.op is Ops.CONTIGUOUS)
+    np.testing.assert_allclose(ex.values(first).array, A @ B, rtol=1e-5)
+
+
+def test_a_function_in_a_kernel_has_values_before_it_is_expanded() -> None:
+    ex = explore(Tensor(A).exp())
+    drafts = next(record.after for record in ex.passes if record.name == "rangeify")
+    exp = next(n for n in drafts[-1].kernel.toposort() if n.op is Ops.EXP)
+    np.testing.assert_allclose(ex.kernels[0].values(exp).array, np.exp(A), rtol=1e-6)
+
+
+def test_values_of_random_expressions_are_those_of_numpy() -> None:
+    """Every line of the program, at a position, too; the numpy side shares nothing with it."""
+    for seed in range(count(150)):
+        expression = case(seed)
+        lines = expression.run_lines("LLVM")
+        ex = explore(lines[-1][0])
+        for tensor, expected in lines:
+            found = ex.values(tensor)
+            np.testing.assert_allclose(
+                found.array.astype(np.float64), expected.astype(np.float64),
+                atol=expression.tolerance(), err_msg=expression.script(),
+            )  # fmt: skip
+            if expected.size and expected.ndim:
+                at = {"0": expected.shape[0] - 1}
+                np.testing.assert_array_equal(found.part(at).array, found.array[-1])
+                np.testing.assert_array_equal(ex.values(tensor, at).array, found.array[-1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError, cut
 from workbench.base.terminal import Printed
 from workbench.check.answer import lane_steps
+from workbench.check.value_summary import Summary, summary_of
 from workbench.execution.buffers import memory_of
 from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node import construct
@@ -34,16 +36,20 @@ LEVELS_WITH_VALUES = frozenset("tk")
 """The levels of which the reference interpreter computes nodes: tensors and kernels."""
 MOST_ELEMENTS = 1 << 25
 """Most elements of all tensors below a node of the tensor level together."""
+NOTHING_STORED: Mapping[UOp, UOp] = MappingProxyType({})
+LEAST_OF_HISTOGRAM = 16
+"""Least number of values that are printed with their histogram."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NodeValues(Printed):
     """The values of a node: `array` has an axis for each of `axes`. `at` has the positions of the
-    fixed axes; `chosen` names those that no caller fixed: all values would be too many. An index
-    whose gate is closed is -1."""
+    fixed axes; `chosen` names those that no caller fixed: all values would be too many. `sizes` has
+    the sizes of all axes. An index whose gate is closed is -1."""
 
     text: str
     dtype: str
+    sizes: Mapping[str, int]
     axes: tuple[str, ...]
     at: Mapping[str, int]
     chosen: tuple[str, ...]
@@ -58,14 +64,19 @@ class NodeValues(Printed):
         return replace(self, axes=axes, at={**self.at, **at}, array=np.array(array))
 
     @property
+    def summary(self) -> Summary:
+        """Counts of NaN, infinities and zeros; extremes, mean and histogram of finite values."""
+        return summary_of(self.array)
+
+    @property
     def nans(self) -> int:
         """The number of values that are NaN."""
-        return int(np.count_nonzero(np.isnan(self._floats))) if self._is_float else 0
+        return self.summary.nans
 
     @property
     def infinite(self) -> int:
         """The number of values that are infinite."""
-        return int(np.count_nonzero(np.isinf(self._floats))) if self._is_float else 0
+        return self.summary.infinite
 
     @property
     def min(self) -> float | None:
@@ -78,31 +89,42 @@ class NodeValues(Printed):
         return self._extreme(np.max)
 
     @property
-    def _is_float(self) -> bool:
-        return dtypes.from_numpy(self.array.dtype).is_float
-
-    @property
-    def _floats(self) -> Array:
-        return self.array.astype(np.float64) if self._is_float else self.array
+    def mean(self) -> float | None:
+        """The mean of the finite values; None where there is none."""
+        return self.summary.mean
 
     def _extreme(self, pick: Any) -> float | None:
-        numbers = self._floats.reshape(-1)
-        if self._is_float:
+        numbers = self.array.reshape(-1)
+        if dtypes.from_numpy(numbers.dtype).is_float:
+            numbers = numbers.astype(np.float64)
             numbers = numbers[~np.isnan(numbers)]
         extreme: float | None = pick(numbers).item() if numbers.size else None
         return extreme
 
-    def __str__(self) -> str:
+    @property
+    def heading(self) -> str:
+        """The node, its dtype, and the axes and positions of its values."""
         sizes = ", ".join(f"{n} in {s}" for n, s in zip(self.axes, self.array.shape, strict=True))
         places = ", ".join(f"{n}={p}" for n, p in self.at.items())
         where = " over ".join(w for w in (f"at {places}" if places else "", sizes) if w)
         if self.chosen:
             where += f" (all of {', '.join(self.chosen)} would be too many values)"
-        summary = f"min {self.min}, max {self.max}"
-        summary += f", {self.nans} of {self.array.size:,} NaN" if self._is_float else ""
-        summary += f", {self.infinite} infinite" if self.infinite else ""
+        return f"{self.text}  ({self.dtype}) {where}".rstrip()
+
+    def __str__(self) -> str:
+        summary = self.summary
+        line = f"min {self.min}, max {self.max}"
+        if summary.mean is not None and summary.size > 1:
+            line += f", mean {summary.mean:.4g}"
+        if dtypes.from_numpy(self.array.dtype).is_float:
+            line += f", {summary.nans} of {summary.size:,} NaN"
+        line += f", {summary.infinite} infinite" if summary.infinite else ""
+        line += f", {summary.zeros:,} zeros" if summary.zeros else ""
+        parts = [self.heading, line]
+        if summary.histogram is not None and summary.size >= LEAST_OF_HISTOGRAM:
+            parts.append(str(summary.histogram))
         array_text = np.array2string(self.array, precision=4, threshold=64, edgeitems=3)
-        return f"{self.text}  ({self.dtype}) {where}\n{summary}\n{array_text}"
+        return "\n".join([*parts, array_text])
 
 
 def values_in_kernel(
@@ -117,7 +139,9 @@ def values_in_kernel(
     _check_node(node, "kernel.values")
     value = _value_of(node)
     nodes = value.toposort()
-    other = next((n.op.name for n in nodes if "k" not in OPS[n.op].levels), None)
+    # a function stands in a kernel until expand-functions
+    own = (n for n in nodes if not ("k" in OPS[n.op].levels or OPS[n.op].is_function))
+    other = next((n.op.name for n in own), None)
     if other is not None:
         because = f"{other} is an op of the lowered program, where values are in registers"
         hint = "the same value in a pass before statement-tree, or in kernel.ast"
@@ -148,11 +172,14 @@ def values_in_kernel(
     array = array[tuple(fixed.get(r.axis_name, slice(None)) for r in loops)]
     names = tuple(r.axis_name for r in axes if r.axis_name not in fixed)
     chosen = tuple(name for name in fixed if name not in at)
-    return NodeValues(_text(node), str(value.dtype), names, fixed, chosen, array)
+    return NodeValues(_text(node), str(value.dtype), sizes, names, fixed, chosen, array)
 
 
-def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
-    """Return the values of a node of the tensor level; its axes are named "0", "1", ..
+def values_of_tensor(
+    node: UOp, at: Mapping[str, int], stored: Mapping[UOp, UOp] = NOTHING_STORED
+) -> NodeValues:
+    """Return the values of a node of the tensor level; its axes are named "0", "1", .. `stored` has
+    the value of BUFFERs that only a run of the schedule writes.
 
     Errors: WorkbenchError as `values_in_kernel`, and where the tensors below it are too large.
     """
@@ -166,15 +193,20 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
     sizes = {str(i): n for i, n in enumerate(node.shape)}
     _check_positions(at, sizes)
     fixed = {str(name): position for name, position in at.items()}
+    written = {b: n for b, n in stored.items() if b in nodes}
+    computed = node.substitute(
+        {b: UOp(Ops.RESHAPE, n.dtype, (n,), b.shape) for b, n in written.items()}
+    )
+    nodes = computed.toposort()
     elements = sum(n.size for n in nodes)
     if elements > MOST_ELEMENTS:
         because = f"it and what it is computed from have {elements:,} elements"
         raise WorkbenchError("too much work for these values", because, "smaller shapes")
-    array = interpret_tensor(node, memory_below(nodes))
+    array = interpret_tensor(computed, memory_below(nodes))
     array = np.broadcast_to(array, node.shape)
     array = array[tuple(fixed.get(name, slice(None)) for name in sizes)]
     names = tuple(name for name in sizes if name not in fixed)
-    return NodeValues(_text(node), str(node.dtype), names, fixed, (), np.array(array))
+    return NodeValues(_text(node), str(node.dtype), sizes, names, fixed, (), np.array(array))
 
 
 def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:

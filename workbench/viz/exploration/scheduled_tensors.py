@@ -149,7 +149,9 @@ class ScheduledTensors:
 
         Errors: WorkbenchError if the tensors are too large, and for a position out of range.
         """
-        return values_of_tensor(self._node(node), at)
+        items = self.items
+        stored = {b: n for i in items for b, n in zip(i.outputs, i.nodes, strict=True)}
+        return values_of_tensor(self._node(node), at, stored)
 
     def _node(self, value: UOp | Tensor) -> UOp:
         return self.expression.node_of(value) if isinstance(value, Tensor) else value
