@@ -38,6 +38,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
             " one iteration of the loop, with the loops inside of it; the loops around it stand"
             " still.",
+        "values": "The values of the picked node on the data of your tensors, computed by the"
+            " reference interpreter: numbers, a histogram, and a picture of two of its axes. Of a"
+            " large matrix a cell is the mean of a block.",
         "step of a loop": "One iteration of a loop, with all iterations of the loops inside of it.",
         "layout": "An arrangement of panes with a name. What you make of it stays so for this"
             " notebook and this width; Reset shows it as it was at first.",

@@ -66,6 +66,10 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "edit", "variant": 0, "language": "LLVM", "text": "define"},
     {"do": "baseline"},
     {"do": "values", "variant": 0, "pass": 0, "node": 0, "at": {"g0": 0}},
+    {
+        "do": "table", "variant": 0, "node": 0, "rows": "", "columns": "1", "at": {"0": 0},
+        "first": [0, 0],
+    },
     {"do": "accesses", "variant": 0, "axis": "", "at": {}, "first": 0, "steps": 2},
     {"do": "compare", "variants": [0, 0]},
     {"do": "why_not", "pass": 0, "node": 0, "rule": 0},

@@ -83,7 +83,7 @@ def test_one_pane_prints_that_pane(ex: Exploration) -> None:
     for name in panes():
         alone = explore(*ex.tensors, show=name)
         pane = ex.pane(name)
-        own = getattr(ex, name, pane)
+        own = pane if name == "values" else getattr(ex, name, pane)  # ex.values is of a node
         assert str(own() if callable(own) else own) == str(pane)
         assert WITHOUT_LINE.sub("", str(alone)) == WITHOUT_LINE.sub("", str(pane))
         mime_bundle = alone._repr_mimebundle_()

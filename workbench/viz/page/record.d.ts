@@ -1235,6 +1235,76 @@ export interface NodeValue {
 }
 
 /**
+ * An axis of a node's values: of a tensor the number of its dimension, of a kernel its name.
+ */
+export interface ValueAxis {
+  name: string;
+  size: number;
+}
+
+/**
+ * Numbers of values, and of those that are NaN, infinite or zero; extremes and mean of the
+ * finite values (null: there is none). Bin i of their histogram goes from edge i to edge i +
+ * 1, or is the whole number at edge i (`is_whole`).
+ */
+export interface ValueSummary {
+  size: number;
+  nan: number;
+  infinite: number;
+  zeros: number;
+  min: boolean | number | string | null;
+  max: boolean | number | string | null;
+  mean: number | null;
+  edges: Array<number>;
+  counts: Array<number>;
+  is_whole: boolean;
+}
+
+/**
+ * A matrix of `height` by `width` values in blocks of `block` rows and columns: the mean of
+ * the finite values of each (null: it has none), and its marks, a sum: 1 some NaN, 2
+ * infinity, 4 minus infinity, 8 the least, 16 the greatest value of the matrix.
+ */
+export interface ValuePicture {
+  height: number;
+  width: number;
+  block: [number, number];
+  columns: number;
+  means: Array<number | null>;
+  marks: Array<number>;
+}
+
+/**
+ * The values of a part of the matrix, row by row: the part begins at row and column `first`,
+ * and has `columns` columns. Whole numbers that JavaScript rounds are texts.
+ */
+export interface ValueWindow {
+  first: [number, number];
+  columns: number;
+  values: Array<boolean | number | string>;
+}
+
+/**
+ * The values of a node along two of its `axes`, `rows` and `columns` ("": it has fewer), at
+ * the positions `at` of its other ones. `kernel` is the kernel whose data they are of (null:
+ * of a tensor). `part`: axes that stand still in the summary, too, because all values would
+ * be too many.
+ */
+export interface ValueTable {
+  text: string;
+  dtype: string;
+  kernel: number | null;
+  axes: Array<ValueAxis>;
+  rows: string;
+  columns: string;
+  at: Record<string, number>;
+  part: Array<string>;
+  summary: ValueSummary;
+  picture: ValuePicture;
+  window: ValueWindow;
+}
+
+/**
  * The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of
  * its `element`, and whether it is written. `unknown` counts the places in the program whose
  * index depends on memory, which are not listed. Units: bytes of an element, and of a cache
@@ -1658,6 +1728,23 @@ export interface ValuesRequest {
 }
 
 /**
+ * Compute the values of a node (null: the result of the variant's kernel) along two of its
+ * axes ("": the last ones), at the positions `at` of the others; the numbers that are sent
+ * begin at row and column `first`. A node of several kernels is that of the variant's
+ * kernel.
+ */
+export interface TableRequest {
+  do: "table";
+  variant: number | null;
+  node: number | null;
+  rows: string;
+  columns: string;
+  at: Record<string, number>;
+  first: Array<number>;
+  id?: number | null;
+}
+
+/**
  * List the accesses of at most `steps` steps of an axis of a variant ("": its innermost
  * loop), from step `first` on, with the axes around it at the positions `at`.
  */
@@ -1832,6 +1919,7 @@ export type AnyRequest =
   | CompilerPassesRequest
   | BaselineRequest
   | ValuesRequest
+  | TableRequest
   | AccessesRequest
   | CompareRequest
   | PairsRequest
@@ -1879,6 +1967,7 @@ export interface Results {
   compiler_passes: NoResult;
   baseline: NoResult;
   values: NodeValue;
+  table: ValueTable;
   accesses: AccessesReply;
   compare: CompareReply;
   pairs: PairsReply;

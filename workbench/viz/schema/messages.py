@@ -100,6 +100,71 @@ class NodeValue(Struct, forbid_unknown_fields=True):
     shape: list[int]
 
 
+class ValueAxis(Struct, forbid_unknown_fields=True):
+    """An axis of a node's values: of a tensor the number of its dimension, of a kernel its name."""
+
+    name: str
+    size: int
+
+
+class ValueSummary(Struct, forbid_unknown_fields=True):
+    """Numbers of values, and of those that are NaN, infinite or zero; extremes and mean of the
+    finite values (null: there is none). Bin i of their histogram goes from edge i to edge i + 1, or
+    is the whole number at edge i (`is_whole`)."""
+
+    size: int
+    nan: int
+    infinite: int
+    zeros: int
+    least: Value | None = field(name="min")
+    greatest: Value | None = field(name="max")
+    mean: float | None
+    edges: list[float]
+    counts: list[int]
+    is_whole: bool
+
+
+class ValuePicture(Struct, forbid_unknown_fields=True):
+    """A matrix of `height` by `width` values in blocks of `block` rows and columns: the mean of the
+    finite values of each (null: it has none), and its marks, a sum: 1 some NaN, 2 infinity, 4 minus
+    infinity, 8 the least, 16 the greatest value of the matrix."""
+
+    height: int
+    width: int
+    block: tuple[int, int]
+    columns: int
+    means: list[float | None]
+    marks: list[int]
+
+
+class ValueWindow(Struct, forbid_unknown_fields=True):
+    """The values of a part of the matrix, row by row: the part begins at row and column `first`,
+    and has `columns` columns. Whole numbers that JavaScript rounds are texts."""
+
+    first: tuple[int, int]
+    columns: int
+    values: list[Value]
+
+
+class ValueTable(Struct, forbid_unknown_fields=True):
+    """The values of a node along two of its `axes`, `rows` and `columns` ("": it has fewer), at the
+    positions `at` of its other ones. `kernel` is the kernel whose data they are of (null: of a
+    tensor). `part`: axes that stand still in the summary, too, because all values would be too
+    many."""
+
+    text: str
+    dtype: str
+    kernel: int | None
+    axes: list[ValueAxis]
+    rows: str
+    columns: str
+    at: dict[str, int]
+    part: list[str]
+    summary: ValueSummary
+    picture: ValuePicture
+    window: ValueWindow
+
+
 class AccessedBuffer(Struct, forbid_unknown_fields=True):
     """The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of its
     `element`, and whether it is written. `unknown` counts the places in the program whose index

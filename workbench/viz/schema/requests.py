@@ -19,6 +19,7 @@ from workbench.viz.schema.messages import (
     RuleReply,
     StoppedJobs,
     TimedVariants,
+    ValueTable,
     VariantReply,
     WholeRecord,
     WhyNotReply,
@@ -78,6 +79,9 @@ NodePlaces = Annotated[
 Steps = Annotated[int, Meta(ge=1, le=1 << 20, title="number of steps")]
 GroupNumbers = Annotated[
     list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
+]
+Corner = Annotated[
+    list[Place], Meta(min_length=2, max_length=2, title="row and column of the first number")
 ]
 OptAmount = Annotated[int, Meta(ge=0, le=MOST_AMOUNT, title="amount")]
 Positions = Annotated[dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")]
@@ -258,6 +262,20 @@ class ValuesRequest(Request, tag="values"):
     at: Positions
 
 
+class TableRequest(Request, tag="table"):
+    """Compute the values of a node (null: the result of the variant's kernel) along two of its
+    axes ("": the last ones), at the positions `at` of the others; the numbers that are sent begin
+    at row and column `first`. A node of several kernels is that of the variant's kernel."""
+
+    reply: ClassVar[type[Struct]] = ValueTable
+    variant: Variant | None
+    node: Node | None
+    rows: Name
+    columns: Name
+    at: Positions
+    first: Corner
+
+
 class AccessesRequest(Request, tag="accesses"):
     """List the accesses of at most `steps` steps of an axis of a variant ("": its innermost loop),
     from step `first` on, with the axes around it at the positions `at`."""
@@ -398,6 +416,7 @@ AnyRequest = (
     | CostsRequest
     | CompilerPassesRequest
     | BaselineRequest
+    | TableRequest
     | ValuesRequest
     | WhyNotRequest
     | RuleOffRequest

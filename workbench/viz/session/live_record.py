@@ -16,6 +16,7 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from workbench.base.interrupts import free_rlock
+from workbench.check.node_values import NodeValues
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
@@ -130,6 +131,8 @@ class LiveRecord:
         self.timings: dict[tuple[int, str], TimingRow] = {}
         self.checks: dict[tuple[int, str], CheckRow] = {}
         self.elsewhere: dict[tuple[int, str], VariantRow] = {}
+        self.node_values: dict[tuple[UOp, int | None, tuple[tuple[str, int], ...]], NodeValues] = {}
+        """The values that pages asked for last: the next request is often about a part of them."""
         self.watched: int | None = None
         self.before: PreviousPlan | None = None
         key = self.record.key

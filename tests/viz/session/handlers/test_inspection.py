@@ -1,10 +1,9 @@
-"""Looking at rewrites from a page: values of nodes, why a rule does not fire, which is wrong."""
+"""Looking at rewrites and accesses from a page: why a rule does not fire, and which is wrong."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.check.test_bisect import BAD, with_rule
@@ -19,58 +18,6 @@ from workbench.viz.session.handlers.inspection import MOST_ACCESSES
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
-
-
-def node_of(session: Session, op: str, place: int = 0) -> int:
-    """Return the first node of a pass's end state with that op."""
-    ops, sources = (plain(session.record)["nodes"]["op"], plain(session.record)["nodes"]["src"])
-    stack = list(plain(session.record)["passes"][place]["after"])
-    while stack:
-        node = stack.pop()
-        if ops[node] == op:
-            return node
-        stack.extend(sources[node])
-    raise AssertionError(op)
-
-
-def pass_of(session: Session, name: str) -> int:
-    return [p["name"] for p in plain(session.record)["passes"]].index(name)
-
-
-def test_values(session: Session) -> None:
-    a = (np.arange(48, dtype=np.float32) % 7 - 3).reshape(6, 8)
-    b = (np.arange(32, dtype=np.float32) % 7 - 3).reshape(8, 4)
-    tensors = pass_of(session, "simplify-tensor")
-    here = {"variant": None, "pass": tensors}
-    node = node_of(session, "MAX", tensors)
-    reply = done(session, "values", **here, node=node, at={})
-    want = np.maximum(a @ b + b.reshape(-1)[:4], 0)
-    assert reply["shape"] == [6, 4] and reply["value"] == want.reshape(-1)[:16].tolist()
-    assert (reply["min"], reply["max"], reply["nan"]) == (want.min(), want.max(), 0)
-    done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
-    done(session, "code", variant=1, language="LLVM")
-    place = plain(session.row(1))["passes"][0]
-    here = {"variant": 1, "pass": place}
-    node = node_of(session, "REDUCE", place)
-    for g0, u0 in ((0, 0), (5, 3)):
-        at = {"g0": g0, "u0": u0, "r0": 3}  # r0 is closed here: the page sends it all the same
-        reply = done(session, "values", **here, node=node, at=at)
-        assert reply["value"] == (a @ b)[g0, u0] and reply["shape"] == []
-        assert (reply["min"], reply["max"]) == ((a @ b).min(), (a @ b).max())
-    error = ask(session, "values", **here, node=node, at={"g0": 6})["error"]
-    assert error["what"] == "there is no position 6 along g0"
-    sink = plain(session.record)["passes"][place]["after"][0]
-    assert not ask(session, "values", **here, node=sink, at={})["ok"]
-
-
-def test_values_of_an_index_before_there_is_a_kernel() -> None:
-    with session_of(explore(array(6, 8).flip(0) * 2)) as session:
-        place = pass_of(session, "simplify-index")
-        here = {"variant": None, "pass": place}
-        (node, *_) = plain(session.record)["passes"][place]["after"]
-        (node, *_) = plain(session.record)["nodes"]["src"][node]
-        reply = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
-        assert (reply["value"], reply["min"], reply["max"]) == ((5 - 1) * 8 + 3, 0, 47)
 
 
 def test_why_not_and_rules_off() -> None:

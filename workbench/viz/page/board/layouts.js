@@ -235,6 +235,20 @@ export const LAYOUTS = [
     isMore: true,
   },
   {
+    name: "values",
+    title: "Values",
+    about: "the values of the picked node on your data: numbers, a histogram and a picture",
+    trees: {
+      wide: row([40, 60], column([58, 42], "plan", "graph"), "values"),
+      medium: row([46, 54], column([58, 42], "plan", "graph"), "values"),
+      small: row([50, 50], "values", column([58, 42], "plan", "graph")),
+    },
+    stacksAt: ["small"],
+    main: ["values", "plan", "graph"],
+    hasBars: true,
+    isMore: true,
+  },
+  {
     name: "teach",
     title: "Teach",
     about: "one rewrite after the other: the graph, the rule, and what it makes",

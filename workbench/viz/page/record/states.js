@@ -15,6 +15,14 @@ const MOST_STATES = 65; // of a pass that are kept
 /** @type {WeakMap<RecordedPass, Timeline>} */
 const TIMELINES = new WeakMap();
 
+/** The reason for which the values of a node cannot be computed; "": they can.
+ * @type {Record<"" | "lowered" | "none", string>} */
+export const NO_VALUES = {
+  "": "",
+  lowered: "no values here: they are in registers. Pick the node in a pass before statement-tree.",
+  none: "no values: it is not computed from anything",
+};
+
 /** Return the nodes below `roots`, sources before users. `stop`: not entered; `known`: left out.
  * @param {NodeColumns} nodes
  * @param {number[]} roots

@@ -1,12 +1,11 @@
 """Requests for details: of rewrites, of machine code, and of steps of the emulator.
 
-Sections: Requests about rewrites; Details of machine code on request; The request of the pane
-GPU.
+Sections: Requests about rewrites and accesses; Details of machine code on request; The request of
+the pane GPU.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import suppress
 from typing import Any
@@ -15,7 +14,6 @@ from msgspec.structs import replace
 
 from workbench.base.errors import WorkbenchError
 from workbench.check.bisect import FirstWrongRewrite
-from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.emulator.emulate import (
     MOST_PAGE_S,
     emulate_for_steps,
@@ -23,7 +21,6 @@ from workbench.emulator.emulate import (
     seconds_for_steps,
 )
 from workbench.emulator.steps import Trace
-from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.kernel.accesses import innermost, nest_axes
 from workbench.viz.exploration.questions import bisected
@@ -35,7 +32,6 @@ from workbench.viz.schema.messages import (
     AccessedBuffer,
     AccessesReply,
     BisectReply,
-    NodeValue,
     NoResult,
     WhyNotReply,
 )
@@ -47,53 +43,8 @@ from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
 
 # --------------------------------------------------------------------------------------------------
-# Requests about rewrites: a node's value at a position, why a rule did not fire, and the wrong
-# rewrite.
-
-MAX_VALUES = 16
-"""Most values of a node that are shown: the first ones."""
-
-
-def values(
-    session: LiveRecord, variant: int | None, place: int, node: int, at: dict[str, int]
-) -> NodeValue:
-    """Return the value of a node at the position `at` of its axes, and the least and the greatest
-    of all its values (of those computed, if there are too many).
-
-    Errors: WorkbenchError where a node has no value of its own, or is too large to compute.
-    """
-    uop = session.recorder.node(node)
-    if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
-        everywhere = values_of_tensor(uop, {})
-        return _value_row(everywhere, everywhere)
-    kernel = session.record.passes[place].kernel or 0  # None: the value is the same in all kernels
-    root = session.record.kernels[kernel].root
-    kernel_at = session.kernels[root if variant is None else variant]
-    names = {r.axis_name for r in uop.ranges}
-    everywhere = kernel_at.values(uop)
-    positions = {n: p for n, p in at.items() if n in names}
-    if everywhere.chosen:  # not all values are there
-        return _value_row(kernel_at.values(uop, positions), everywhere)
-    return _value_row(everywhere.part(positions), everywhere)
-
-
-def _value_row(selected: NodeValues, everywhere: NodeValues) -> NodeValue:
-    first = [_plain(v) for v in selected.array.reshape(-1)[:MAX_VALUES].tolist()]
-    return NodeValue(
-        value=first if selected.axes else first[0],
-        least=_plain(everywhere.min),
-        greatest=_plain(everywhere.max),
-        nan=everywhere.nans,
-        shape=list(selected.array.shape),
-    )
-
-
-def _plain(value: Any) -> Any:
-    """Return a number for JSON: an infinity or a NaN as text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
+# Requests about rewrites and accesses: the elements that a loop touches, why a rule did not fire,
+# and the wrong rewrite.
 
 MOST_ACCESSES = 1 << 15
 """Most accesses that one reply has."""

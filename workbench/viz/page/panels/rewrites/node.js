@@ -9,7 +9,7 @@ import { plural } from "../../base/text.js";
 import { inline } from "../../record/node_text.js";
 import { ancestors, nodeHistory, passesOf } from "../../record/passes.js";
 import { ruleName } from "../../record/rule_uses.js";
-import { readingOf, stateOrder, timelineOf } from "../../record/states.js";
+import { NO_VALUES, readingOf, stateOrder, timelineOf } from "../../record/states.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
@@ -204,13 +204,6 @@ function historyItem(app, row, i) {
 
 // The value of a node at a position that the reader selects.
 
-/** The reason for which the values of a node cannot be computed. */
-const NO_VALUES = {
-  "": "",
-  lowered: "no values here: they are in registers. Pick the node in a pass before statement-tree.",
-  none: "no values: it is not computed from anything",
-};
-
 /** Sliders for the axes on which a node depends; its value at their position, from Python.
  * @param {App} app
  * @param {number} n
@@ -226,10 +219,9 @@ function valuesBox(app, n, place, step, state) {
     axes.map(([name, size]) => [name, Math.min(state.at[name] ?? 0, Math.max(0, size - 1))]),
   );
   const ask = async () => {
-    const variant = app.record.passes[place].kernel === null ? null : app.view.variant;
     const reply = await act(app, "rewrites", {
       do: "values",
-      variant,
+      variant: app.view.variant,
       pass: place,
       node: n,
       at,

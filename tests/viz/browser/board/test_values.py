@@ -1,0 +1,104 @@
+"""The pane Values before a real session: numbers, histogram and picture of the picked node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.viz.browser.browser import FAINT
+from tests.viz.browser.page.live import LivePage
+from tests.viz.session.support import session_of
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+from workbench.viz.session.session import Session
+
+A = np.random.default_rng(0).standard_normal((40, 300)).astype(np.float32)
+A[3, 250] = np.nan
+
+
+@pytest.fixture
+def session(nothing_saved: Path) -> Iterator[Session]:
+    x = Tensor(A)
+    with session_of(explore((x * 0.5).relu() + x.sum())) as values_session:
+        yield values_session
+
+
+@pytest.fixture
+def live(browser: Any, session: Session, tmp_path: Path) -> Iterator[LivePage]:
+    with LivePage(browser, tmp_path, session) as page:
+        page.answer()
+        page.page.evaluate("show({ mode: 'values' })")
+        page.answer("table")
+        yield page
+
+
+def node_of(session: Session, op: str) -> int:
+    return session.record.nodes.op.index(op)
+
+
+def number_at(page: Any, row: int, column: int, columns: int) -> str:
+    """Return what a reader hears of a number: the grid's keys go there."""
+    grid = page.locator("[data-key=values-numbers]")
+    grid.focus()
+    grid.press("Home")
+    for key, times in (("ArrowDown", row), ("ArrowRight", column)):
+        for _ in range(times):
+            grid.press(key)
+    words: str = page.locator(f"#values-number-{row * columns + column}").get_attribute(
+        "aria-label"
+    )
+    return words
+
+
+def test_values_of_the_picked_node(live: LivePage, session: Session) -> None:
+    page = live.page
+    words = page.locator(".wb-values [role=status]")
+    expect(words).to_contain_text("12,000 values · 12,000 NaN")  # the sum has one
+    node = node_of(session, "MAX")
+    page.evaluate("(node) => show({ node })", node)
+    (request,) = [r for r in live.answer("table") if r["do"] == "table"]
+    assert request["node"] == node
+    want = np.maximum(A * 0.5, 0)
+    finite = want[np.isfinite(want)]
+    expect(words).to_contain_text(f"12,000 values · min 0 · max {finite.max():.4g}")
+    expect(words).to_contain_text("1 NaN")
+    assert number_at(page, 2, 1, 102) == f"0 2, 1 1: {float(want[2, 1])!r}".replace(".0", "")
+    legend = page.locator(".wb-values-legend")
+    expect(legend).to_contain_text("NaN")
+    assert page.locator(".wb-values-bins i").count() == 16
+    assert page.evaluate(FAINT) == []
+
+
+def test_a_click_in_the_picture_shows_its_numbers(live: LivePage, session: Session) -> None:
+    page = live.page
+    page.evaluate("(node) => show({ node })", node_of(session, "MUL"))
+    live.answer("table")
+    text = page.locator(".wb-values-grids")
+    expect(text).to_contain_text("40 × 300 values; a cell is the mean of 1 × 4")
+    picture = page.locator("[data-key=values-cells]")
+    picture.focus()
+    picture.press("End")
+    picture.press("Enter")
+    (request,) = [r for r in live.answer("table") if r["do"] == "table"]
+    assert request["first"] == [39, 296]
+    expect(text).to_contain_text("columns 198 to 299")
+    # the axes change places
+    page.select_option("[data-key='rows of the picture']", label="1 300")
+    (request,) = [r for r in live.answer("table") if r["do"] == "table"]
+    assert (request["rows"], request["columns"]) == ("1", "0")
+    expect(text).to_contain_text("300 × 40 values")
+
+
+def test_a_node_without_values_says_why(live: LivePage, session: Session) -> None:
+    page = live.page
+    page.evaluate("(node) => show({ node })", node_of(session, "SINK"))
+    expect(page.locator(".wb-values")).to_contain_text("no values: it is not computed")
+    assert "table" not in [r["do"] for r in live.answer()]
+    page.click("[data-key=values-result]")
+    live.answer("table")
+    expect(page.locator(".wb-values")).to_contain_text("what the kernel computes")
