@@ -19,6 +19,7 @@ from workbench.base.context import SETTINGS
 from workbench.base.trace import observer
 from workbench.execution.capture import is_capturing
 from workbench.ir.rewriting.rewrite import rules_off
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND
 from workbench.nn.state import load_state_dict, safe_load, safe_save
 from workbench.tensor.autograd.leaves import gradients_flow
 from workbench.worker.client import Worker
@@ -68,7 +69,7 @@ class Replanning(Subject):
     def run(self) -> None:
         cut = self.ex.replan({self.inner: True})
         fused = cut.replan({self.inner: None}).replan({self.inner: False})
-        off = fused.planned_again({}, ("mul-one",)).planned_again({}, ())
+        off = fused.planned_again(NOTHING_BY_HAND, ("mul-one",)).planned_again(NOTHING_BY_HAND, ())
         assert len(cut.kernels) > len(fused.kernels)
         assert len(off.kernels) == len(self.ex.kernels)
 

@@ -22,6 +22,7 @@ from workbench.ir.meaning.values import cast_array
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replacements
+from workbench.ir.schedule.by_hand import CHOOSE
 from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 
@@ -52,8 +53,9 @@ class Meanings:
         trusted: Sequence[str] = (),
         whole: Sequence[UOp] = (),
     ) -> None:
-        names = (SIMPLIFY_TENSOR.name, SPLIT_REDUCTIONS.name)
-        self._passes = [next(r for r in records if r.name == name) for name in names]
+        names = (SIMPLIFY_TENSOR.name, SPLIT_REDUCTIONS.name, CHOOSE.name)
+        firsts = [next((r for r in records if r.name == name), None) for name in names]
+        self._passes = [record for record in firsts if record is not None]
         self.roots: tuple[UOp, ...] = self._passes[0].before.src
         self.outputs = tuple(outputs)
         self._trusted = tuple(trusted)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -37,7 +38,8 @@ from workbench.ir.node.construct import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
-from workbench.ir.schedule.in_place import reads_where_it_writes
+from workbench.ir.schedule.by_hand import value_text
+from workbench.ir.schedule.in_place import reads_where_it_writes, why_not_in_place
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.schedule.schedule import base
 
@@ -67,6 +69,9 @@ class SharedBlock(NamedTuple):
     size_bytes: int
     first: int
     last: int
+
+
+NONE_OVER: Mapping[UOp, UOp | Literal[False]] = MappingProxyType({})
 
 
 class ItemMemory(NamedTuple):
@@ -128,11 +133,13 @@ def plan_memory(
     alignment: Callable[[str], int] = alignment_of,
     owner: Callable[[UOp], UOp] = lambda buffer: buffer,
     is_kept: bool = False,
+    over: Mapping[UOp, UOp | Literal[False]] = NONE_OVER,
 ) -> MemoryPlan:
     """Return a plan for the BUFFERs `inner` of intermediate values while `items` run. They share a
     block for each device. If the peak is lower by more than EXCESS without a block, each has memory
     of its own instead, freed after its last reader. With `is_kept`, which keeps the memory for the
-    next run, they share a block in any case.
+    next run, they share a block in any case. `over` has a user's choices: the value that a value is
+    written over (False: none); they are legal by `why_not_over`, and need a block.
 
     `owner` returns the BUFFER that owns the memory of a BUFFER: for most, the BUFFER itself. Units:
     bytes; a piece begins at a multiple of `alignment(device)`.
@@ -145,12 +152,39 @@ def plan_memory(
         for buffer in item.outputs:
             first.setdefault(owner(buffer), number)
     lives = {b: (first[b], last[b]) for b in first if b in inner}
-    pieces = _placed(items, lives, alignment, owner)
+    pieces = _placed(items, lives, alignment, owner, over)
     blocks = _blocks(pieces)
     shared = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
     unshared = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
     most = unshared.peak_bytes * (1 + EXCESS)
-    return shared if is_kept or shared.peak_bytes <= most else unshared
+    is_needed = is_kept or any(old is not False for old in over.values())
+    return shared if is_needed or shared.peak_bytes <= most else unshared
+
+
+def why_not_over(items: Sequence[ScheduleItem], inner: Collection[UOp], new: UOp, old: UOp) -> str:
+    """Return why the value of the BUFFER `new` cannot be written over that of `old`, while `items`
+    run in this order; "" if it can. `inner` are the BUFFERs of intermediate values."""
+    writer = next((n for n, item in enumerate(items) if new in item.outputs), None)
+    if writer is None:
+        return "no kernel computes it"
+    item = items[writer]
+    if new not in inner:
+        return "it is a result that was asked for, which has memory of its own"
+    if not any(old in each.outputs for each in items):
+        return "the other is memory of a tensor of yours, which keeps its values"
+    if old not in inner:
+        return "the other is a result that was asked for, which keeps its values"
+    if item.kernel is None:
+        return "it is a copy to another device, which cannot be made in place"
+    if old in item.outputs or old not in item.inputs:
+        return "its kernel does not read the other"
+    readers = [n for n, each in enumerate(items) if old in each.inputs]
+    if readers[-1] != writer:
+        later = items[readers[-1]].nodes[0]
+        return f"the other is still needed: the kernel of {value_text(later)} reads it afterwards"
+    if (old.device, _nbytes(old)) != (new.device, _nbytes(new)):
+        return f"it has {_nbytes(new):,} bytes, and the other has {_nbytes(old):,}"
+    return why_not_in_place(item.kernel, item.buffers.index(old), item.buffers.index(new))
 
 
 class MemoryBlocks:
@@ -194,6 +228,7 @@ def _placed(
     lives: Mapping[UOp, tuple[int, int]],
     alignment: Callable[[str], int],
     owner: Callable[[UOp], UOp],
+    chosen: Mapping[UOp, UOp | Literal[False]],
 ) -> dict[UOp, Piece]:
     """Return the piece of each BUFFER in `lives`, which has its first and its last item."""
     places: dict[UOp, _PackedPlace] = {}
@@ -201,12 +236,17 @@ def _placed(
     for number, item in enumerate(items):
         buffers = dict.fromkeys(map(owner, item.buffers))
         dying = [b for b in buffers if b in places and lives[b][1] == number]
+        taken = {chosen[b] for b in item.outputs if b in chosen}
         for buffer in item.outputs:
             if buffer not in lives or buffer in places:
                 continue
             size = -(-_nbytes(buffer) // (step := alignment(buffer.device))) * step
             place = _PackedPlace(buffer.device, size, *lives[buffer])
-            old = _over(item, buffer, place, places, dying)
+            if buffer in chosen:
+                old = chosen[buffer] or None
+            else:
+                free = [b for b in dying if b not in taken]
+                old = _over(item, buffer, place, places, free)
             if old is not None:
                 dying.remove(old)
                 over[buffer], place = old, places[old]

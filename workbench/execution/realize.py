@@ -49,7 +49,7 @@ from workbench.execution.memory_plan import (
 )
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.decide import NOTHING_FORCED
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
@@ -148,17 +148,17 @@ def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
 
 def planned(
     outputs: Sequence[UOp],
-    forced: Mapping[UOp, bool] = NOTHING_FORCED,
+    choices: HandChoices = NOTHING_BY_HAND,
     computed: Mapping[UOp, UOp] | None = None,
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs`, and the simplified outputs. Computed values are reused
     (`computed` has those of an earlier time, None: the present ones), and a contiguous piece of one
-    is read in place. `forced` stores (True) or fuses (False) simplified values."""
+    is read in place. `choices` are a user's, about simplified values."""
     device = device_of(outputs)
     if computed is None:
         computed = _computed_for(outputs, device)
     roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
-    return make_schedule(roots, device, forced)
+    return make_schedule(roots, device, choices)
 
 
 def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:

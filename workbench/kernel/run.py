@@ -17,12 +17,12 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.check.answer import BEFORE_OPTS, CheckResult, Reference, compared, kernel_reference
 from workbench.check.meanings import Meanings, ReferenceComparison, comparison_of, whole_reference
 from workbench.execution.buffers import Array, allocated, is_absent, is_overwritten, memory_of
-from workbench.execution.memory_plan import is_realized
+from workbench.execution.memory_plan import MemoryPlan, is_realized
 from workbench.execution.realize import register_reader
 from workbench.ir.meaning.sampled import interpret_needed
 from workbench.ir.node.ops import Ops
@@ -116,6 +116,31 @@ class Run:
             memory[node] = Buffer.of(device, node.dtype, array.reshape(-1))
         for item in self.items[number + 1 :] if outputs else ():
             self._run(item, device, memory)
+        return self._results_in(memory, device)
+
+    def placed(self, device: str, plan: MemoryPlan) -> list[Array]:
+        """Return all results, flat, after a run in the memory of a plan: values are written over
+        others where it says so, and freed after their last reader."""
+        device = Device.runner(device)
+        memory: dict[UOp, Buffer] = {}
+        blocks = {
+            name: unwritten(device, dtypes.uint8, block.size_bytes)
+            for name, block in plan.blocks.items()
+        }
+        last = {b: n for n, item in enumerate(self.items) for b in item.buffers}
+        for number, item in enumerate(self.items):
+            for buffer in item.outputs:
+                piece = plan.pieces.get(buffer)
+                if piece is not None:
+                    block = blocks[piece.device]
+                    memory[buffer] = block.part(piece.offset, buffer.dtype, buffer.size)
+            self._run(item, device, memory)
+            for buffer in plan.pieces:
+                if last[buffer] == number:
+                    memory.pop(buffer, None)
+        return self._results_in(memory, device)
+
+    def _results_in(self, memory: dict[UOp, Buffer], device: str) -> list[Array]:
         stored = {n: b for i in self.items for n, b in zip(i.nodes, i.outputs, strict=True)}
         results = [node.substitute(stored) for node in self.meanings.outputs]
         leaves = [n for n in UOp.sink(*results).toposort() if n.op is Ops.BUFFER]

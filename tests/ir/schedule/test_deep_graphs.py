@@ -13,6 +13,7 @@ from workbench.execution.memory_plan import without_detach
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.access import MOST_EVALUATIONS
+from workbench.ir.schedule.by_hand import HandChoices
 
 
 def chain_and_diamonds(length: int) -> Tensor:
@@ -83,6 +84,6 @@ def test_more_evaluations_than_a_float_counts() -> None:
     nodes = realize.planned([x.uop])[1][0].toposort()
     inner = [n for n in nodes if n.op in (Ops.REDUCE_AXIS, Ops.MUL)][:-1]
     assert len(inner) == 399
-    plan, _ = realize.planned([x.uop], dict.fromkeys(inner, False))
+    plan, _ = realize.planned([x.uop], HandChoices(dict.fromkeys(inner, False)))
     most = max(d.estimates["evaluations"] for d in plan.decisions if d.estimates)
     assert most == MOST_EVALUATIONS

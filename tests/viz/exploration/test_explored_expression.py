@@ -79,7 +79,7 @@ def test_a_plan_stays_the_expression_s(name: str) -> None:
         cut = ex.replan({node: True})
         twice = cut.replan({inner: True})
         back = twice.replan({node: None, inner: None})
-        off = cut.planned_again(cut.forced, ("exp-formula",))
+        off = cut.planned_again(cut.choices, ("exp-formula",))
         all_of_it = (ex, cut, twice, back, ex.replan({node: False}))
         for each in all_of_it:
             np.testing.assert_allclose(answer(each), want, rtol=1e-6)

@@ -57,6 +57,8 @@ class Facts:
     """Whether a matrix product is below: a reduction that reads its operands many times."""
     forced: Mapping[UOp, bool]
     """The values that a user stores (True) or fuses (False)."""
+    by_hand: Mapping[UOp, str] = field(default_factory=dict)
+    """The values that another choice of the user stores, each with the reason."""
     separated: Mapping[UOp, Decision] = field(default_factory=dict)
     """The values that are stored to give each product a kernel of its own."""
     groups: Mapping[UOp, OutputGroup] = field(default_factory=dict)
@@ -68,6 +70,10 @@ def choose(
 ) -> tuple[Decision, Staging | None]:
     """Return the decision for `node`, which has the accesses `reads`, and its Staging if a row of
     it is staged. `step_counts` has, for each kernel, the steps so far for one element."""
+    if node in facts.by_hand:
+        estimates = _estimates(node, reads, facts, facts.whole_cost)
+        name: DecisionName = "store-copy" if node.op is Ops.CONTIGUOUS else "store-parts"
+        return Decision(name, node, True, facts.by_hand[node], estimates, True), None
     if node in facts.store_reasons:
         return Decision("store-asked", node, True, facts.store_reasons[node]), None
     if node in facts.forced:

@@ -33,11 +33,17 @@ SEPARATE = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
 """Values that are not fused into other kernels: a COPY is no kernel, contiguous() asks for a
 boundary, and the kernel of a CUSTOM is the user's."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
+NO_REASONS: Mapping[UOp, str] = MappingProxyType({})
 
 
-def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) -> SchedulePlan:
+def decide(
+    outputs: Iterable[UOp],
+    forced: Mapping[UOp, bool] = NOTHING_FORCED,
+    reasons_by_hand: Mapping[UOp, str] = NO_REASONS,
+) -> SchedulePlan:
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
-    (True) or fused (False) whatever the costs are.
+    (True) or fused (False) whatever the costs are, and so is one in `reasons_by_hand`, which has
+    the user's reason to store it.
 
     Errors: WorkbenchError where a value cannot be forced.
     """
@@ -47,7 +53,9 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
     if any(node.op is Ops.CUSTOM for node in nodes):
         nodes = {n: None for node in nodes for n in outputs_of(node)}
     reasons = _store_reasons(roots, nodes)
-    _check_forced(forced, nodes, reasons)
+    _check_forced(forced, nodes, {**reasons_by_hand, **reasons})
+    by_hand = {n: why for n, why in reasons_by_hand.items() if n in nodes}
+    reasons |= {n: why for n, why in by_hand.items() if n not in roots}
     stops = set(reasons)
     products = products_below(nodes, stops)
     facts = Facts(
@@ -56,10 +64,11 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
         whole_cost=totals(nodes, reasons, products),
         reduces=reducing(nodes, stops),
         products=products,
-        forced=forced,
+        forced={n: each for n, each in forced.items() if n not in by_hand},
+        by_hand=by_hand,
     )
     plan, facts = _settled(nodes, facts)
-    single = {*forced, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
+    single = {*forced, *by_hand, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
     groups = output_groups(plan, single, devices_of(nodes), _products(plan))
     while groups:
         by_member = {node: group for group in groups for node in group.members}

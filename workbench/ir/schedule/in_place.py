@@ -183,32 +183,40 @@ _CLOSERS = frozenset({Ops.REDUCE, Ops.STAGE})
 def reads_where_it_writes(kernel: UOp, in_slot: int, out_slot: int) -> bool:
     """Return whether slots `in_slot` and `out_slot` may have one memory: `kernel`, a simplified
     SINK without opts, reads each element of the input only to compute the element of the output at
-    the same index. True where it does not read `in_slot`.
+    the same index. True where it does not read `in_slot`. See `why_not_in_place`.
+    """
+    return not why_not_in_place(kernel, in_slot, out_slot)
 
-    False, to be careful, where the write has a gate or writes an element twice, and where a
+
+def why_not_in_place(kernel: UOp, in_slot: int, out_slot: int) -> str:
+    """Return why slots `in_slot` and `out_slot` may not have one memory; "" if they may.
+
+    It is refused, to be careful, where the write has a gate or writes an element twice, and where a
     staged row lies between the two. A gate of a read only makes it read less.
     """
     if kernel.code is not None:
-        return False
+        return "its code is the user's, and which elements it reads is not known"
     ends = [end for end in kernel.src if end.store.place.param.slot == out_slot]
     if len(ends) != 1 or in_slot == out_slot:
-        return False
+        return "its kernel does not write it by one statement"
     (end,) = ends
     nodes = kernel.toposort()
     loads = [n for n in nodes if n.op is Ops.LOAD and _reads(n, in_slot)]
     if not loads:
-        return True
+        return ""
     written, gate = split_gate(end.store.place.flat_index)
     if gate is not None or not _writes_each_once(end, written):
-        return False
+        return "its kernel does not write each element exactly once"
     sizes = {load.dtype.itemsize for load in loads}
     if sizes != {end.store.value.dtype.itemsize}:
-        return False
-    return (
-        all(_is_at(load, written) for load in loads)
-        and not _is_closed(nodes, loads, written)
-        and all(_is_earlier(kernel, other, end, loads) for other in kernel.src)
-    )
+        return "their elements have different sizes"
+    if not all(_is_at(load, written) for load in loads):
+        return "its kernel reads an element at another index than it writes at that step"
+    if _is_closed(nodes, loads, written):
+        return "its kernel reads all elements of a row before it writes one"
+    if not all(_is_earlier(kernel, other, end, loads) for other in kernel.src):
+        return "another output of its kernel reads it later"
+    return ""
 
 
 def _reads(load: UOp, slot: int) -> bool:

@@ -27,7 +27,8 @@ def base(node: UOp) -> UOp:
 
 
 DecisionName = Literal[
-    "store-asked", "store-forced", "store-long-index", "store-padded", "store-large-kernel",
+    "store-asked", "store-forced", "store-parts", "store-copy", "store-long-index",
+    "store-padded", "store-large-kernel",
     "store-many-reads", "store-for-parallel", "store-partial", "store-for-tile", "store-cheaper",
     "store-one-order", "store-beside-product", "store-second-product",
     "fuse-forced", "fuse-free", "fuse-positions", "fuse-row", "fuse-once", "fuse-cheaper",
@@ -110,11 +111,13 @@ class ScheduleItem:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """All items in execution order; `stored` maps each stored value to its BUFFER."""
+    """All items in execution order; `stored` maps each stored value to its BUFFER. `originals` has
+    the value of the graph without choices by hand for each value of a graph that they changed."""
 
     items: tuple[ScheduleItem, ...]
     stored: Mapping[UOp, UOp]
     decisions: tuple[Decision, ...]
+    originals: Mapping[UOp, UOp] = field(default_factory=dict)
 
 
 # --------------------------------------------------------------------------------------------------

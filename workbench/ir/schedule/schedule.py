@@ -6,7 +6,7 @@ Sections: Merging axes; Splitting large reductions to few values; Scheduling.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.base.trace import Match, PassStep, note_steps, tentative
@@ -24,8 +24,16 @@ from workbench.ir.rules.index import SIMPLIFY_AXES, SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.access import ranges_from_0
 from workbench.ir.schedule.build import NAME_AXES, OPEN_LOOPS, build, named
+from workbench.ir.schedule.by_hand import (
+    CHOOSE,
+    NOTHING_BY_HAND,
+    ChosenGraph,
+    HandChoices,
+    chosen_graph,
+    reordered,
+)
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
-from workbench.ir.schedule.decide import NOTHING_FORCED, decide
+from workbench.ir.schedule.decide import decide
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
 from workbench.ir.schedule.plan import base as base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
@@ -172,30 +180,42 @@ MERGE_AXES = Pass(
 
 
 def schedule(
-    outputs: Sequence[UOp], device: str, forced: Mapping[UOp, bool] = NOTHING_FORCED
+    outputs: Sequence[UOp], device: str, choices: HandChoices = NOTHING_BY_HAND
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` on `device`, and the simplified outputs.
 
     An output that is a constant under movement ops, a BUFFER or a RESHAPE of one needs no kernel.
-    `forced` stores (True) or fuses (False) simplified values.
-    Errors: WorkbenchError where a value cannot be forced.
+    `choices` are a user's, about simplified values.
+    Errors: WorkbenchError for a choice that is impossible.
     """
-    simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
+    chosen = _chosen(SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))), choices)
+    simple, forced = chosen.roots, chosen.stored(choices)
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
     with DECIDE.recording(UOp.sink(*roots)) as r:
         with SIMPLIFY_INDEX.merged(), ranges_from_0():
-            plan = decide(roots, forced)
+            plan = decide(roots, forced, chosen.reasons)
         decisions = tuple(plan.decisions)
         r.after = plan
         if r.matches is not None:
             r.matches += [Match(d, d.node, d.node) for d in decisions]
     with RANGEIFY.recording(UOp.sink(*plan.stored)) as r:
         with SIMPLIFY_INDEX.merged():
-            items, buffers = build(plan, device, r.matches)
+            built, buffers = build(plan, device, r.matches)
+        items = reordered(built, chosen.of_values(choices.before), plan.nodes)
         r.after = items
     has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
     final = tuple([simplified(item, has_functions) for item in items])
-    return Schedule(final, buffers, decisions), simple
+    return Schedule(final, buffers, decisions, chosen.originals), simple
+
+
+def _chosen(root: UOp, choices: HandChoices) -> ChosenGraph:
+    """Return the graph with the choices that change it, in a pass that is recorded if any do."""
+    if not choices.of_graph:
+        return ChosenGraph(root.src, {})
+    with CHOOSE.recording(root) as r:
+        chosen = chosen_graph(root, choices, r.matches)
+        r.after = UOp.sink(*chosen.roots)
+    return chosen
 
 
 def needs_kernel(node: UOp) -> bool:

@@ -5,10 +5,11 @@ Sections: Selections in a notebook's workbench, checked before the page gets the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 from msgspec import inspect as types
 from msgspec import to_builtins
@@ -18,12 +19,13 @@ from workbench.base.errors import PlaceError, WorkbenchError, require
 from workbench.base.files import Unpicklable, write_whole
 from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
-from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
-from workbench.viz.exploration.planned import Expression, forced_by, planned
+from workbench.viz.exploration.planned import Expression, planned
 from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
+from workbench.viz.exploration.replanning import ChoiceChanges, Value, changed_choices
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable, Variant, Variants
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, Viewer
@@ -110,6 +112,7 @@ class Verdict(str):
         return str(self)
 
 
+NO_CHANGES: Mapping[Any, Any] = MappingProxyType({})
 MOST_KERNELS = 12
 """Most kernels that are shown in full; further ones are counted, or listed by title."""
 
@@ -248,24 +251,39 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         pane_of(name, "ex.pane({})")
         return Pane(self, name, None if kernel is None else self.kernel_at(kernel))
 
-    def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
-        """Return the Exploration with some decisions forced: a value is stored (True: "cut
-        here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
-        scheduler again (None). A value is a node of `decisions`, or a Tensor.
+    def replan(
+        self,
+        changes: Mapping[Value, bool | None] = NO_CHANGES,
+        *,
+        recompute: Mapping[Value, Iterable[Value] | None] = NO_CHANGES,
+        split: Mapping[Value, int | None] = NO_CHANGES,
+        before: Mapping[Value, Value | None] = NO_CHANGES,
+        in_place: Mapping[Value, Value | Literal[False] | None] = NO_CHANGES,
+    ) -> Exploration:
+        """Return the Exploration with some choices made by hand, after those that it has. A value
+        is a node of `decisions`, or a Tensor; None undoes a choice.
 
-        Errors: WorkbenchError if that is impossible: for a result, a value that is copied to a
-        device, and one that no kernel computes.
+        `changes`: a value is stored (True: "cut here"), or fused into every kernel that reads it
+        (False: "fuse anyway"). `recompute`: these readers compute a value themselves, and the
+        others read it from memory. `split`: a reduction has so many partial results, which a kernel
+        of their own computes; a sum of floats then rounds otherwise. `before`: the kernel that
+        stores a value runs before the kernel that stores the other one. `in_place`: a value is
+        written over another one that its kernel is the last to read (False: over none).
+
+        Errors: WorkbenchError if that is impossible: for a result that would be fused, a kernel
+        that would run before one whose results it reads, a value that is needed after it is
+        overwritten, and a value that no kernel computes.
         """
-        forced = forced_by(changes, self.forced, self.outputs, self.expression)
-        return self.planned_again(forced, self.rules_off)
+        given = ChoiceChanges(changes, recompute, split, before, in_place)
+        return self.planned_again(changed_choices(self, given), self.rules_off)
 
-    def planned_again(self, forced: Mapping[UOp, bool], rules_off: tuple[str, ...]) -> Exploration:
+    def planned_again(self, choices: HandChoices, rules_off: tuple[str, ...]) -> Exploration:
         """Return the Exploration of the same expression, as it was when it was explored, with these
-        decisions forced and these rules off. A question that waits for a guess still waits; one
+        choices by hand and these rules off. A question that waits for a guess still waits; one
         that was answered is over, because its answer was about the plan before."""
         ask = self.display.ask if self.waits else ""
         return of(
-            self.tensors, self.page, forced, rules_off, self.show, self.viewer, self.origin,
+            self.tensors, self.page, choices, rules_off, self.show, self.viewer, self.origin,
             ask, self.on, self.expression,
         )  # fmt: skip
 
@@ -359,7 +377,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 def of(
     tensors: tuple[Tensor, ...],
     page: Page,
-    forced: Mapping[UOp, bool],
+    choices: HandChoices = NOTHING_BY_HAND,
     rules_off: tuple[str, ...] = (),
     show: str = "",
     viewer: Viewer = NOBODY,
@@ -374,15 +392,18 @@ def of(
     scheduled (None: the present expression of the tensors)."""
     expression = expression or Expression.of(tensors)
     plan, display = (
-        planned(expression, forced, rules_off, viewer, origin, device),
+        planned(expression, choices, rules_off, viewer, origin, device),
         Display(ask=ask, on=device),
     )
-    return Exploration(
+    ex = Exploration(
         tensors, expression, KernelTuple(plan.kernels, display), tuple(plan.items),
         Decisions(plan.decisions, display), PassTable(plan.passes, display),
-        tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
-        origin, device, tuple(plan.runs), page=page, show=show, display=display,
+        tuple(plan.outputs), plan.line, plan.lines, viewer, choices, rules_off, plan.error,
+        origin, device, tuple(plan.runs), plan.originals, page=page, show=show, display=display,
     )  # fmt: skip
+    if choices.in_place and plan.error is None:
+        ex.require_memory()
+    return ex
 
 
 def _is_same(row: Variant, variant: Variant) -> bool:

@@ -71,7 +71,13 @@ def explore(
     viewer = Viewer(calls(), _names_below(tensors), module_paths())
     off = _names(without)
     ex = exploration.of(
-        tensors, page, {}, off, "" if layout else show, viewer, ask=ask, device=named
+        tensors,
+        page,
+        rules_off=off,
+        show="" if layout else show,
+        viewer=viewer,
+        ask=ask,
+        device=named,
     )
     check_kernel(ask, len(ex.kernels))
     if layout:

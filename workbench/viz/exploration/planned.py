@@ -1,14 +1,13 @@
 """Scheduling tensors under observation: the kernels, the decisions and the passes.
 
 Sections: The expression of tensors at the time of `explore`, whatever is computed or written
-later; Scheduling tensors under observation; Forced decisions.
+later; Scheduling tensors under observation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.context import Context
@@ -32,6 +31,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.ir.rewriting.rewrite import rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.schedule.by_hand import HandChoices
 from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
@@ -41,11 +41,9 @@ from workbench.pipeline import check_switches, compile_switches, switches
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
-from workbench.viz.model.graph import label_of
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.title import title_of
-from workbench.viz.model.words import shape_text
 
 # --------------------------------------------------------------------------------------------------
 # The expression of tensors at the time of `explore`, whatever is computed or written later.
@@ -126,22 +124,23 @@ class Planned:
     line: SourceLine | None = None
     error: Exception | None = None
     runs: list[Run] = field(default_factory=list)
+    originals: dict[UOp, UOp] = field(default_factory=dict)
 
 
 def planned(
     expression: Expression,
-    forced: Mapping[UOp, bool],
+    choices: HandChoices,
     rules_off: tuple[str, ...],
     viewer: Viewer = NOBODY,
     origin: FileOrigin = HERE,
     on: str = "",
 ) -> Planned:
-    """Return the kernels that would compute tensors, without running them. `forced` stores (True)
-    or fuses (False) values; `rules_off` names rules that are switched off; `viewer` has the
+    """Return the kernels that would compute tensors, without running them. `choices` are
+    the reader's, by hand; `rules_off` names rules that are switched off; `viewer` has the
     user's calls and names; `origin` has the lines of tensors that were loaded; `on` is the device
     that the kernels are for ("": the tensors' own).
 
-    Errors: WorkbenchError if a value cannot be stored or fused, or a rule does not exist.
+    Errors: WorkbenchError for a choice that is impossible, and a rule that does not exist.
     """
     check_switches(rules_off, switches())
     kernel_rules = {switch.name for switch in compile_switches()}
@@ -153,7 +152,7 @@ def planned(
         whole = without_detach(group)
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
-                schedule, outputs = realize.planned(group, forced, expression.computed)
+                schedule, outputs = realize.planned(group, choices, expression.computed)
             except Exception as error:
                 if not _is_rule_error(error):
                     raise
@@ -171,6 +170,7 @@ def planned(
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
         plan.decisions += schedule.decisions
+        plan.originals |= schedule.originals
         plan.passes += watching.records
         for place, output in zip(places, outputs, strict=True):
             plan.outputs[place] = output
@@ -313,48 +313,3 @@ def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
     if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
         return kernel
     return rewrite(as_built, KERNEL_RULES)
-
-
-# --------------------------------------------------------------------------------------------------
-# Forced decisions: checking the argument of `Exploration.replan`.
-
-
-def forced_by(
-    changes: object, before: Mapping[UOp, bool], outputs: Sequence[UOp], expression: Expression
-) -> dict[UOp, bool]:
-    """Return the forced decisions `before`, changed by `changes` (a dict from nodes or tensors to
-    True: store, False: fuse, None: leave it to the scheduler).
-
-    Errors: WorkbenchError for a value that is not such a dict, and for a value that no kernel
-    computes.
-    """
-    named = {_node_of(value, expression): store for value, store in _changes(changes)}
-    nodes = UOp.sink(*outputs).toposort()
-    for node in named:
-        if node not in nodes:
-            what = f"there is no value {label_of(node)} {shape_text(node.shape)} here"
-            hint = "a node of .decisions, or a tensor of the expression"
-            raise WorkbenchError(what, "none of the kernels computes it", hint)
-    merged = {**before, **named}
-    return {node: store for node, store in merged.items() if store is not None}
-
-
-def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
-    hint = "ex.replan({ex.decisions[0].node: True})"
-    if not isinstance(changes, Mapping):
-        because = f"{type(changes).__name__} is not a dict from values to True, False or None"
-        raise WorkbenchError("cannot read these decisions", because, hint)
-    for value, store in changes.items():
-        if store is not None and not isinstance(store, bool):
-            because = f"{store!r:.40} is not True (store), False (fuse) or None"
-            raise WorkbenchError("this is not a decision", because, hint)
-        yield value, store
-
-
-def _node_of(value: UOp | Tensor, expression: Expression) -> UOp:
-    if isinstance(value, Tensor):
-        return value_of(expression, value)
-    if isinstance(value, UOp):
-        return value
-    because = f"{type(value).__name__} is neither a node nor a Tensor"
-    raise WorkbenchError("this is not a value", because, "a node of .decisions")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.source import SourceLine
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.execution.buffers import Array
+from workbench.execution.memory_plan import MemoryPlan, alignment_of, plan_memory, why_not_over
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.explain import Explanation
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.ir.schedule.plan import ScheduleItem
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices, stored_by, value_text
+from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
@@ -43,7 +47,9 @@ class ScheduledTensors:
     `items` are the kernels and the copies between devices; `decisions` say why each value is stored
     or fused; `passes` are the scheduler's; `outputs` are the tensors' scheduled nodes. `line` is a
     line of the user; `lines` has the lines and names of all values, which come from the user's code
-    (`viewer`). `forced` has the forced decisions, and `rules_off` the rules that are switched off.
+    (`viewer`). `choices` are the reader's, by hand, about values of a graph without them, which
+    `originals` has for each value of a graph that they changed. `rules_off` are the rules that are
+    switched off.
     If a rule of the scheduler fails, `error` is set, there are no kernels, and `passes` end with
     the one that failed. `origin` says where the tensors were loaded from, `on` is the device that
     was asked for ("": none); `runs` compute the results, a run for each device. While a question of
@@ -60,13 +66,19 @@ class ScheduledTensors:
     line: SourceLine | None = None
     lines: UserLines = field(default_factory=UserLines, repr=False)
     viewer: Viewer = NOBODY
-    forced: Mapping[UOp, bool] = field(default_factory=dict)
+    choices: HandChoices = NOTHING_BY_HAND
     rules_off: tuple[str, ...] = ()
     error: Exception | None = None
     origin: FileOrigin = HERE
     on: str = ""
     runs: tuple[Run, ...] = field(default=(), repr=False)
+    originals: Mapping[UOp, UOp] = field(default_factory=dict, repr=False)
     display: Display = field(default_factory=Display, kw_only=True, repr=False)
+
+    @property
+    def forced(self) -> Mapping[UOp, bool]:
+        """The values that the reader stores (True) or fuses (False)."""
+        return self.choices.stored
 
     @property
     def device(self) -> str:
@@ -112,13 +124,83 @@ class ScheduledTensors:
         Errors: WorkbenchError if there are no kernels because a rule failed, and if the expression
         was loaded without its data.
         """
+        self._require_data("cannot check this exploration")
+        return checks_of(self.kernels, self.runs, self.on)
+
+    @property
+    def memory_plan(self) -> MemoryPlan:
+        """The memory of the values while the kernels run, if only the results are read later."""
+        inner = self._inner
+        return plan_memory(self.items, inner, over=self._over(inner))
+
+    def require_memory(self) -> None:
+        """Check the choices of memory. Errors: WorkbenchError for one that is impossible."""
+        self._over(self._inner)
+
+    @property
+    def _inner(self) -> set[UOp]:
+        """The BUFFERs of the values that are no results."""
+        results = {base(output) for output in self.outputs}
+        return {b for node, b in stored_by(self.items).items() if node not in results}
+
+    def _over(self, inner: Collection[UOp]) -> dict[UOp, UOp | Literal[False]]:
+        """Return the BUFFER that the value of a BUFFER is written over, by the choices by hand.
+
+        Errors: WorkbenchError for a choice that is impossible.
+        """
+        images = {original: node for node, original in self.originals.items()}
+        stored = stored_by(self.items)
+        over: dict[UOp, UOp | Literal[False]] = {}
+        for value, other in self.choices.in_place.items():
+            node = images.get(value, value)
+            if node not in stored:
+                what = f"cannot choose the memory of {value_text(value)}"
+                because = "no kernel stores it in this plan"
+                hint = "a stored value, or in_place={value: None}, to undo"
+                raise WorkbenchError(what, because, hint)
+            if other is False:
+                over[stored[node]] = False
+                continue
+            source = images.get(other, other)
+            old = stored.get(source, source)
+            what = f"cannot write {value_text(value)} over {value_text(other)}"
+            because = "no kernel stores the other in this plan"
+            if old.op is Ops.BUFFER:
+                because = why_not_over(self.items, inner, stored[node], old)
+            if not because and old in over.values():
+                because = "another value is written over it"
+            if because:
+                raise WorkbenchError(what, because, "in_place={value: False}, or another value")
+            over[stored[node]] = old
+        return over
+
+    def run(self, device: str = "") -> list[Array]:
+        """Return the values of the tensors, computed by the kernels in their order, on `device`
+        ("": the exploration's own) and in the memory of `memory_plan`: where it writes a value over
+        another one, the run does. No tensor's memory is written.
+
+        Errors: WorkbenchError if there are no kernels because a rule failed, and if the expression
+        was loaded without its data.
+        """
+        self._require_data("cannot run this exploration")
+        on, places = device or self.device, self.expression.places_by_device()
+        alignment = alignment_of(Device.runner(on))
+        arrays: list[Array] = [np.empty(0)] * len(self.tensors)
+        inner = self._inner
+        over = self._over(inner)
+        for run, own in zip(self.runs, places.values(), strict=True):
+            plan = plan_memory(run.items, inner, lambda _: alignment, over=over)
+            for place, array in zip(own, run.placed(on, plan), strict=True):
+                arrays[place] = array.reshape(self.tensors[place].shape)
+        return arrays
+
+    def _require_data(self, what: str) -> None:
+        """Errors: WorkbenchError if scheduling failed, or the tensors have no data."""
         if self.error is not None:
             because = "scheduling failed, so that nothing can run"
-            hint = "print(ex), which says where"
-            raise WorkbenchError("cannot check this exploration", because, hint)
+            raise WorkbenchError(what, because, "print(ex), which says where")
         for kernel in self.kernels:
-            kernel.require_data("cannot check this exploration")
-        return checks_of(self.kernels, self.runs, self.on)
+            kernel.require_data(what)
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program of

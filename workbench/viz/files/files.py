@@ -26,6 +26,7 @@ from workbench.base.typed import to_json
 from workbench.ir.gradient.backward import GRADIENT, Share, gradient_steps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.by_hand import HandChoices
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.tensor import marked
@@ -34,6 +35,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.about import expression_text, machine_row
 from workbench.viz.schema.saved import (
     FileVariant,
+    SavedChoices,
     SavedEdit,
     SavedExploration,
     SavedGradients,
@@ -111,7 +113,7 @@ def file_text(ex: Exploration) -> str:
     roots = _scheduled(ex)
     passes = gradient_passes(ex.passes)
     named = dict.fromkeys(node for record in passes for node in nodes_of(record))
-    root = UOp.sink(*roots, *ex.forced, *named)
+    root = UOp.sink(*roots, *ex.choices.nodes, *named)
     places = {node: place for place, node in enumerate(root.toposort())}
     table = _LineTable()
     columns = _node_columns(ex, root)
@@ -138,6 +140,7 @@ def file_text(ex: Exploration) -> str:
         baselines=[],
         node_phases=columns.phases if any(columns.phases) else [],
         gradients=[saved_gradients(record, places) for record in passes],
+        by_hand=_saved_choices(ex.choices),
     )
     if session is not None:
         with session.lock:
@@ -146,6 +149,41 @@ def file_text(ex: Exploration) -> str:
             saved.baselines = session.record.baselines
             return to_json(saved)
     return to_json(saved)
+
+
+def _saved_choices(choices: HandChoices) -> SavedChoices | None:
+    """Return the choices but those to store or fuse a value; None if there are no others."""
+    if choices == HandChoices(choices.stored):
+        return None
+    place = {node: number for number, node in enumerate(choices.nodes)}
+    return SavedChoices(
+        values=len(place),
+        recompute=[
+            (place[n], [place[reader] for reader in own]) for n, own in choices.recomputed.items()
+        ],
+        split=[(place[n], parts) for n, parts in choices.parts.items()],
+        before=[(place[n], place[later]) for n, later in choices.before.items()],
+        in_place=[
+            (place[n], None if over is False else place[over])
+            for n, over in choices.in_place.items()
+        ],
+    )
+
+
+def loaded_choices(
+    forced: Mapping[UOp, bool], saved: SavedChoices | None, nodes: Sequence[UOp]
+) -> HandChoices:
+    """Return the choices of a file, whose values are `nodes`. Errors: LookupError for a place
+    beyond them."""
+    if saved is None:
+        return HandChoices(forced)
+    return HandChoices(
+        stored=forced,
+        recomputed={nodes[n]: tuple([nodes[r] for r in own]) for n, own in saved.recompute},
+        parts={nodes[n]: parts for n, parts in saved.split},
+        before={nodes[n]: nodes[later] for n, later in saved.before},
+        in_place={nodes[n]: False if over is None else nodes[over] for n, over in saved.in_place},
+    )
 
 
 class _NodeColumns(NamedTuple):

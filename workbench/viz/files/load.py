@@ -33,7 +33,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import registered_page
-from workbench.viz.files.files import gradient_record, plan_hash
+from workbench.viz.files.files import gradient_record, loaded_choices, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.phases import PHASES
 from workbench.viz.page.panel import panes
@@ -83,13 +83,14 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         raise _refused(path, f"it is damaged: {because}") from error
     count = len(saved.devices)
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
+    choices = loaded_choices(forced, saved.by_hand, root.src[count:])
     page = registered_page()
     try:
         for device in filter(None, saved.devices):
             Device[device]  # an unknown one is refused
         tensors = map(Tensor._on, root.src[:count], saved.devices)
         ex = exploration.of(
-            tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin,
+            tuple(tensors), page, choices, tuple(saved.rules_off), saved.show, viewer, origin,
             device=_device_of_kernels(saved.device),
         )  # fmt: skip
     except WorkbenchError as error:
@@ -142,7 +143,12 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
     phases = {"", *(phase.name for phase in PHASES)}
     if not phases.issuperset(saved.node_phases):
         raise _Mismatch("a node has a phase of training that there is not")
-    named = len(saved.devices) + len(saved.forced)
+    chosen = len(saved.forced) if saved.by_hand is None else saved.by_hand.values
+    named = len(saved.devices) + chosen
+    if chosen < len(saved.forced) or (
+        saved.by_hand is not None and any(place >= chosen for place in saved.by_hand.places())
+    ):
+        raise _Mismatch("a choice by hand is about a value that is not there")
     if len(root.src) < named or (len(root.src) > named and not saved.gradients):
         raise _Mismatch("its graph has other roots than it says")
     lines = len(saved.lines)

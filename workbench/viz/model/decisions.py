@@ -14,7 +14,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.creation.random import PARITY
-from workbench.viz.model.loops import REQUESTED
+from workbench.viz.model.loops import BY_OTHERS
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import count_text, shape_text, short, three_digits
 from workbench.viz.schema.plan import CostChoice, DecisionRow
@@ -58,7 +58,7 @@ def decision_row(
         costs=cost_sentences(decision),
         kernel=kernel,
         forced=decision.forced,
-        is_requested=decision.name == REQUESTED,
+        is_requested=decision.name in BY_OTHERS,
         is_copy=decision.node.op is Ops.COPY,
         python=python,
     )

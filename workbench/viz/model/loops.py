@@ -221,6 +221,9 @@ def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:
 
 REQUESTED = "store-asked"
 """The name of the decision to store a result that the user asked for: it cannot be changed."""
+BY_OTHERS = frozenset({REQUESTED, "store-parts", "store-copy"})
+"""The names of decisions that cannot be changed themselves: the results that were asked for, and
+what a choice by hand about another value makes."""
 
 
 def kernel_recipe(number: int, kernel: Kernel) -> str:
@@ -267,5 +270,5 @@ def decision_recipe(place: int, decision: Decision) -> str:
     reversal = f"# the other way: ex = ex.replan({{decision.node: {other}}})\n"
     return (
         f"decision = ex.decisions[{place}]\nprint(decision)\n"
-        f"{'' if decision.name == REQUESTED else reversal}"
+        f"{'' if decision.name in BY_OTHERS else reversal}"
     )

@@ -95,11 +95,31 @@ class SavedGradients(Struct, forbid_unknown_fields=True):
             yield from (share.node, share.g, share.source, share.value)
 
 
+class SavedChoices(Struct, forbid_unknown_fields=True):
+    """The choices by hand but those to store or fuse a value. Values are places among the sources
+    of the root, the first of which is the first value after the tensors."""
+
+    values: Count
+    recompute: list[tuple[Count, list[Count]]] = []
+    split: list[tuple[Count, Count]] = []
+    before: list[tuple[Count, Count]] = []
+    in_place: list[tuple[Count, Count | None]] = []
+
+    def places(self) -> Iterator[int]:
+        """Yield the places of all values."""
+        yield from chain.from_iterable(((node, *own) for node, own in self.recompute))
+        yield from (node for node, _ in self.split)
+        yield from chain.from_iterable(self.before)
+        for node, over in self.in_place:
+            yield from (node, node if over is None else over)
+
+
 class SavedExploration(Struct, forbid_unknown_fields=True):
     """The file of an exploration, without the tensors' data; a later format has another `v`.
 
     `graph` is IR text. The sources of its root are the tensors, with an entry in `devices` for each
-    (null: any), then the values that are `forced`, then the nodes of the `gradients`. Nodes are
+    (null: any), then the values that are `forced`, then others that choices `by_hand` are about
+    (null: there are no others), then the nodes of the `gradients`. Nodes are
     named by their places in the order of the graph. Lists with an entry for each node in that
     order: `node_lines` has places in `lines`, `node_names` the user's names, `node_modules` paths
     of modules, each with its method, and `node_phases` the phase of training ("": none; no entries
@@ -129,3 +149,4 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     baselines: list[BaselineRow]
     node_phases: list[str] = []
     gradients: list[SavedGradients] = []
+    by_hand: SavedChoices | None = None

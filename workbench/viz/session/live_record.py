@@ -279,7 +279,7 @@ class LiveRecord:
 def _is_stored(ex: Exploration) -> bool:
     """Whether variants are saved for the next session: of the scheduler's own plan, with all rules
     on, and of tensors that were not loaded from a file."""
-    return not ex.forced and not ex.rules_off and not ex.origin.words
+    return not ex.choices and not ex.rules_off and not ex.origin.words
 
 
 PAGES: WeakSet[LiveRecord] = WeakSet()

@@ -23,6 +23,7 @@ from workbench.execution.buffers import memory_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.schedule.build import in_order
+from workbench.ir.schedule.by_hand import HandChoices
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.ir.verify.verify import verify
 from workbench.pipeline import build
@@ -125,7 +126,7 @@ def test_a_user_may_ask_for_a_kernel_of_its_own() -> None:
     roots = [one.uop, other.uop]
     assert sum(item.kernel is not None for item in planned(one, other).items) == 1
     node = planned(one, other).decisions[0].node
-    items = realize.planned(roots, {node: True})[0].items
+    items = realize.planned(roots, HandChoices({node: True}))[0].items
     assert sum(item.kernel is not None for item in items) == 2
 
 

@@ -34,7 +34,7 @@ def rule_off(
     if name in ex.rules_off or (not on and schedules(ex, name)):
         others = tuple(other for other in ex.rules_off if other != name)
         off = others if on else (*others, name)
-        return ex.planned_again(ex.forced, off)
+        return ex.planned_again(ex.choices, off)
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
     with session.lock:

@@ -163,7 +163,7 @@ def _side(
     """Return a variant in the plan of `ex`, on a device and without some rules."""
     scheduling = [rule for rule in without if rule_toggles.schedules(ex, rule)]
     if scheduling:
-        ex = ex.planned_again(ex.forced, (*ex.rules_off, *scheduling))
+        ex = ex.planned_again(ex.choices, (*ex.rules_off, *scheduling))
     live = session.side(ex)
     if live.device != device:
         variants.show_device(live, device)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workbench.base.errors import plural
-from workbench.execution.memory_plan import MemoryPlan, plan_memory
+from workbench.execution.memory_plan import MemoryPlan
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.by_hand import stored_by
 from workbench.ir.schedule.schedule import base
 from workbench.kernel.kernel import Kernel
 from workbench.measure.timing import bytes_text
@@ -31,16 +32,11 @@ def memory_chart(
     """Return the memory of a schedule, if only its results are read later. `place_of` returns the
     place of a node in the record (-1: there is no record)."""
     results = {base(output) for output in ex.outputs}
-    computed = {
-        buffer: node
-        for item in ex.items
-        for buffer, node in zip(item.outputs, item.nodes, strict=True)
-    }
-    inner = {buffer for buffer, node in computed.items() if node not in results}
-    plan = plan_memory(ex.items, inner)
+    computed = {buffer: node for node, buffer in stored_by(ex.items).items()}
+    plan = ex.memory_plan
     numbers = {buffer: number for number, buffer in enumerate(computed)}
     values = [
-        MemoryValue(place_of(node), _name(ex, node), _nbytes(buffer), buffer not in inner)
+        MemoryValue(place_of(node), _name(ex, node), _nbytes(buffer), node in results)
         for buffer, node in computed.items()
     ]
     steps, kernel = [], 0
