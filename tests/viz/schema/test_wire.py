@@ -63,6 +63,7 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "measure", "variants": [0], "cold": False},
     {"do": "check", "variant": 0},
     {"do": "check_all"},
+    {"do": "check_nodes"},
     {"do": "edit", "variant": 0, "language": "LLVM", "text": "define"},
     {"do": "baseline"},
     {"do": "values", "variant": 0, "pass": 0, "node": 0, "at": {"g0": 0}},

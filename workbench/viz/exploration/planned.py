@@ -143,8 +143,7 @@ def planned(
     Errors: WorkbenchError for a choice that is impossible, and a rule that does not exist.
     """
     check_switches(rules_off, switches())
-    kernel_rules = {switch.name for switch in compile_switches()}
-    off = tuple(name for name in rules_off if name in kernel_rules)
+    off = compile_rules(rules_off)
     passes = [*origin.gradients, *_gradients(expression)]
     plan = Planned(passes=passes, outputs=[*expression.nodes])
     for device, places in expression.places_by_device().items():
@@ -177,6 +176,12 @@ def planned(
     _add_lines(plan, expression, viewer, origin)
     plan.lines.on = on
     return plan
+
+
+def compile_rules(rules_off: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the rules among `rules_off` that compiling a kernel uses."""
+    kernel_rules = {switch.name for switch in compile_switches()}
+    return tuple(name for name in rules_off if name in kernel_rules)
 
 
 def _gradients(expression: Expression) -> Iterator[PassRecord]:

@@ -26,6 +26,7 @@ from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.node_checks import BUDGET_S, NodeChecks, Progress, checks_of_nodes
 from workbench.viz.exploration.planned import Expression
 from workbench.viz.exploration.questions import Checks, bisected, checks_of
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
@@ -201,6 +202,23 @@ class ScheduledTensors:
             raise WorkbenchError(what, because, "print(ex), which says where")
         for kernel in self.kernels:
             kernel.require_data(what)
+
+    def check_nodes(
+        self, budget_s: float = BUDGET_S, progress: Progress = lambda done, total: None
+    ) -> NodeChecks:
+        """Return the first value of the expression, in its order, that differs from numpy's, with
+        its line and its greatest error. Each value is computed by kernels as if it alone were asked
+        for, and compared with the reference interpreter as `check` does it. `bisect` then says
+        which rewrite it was. `progress(done, total)` is called before each value.
+
+        Units: budget_s is seconds, after which no further value is computed. Errors: as `check`.
+        """
+        if self.error is None:
+            for kernel in self.kernels:
+                kernel.require_data("cannot check these values")
+        return checks_of_nodes(
+            self.expression, self.lines, self.rules_off, self.on, budget_s, progress
+        )
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program of

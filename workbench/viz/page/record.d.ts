@@ -1305,6 +1305,16 @@ export interface ValueTable {
 }
 
 /**
+ * The comparison of all values with numpy's in words (`text`), and the first that differs:
+ * its node (null: there is none), and the place of its greatest error.
+ */
+export interface NodeChecksReply {
+  text: string;
+  node: number | null;
+  at: Array<number>;
+}
+
+/**
  * The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of
  * its `element`, and whether it is written. `unknown` counts the places in the program whose
  * index depends on memory, which are not listed. Units: bytes of an element, and of a cache
@@ -1745,6 +1755,14 @@ export interface TableRequest {
 }
 
 /**
+ * Find the first value of the expression that differs from numpy's.
+ */
+export interface CheckNodesRequest {
+  do: "check_nodes";
+  id?: number | null;
+}
+
+/**
  * List the accesses of at most `steps` steps of an axis of a variant ("": its innermost
  * loop), from step `first` on, with the axes around it at the positions `at`.
  */
@@ -1920,6 +1938,7 @@ export type AnyRequest =
   | BaselineRequest
   | ValuesRequest
   | TableRequest
+  | CheckNodesRequest
   | AccessesRequest
   | CompareRequest
   | PairsRequest
@@ -1968,6 +1987,7 @@ export interface Results {
   baseline: NoResult;
   values: NodeValue;
   table: ValueTable;
+  check_nodes: NodeChecksReply;
   accesses: AccessesReply;
   compare: CompareReply;
   pairs: PairsReply;

@@ -165,6 +165,15 @@ class ValueTable(Struct, forbid_unknown_fields=True):
     window: ValueWindow
 
 
+class NodeChecksReply(Struct, forbid_unknown_fields=True):
+    """The comparison of all values with numpy's in words (`text`), and the first that differs: its
+    node (null: there is none), and the place of its greatest error."""
+
+    text: str
+    node: int | None
+    at: list[int]
+
+
 class AccessedBuffer(Struct, forbid_unknown_fields=True):
     """The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of its
     `element`, and whether it is written. `unknown` counts the places in the program whose index

@@ -11,6 +11,7 @@ from workbench.viz.schema.messages import (
     BisectReply,
     CompareReply,
     EditedCode,
+    NodeChecksReply,
     NodeValue,
     NoResult,
     OptsReply,
@@ -276,6 +277,12 @@ class TableRequest(Request, tag="table"):
     first: Corner
 
 
+class CheckNodesRequest(Request, tag="check_nodes"):
+    """Find the first value of the expression that differs from numpy's."""
+
+    reply: ClassVar[type[Struct]] = NodeChecksReply
+
+
 class AccessesRequest(Request, tag="accesses"):
     """List the accesses of at most `steps` steps of an axis of a variant ("": its innermost loop),
     from step `first` on, with the axes around it at the positions `at`."""
@@ -424,6 +431,7 @@ AnyRequest = (
     | ReplanRequest
     | PlansRequest
     | CheckAllRequest
+    | CheckNodesRequest
     | KernelsRequest
     | SearchRequest
     | EmulateRequest

@@ -97,6 +97,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "plans": plan_comparison.measure,
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
+    "check_nodes": node_values.check_nodes,
     "replan": lambda session, node, store: session.replan(node, store),
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.check.test_bisect import BAD, with_rule
 from tests.viz.browser.browser import FAINT
 from tests.viz.browser.page.live import LivePage
 from tests.viz.session.support import session_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session.session import Session
@@ -57,7 +60,7 @@ def number_at(page: Any, row: int, column: int, columns: int) -> str:
 
 def test_values_of_the_picked_node(live: LivePage, session: Session) -> None:
     page = live.page
-    words = page.locator(".wb-values [role=status]")
+    words = page.locator(".wb-values-content [role=status]")
     expect(words).to_contain_text("12,000 values · 12,000 NaN")  # the sum has one
     node = node_of(session, "MAX")
     page.evaluate("(node) => show({ node })", node)
@@ -102,3 +105,24 @@ def test_a_node_without_values_says_why(live: LivePage, session: Session) -> Non
     page.click("[data-key=values-result]")
     live.answer("table")
     expect(page.locator(".wb-values")).to_contain_text("what the kernel computes")
+
+
+def test_the_first_value_that_differs_is_shown_where_it_differs(
+    browser: Any, nothing_saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with with_rule(TENSOR_RULES, BAD, monkeypatch):
+        ex = explore(((Tensor(A) * 0.5).relu() + 1).sum(1))
+        with session_of(ex) as session, LivePage(browser, tmp_path, session) as live:
+            live.answer()
+            page = live.page
+            page.evaluate("show({ mode: 'values' })")
+            live.answer("table")
+            page.click("[data-key=values-check]")
+            requests = live.answer("check_nodes", "table")
+            (request,) = [r for r in requests if r["do"] == "table"]
+            picked = session.recorder.node(request["node"])
+            assert picked.op is Ops.MUL
+            words = page.locator("pre.wb-values-text >> nth=0")
+            expect(words).to_contain_text("is the first that differs from numpy's")
+            greatest = np.unravel_index(np.nanargmax(np.abs(A)), A.shape)
+            assert request["first"] == [int(i) for i in greatest]

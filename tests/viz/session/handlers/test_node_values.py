@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.check.test_bisect import BAD, with_rule
 from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, session_of
 from tests.viz.support import array
 from workbench.check import node_values as module
 from workbench.ir.node.ops import Ops
+from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session.handlers.node_values import MOST_NUMBERS, MOST_ROWS
@@ -178,3 +180,19 @@ def test_large_whole_numbers_are_not_rounded() -> None:
         table = table_of(session)
         assert table["window"]["values"] == [str(2**60 + 3), 5]
         assert table["summary"]["max"] == str(2**60 + 3)
+
+
+def test_the_first_value_that_differs_is_a_node_of_the_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a = array(6, 8)
+    with session_of(explore((a.relu() * 0.5).exp() + 1)) as session:
+        reply = done(session, "check_nodes")
+        assert reply["text"].startswith("all ") and reply["node"] is None
+    with with_rule(TENSOR_RULES, BAD, monkeypatch):
+        with session_of(explore((a.relu() * 0.5).exp() + 1)) as session:
+            reply = done(session, "check_nodes")
+            node = session.recorder.node(reply["node"])
+    assert node.op is Ops.MUL and "instead of" in reply["text"]
+    right = np.maximum(a.numpy(), 0)
+    assert right[tuple(reply["at"])] == right.max()

@@ -1,4 +1,5 @@
-"""Requests about the values of a node: at a position, and as a table with a picture.
+"""Requests about the values of a node: at a position, as a table with a picture, and compared with
+numpy's.
 
 A node of the kernel level reads arguments by number, and kernels of one shape share such nodes: its
 values depend on the kernel whose data are read.
@@ -18,7 +19,9 @@ from workbench.check.value_summary import Picture, Summary, picture_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import ScheduleItem
+from workbench.viz.exploration.node_checks import BUDGET_S, checks_of_nodes
 from workbench.viz.schema.messages import (
+    NodeChecksReply,
     NodeValue,
     ValueAxis,
     ValuePicture,
@@ -27,6 +30,7 @@ from workbench.viz.schema.messages import (
     ValueWindow,
 )
 from workbench.viz.session.live_record import LiveRecord
+from workbench.worker.client import TaskStopped
 
 MAX_VALUES = 16
 """Most values of a node at a position that are shown: the first ones."""
@@ -115,6 +119,33 @@ def _result_of(session: LiveRecord, variant: int | None) -> UOp:
         because = "all values are constants, or in memory"
         raise WorkbenchError("there is no kernel whose result could be shown", because)
     return items[_own(session, variant)].nodes[0]
+
+
+def check_nodes(session: LiveRecord) -> NodeChecksReply:
+    """Return the first value of the expression that differs from numpy's on the session's device.
+
+    Errors: WorkbenchError if data are missing; TaskStopped.
+    """
+    mine, device = session.recorder, session.device
+    ex = mine.exploration
+    for kernel in ex.kernels:
+        kernel.require_data("cannot check these values")
+
+    def progress(done: int, total: int) -> None:
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+        session.status("check_nodes", done, total, "comparing values with numpy's")
+
+    try:
+        checks = checks_of_nodes(ex.expression, ex.lines, ex.rules_off, device, BUDGET_S, progress)
+    finally:
+        session.status(None)
+    wrong = checks.wrong
+    with session.lock:
+        is_here = wrong is not None and session.recorder is mine
+        place = mine.place(wrong.node) if wrong is not None and is_here else None
+        session.send_changes()
+    return NodeChecksReply(str(checks), place, list(wrong.at) if wrong is not None else [])
 
 
 # the kernel of a node

@@ -48,21 +48,27 @@ class Values {
   /** The chosen axes of rows and columns ("": the last ones), the positions of the others, and the
    * place of the first number. */
   #choice = none();
+  /** The choice for the node that is selected next.
+   * @type {ReturnType<typeof none> | null} */
+  #next = null;
   /** @type {CellGrid[]} */
   #grids = [];
+  checks = h("pre", { class: "wb-values-text", role: "status" });
 
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.tools = h("span", {});
     this.about = h("div", { class: "wb-values-bar" });
     this.errors = h("div", {});
     this.content = h("div", { class: "wb-values-content" });
     this.el = h(
       "section",
       { class: "wb-values", "aria-label": "values", tabindex: 0 },
-      heading("Values"),
+      heading("Values", this.tools),
       this.about,
       this.errors,
+      this.checks,
       this.content,
     );
     this.askSoon = debounced(() => this.#ask(), 120);
@@ -77,17 +83,40 @@ class Values {
     const { app } = this;
     if (changes.has("theme")) this.#grids.forEach((grid) => grid.repaint());
     if (
-      !hasAny(changes, "record", "board", "mode", "node", "variant", "live", "failure", "values")
+      !hasAny(
+        changes,
+        "record",
+        "board",
+        "mode",
+        "node",
+        "variant",
+        "live",
+        "failure",
+        "pending",
+        "values",
+      )
     ) return;
     const { node, variant } = app.view;
     const of = `${node} ${variant}`;
     if (of !== this.#of || app.record.plan !== this.#plan) {
+      if (app.record.plan !== this.#plan) refill(this.checks);
       Object.assign(this, { reply: null });
       this.#of = "";
-      this.#choice = none();
+      this.#choice = this.#next ?? none();
+      this.#next = null;
       this.#ask();
     }
     refill(this.errors, failure(app, "values"));
+    const isBusy = app.pending("check_nodes");
+    refill(
+      this.tools,
+      button(app, isBusy ? "comparing .." : "the first that differs", () => this.#compare(), {
+        python: true,
+        name: "values-check",
+        title: "compute each value of the expression by kernels, in order, and compare it with" +
+          " numpy's",
+      }),
+    );
     refill(this.about, ...this.#aboutNode());
     if (!this.reply) refill(this.content, h("p", { class: "wb-quiet" }, this.#waiting()));
     else if (changes.has("values")) this.#show(this.reply);
@@ -136,6 +165,24 @@ class Values {
     if (this.#of !== of || this.#choice !== choice) return;
     this.reply = reply?.result ?? null;
     app.changed("values");
+  }
+
+  /** Find the first value that differs from numpy's, and show it where it differs most. */
+  async #compare() {
+    const { app } = this;
+    const { plan } = app.record;
+    refill(this.checks);
+    const reply = await act(app, "values", { do: "check_nodes" });
+    const result = reply?.result;
+    if (!result || app.record.plan !== plan) return;
+    refill(this.checks, result.text);
+    const { node, at } = result;
+    if (node === null || node === undefined) return;
+    const outer = at.slice(0, -2).map((place, axis) => [String(axis), place]);
+    const next = { ...none(), at: Object.fromEntries(outer), first: [0, 0, ...at].slice(-2) };
+    if (app.view.node === node) return this.#choose(next);
+    this.#next = next;
+    app.select({ node });
   }
 
   /** @param {Partial<ReturnType<typeof none>>} changes */
