@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from workbench.viz.page.document import css, esm, packed, scripts, shell
+from workbench.viz.session.constants import constants
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -37,7 +38,10 @@ _SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>workbe
 <script type="module">
 {scripts}
 const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
-const traits = {{ record, view: {{}}, live: true, shell: {shell}, _css: css, _esm: {esm} }};
+const constants = {constants};
+const traits = {{
+  record, constants, view: {{}}, live: true, shell: {shell}, _css: css, _esm: {esm},
+}};
 const heard = {{}};
 window.sent = [];
 window.hear = (message) => heard["msg:custom"].forEach((act) => act(message));
@@ -207,7 +211,9 @@ def _local(page: Any, url: str) -> None:
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
     named = scripts().replace("export default", "const page =")
-    shell_text, esm_text = (json.dumps(t).replace("</", "<\\/") for t in (shell(), esm()))
+    texts = (json.dumps(t).replace("</", "<\\/") for t in (shell(), esm(), constants().plain()))
+    shell_text, esm_text, same = texts
     return _SESSION.format(
-        css=css(), record=packed(record), scripts=named, shell=shell_text, esm=esm_text
-    )
+        css=css(), record=packed(record), scripts=named, shell=shell_text, esm=esm_text,
+        constants=same,
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from tests.viz.record.support import patched, plain
 from tests.viz.schema import decoded
 from workbench.viz import Exploration
 from workbench.viz.schema.record import PageRecord
+from workbench.viz.session.constants import constants
 from workbench.viz.session.requests import PREFETCH, Jobs
 from workbench.viz.session.session import Session
 
@@ -46,7 +47,8 @@ class Page:
     def is_record_of(self, session: Session) -> bool:
         """Whether its copy is the session's record, while no job changes that."""
         with session.lock:
-            return bool(self.record == plain(session.record))
+            session.send_changes()
+            return bool(self.record == whole(session))
 
     def renew(self, record: str) -> None:
         self.renewed.append(record)
@@ -55,9 +57,21 @@ class Page:
         self.messages.append({"view": plain(view)})
 
 
+def whole(session: Session) -> Any:
+    """The record as a page has it: with constant sections, also before Python has built them for
+    this record."""
+    record = plain(session.record)
+    for name, section in constants().sections.items():
+        record["panels"][name] = record["panels"][name] or section
+    return record
+
+
 def unpacked(record: str) -> Any:
-    """The record as a page reads it; fails where it is not of its type."""
-    whole_record = json.loads(zlib.decompress(base64.b64decode(record)))
+    """The record as a page reads it, with the parts that are the same in all; fails where it is not
+    of its type."""
+    own = json.loads(zlib.decompress(base64.b64decode(record)))
+    same = constants()
+    whole_record = {**same.fields, **own, "panels": {**same.sections, **own["panels"]}}
     msgspec.convert(whole_record, PageRecord)
     return whole_record
 

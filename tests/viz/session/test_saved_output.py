@@ -10,21 +10,21 @@ from html import escape, unescape
 from typing import Any
 
 import pytest
-from msgspec import convert
 from msgspec.structs import replace
 
 from tests.viz.record.support import plain
+from tests.viz.session.support import unpacked, whole
 from tests.viz.support import matmul
 from workbench.base.context import Context
 from workbench.viz.page import document as saved_page
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
 from workbench.viz.record.reduction import reduced
-from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session import saved_output, show
+from workbench.viz.session.constants import constants
 from workbench.viz.session.opt_text import timing_row, timing_text
-from workbench.viz.session.saved_output import SavedOutput, constants
+from workbench.viz.session.saved_output import SavedOutput
 
 
 class Publisher:
@@ -55,16 +55,7 @@ def frame(html: str) -> str:
 
 def record_in(html: str) -> Any:
     """The record of a saved output, with the constant parts, which stand with the script."""
-    return filled(frame(html).partition('id="record">')[2].partition("<")[0])
-
-
-def filled(packed_record: str) -> Any:
-    own = json.loads(zlib.decompress(base64.b64decode(packed_record)))
-    same = constants()
-    panels = {**same.sections, **own["panels"]}
-    record = {**same.fields, **own, "panels": panels}
-    convert(record, PageRecord)
-    return record
+    return unpacked(frame(html).partition('id="record">')[2].partition("<")[0])
 
 
 def test_the_page_in_it_has_the_record_alone() -> None:
@@ -169,7 +160,7 @@ def test_what_was_not_there_is_not_named_as_left_out() -> None:
 def test_what_is_looked_at_stays_longest(publisher: Publisher) -> None:
     _, session = worked_on()
     shown = {2}
-    small = filled(reduced(session.record, shown, 30_000, constants()).record)
+    small = unpacked(reduced(session.record, shown, 30_000, constants()).record)
     passes = [bool(row["passes"]) for row in small["variants"]]
     assert passes == [place in shown for place in range(len(passes))]
     code = [bool(row["code"]) for row in small["variants"]]
@@ -191,7 +182,7 @@ def test_two_outputs_of_which_one_stays(publisher: Publisher) -> None:
     session.renew()
     data, transient, update = publisher.outputs[-1]
     assert update and transient["display_id"] == key
-    assert record_in(data["text/html"]) == plain(session.record)
+    assert record_in(data["text/html"]) == whole(session)
 
 
 def test_where_no_widget_can_be_there_is_the_picture(

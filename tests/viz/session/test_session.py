@@ -14,6 +14,7 @@ from tests.viz.session.support import (
     prefetch_all,
     session_of,
     unpacked,
+    whole,
 )
 from tests.viz.support import array, matmul
 from workbench.tensor.tensor import Tensor
@@ -118,8 +119,8 @@ def test_a_late_page_gets_the_whole_record(session: Session) -> None:
     done(session, "note", variant=0, text="x")
     number = plain(session.record)["n"]
     assert done(session, "ping", have=number) == {"n": number, "record": None}
-    whole = done(session, "ping", have=number - 1)["record"]
-    assert unpacked(whole) == plain(session.record)
+    packed = done(session, "ping", have=number - 1)["record"]
+    assert unpacked(packed) == whole(session)
 
 
 def test_nothing_to_compute() -> None:

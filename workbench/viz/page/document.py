@@ -232,10 +232,14 @@ class Constants:
     fields: Mapping[str, Any]
     sections: Mapping[str, Any]
 
+    def plain(self) -> dict[str, Any]:
+        """Return them as the page gets them."""
+        return {"fields": self.fields, "sections": self.sections}
+
 
 def packed(record: PageRecord, constants: Constants | None = None) -> str:
     """Return a record in the form that the page reads: base64 of zlib-compressed JSON; without the
-    parts that are as in `constants`.
+    parts that are as in `constants`, or that the record lacks yet.
 
     Errors: ValueError where a number is not finite, which JSON lacks.
     """
@@ -248,7 +252,7 @@ def packed(record: PageRecord, constants: Constants | None = None) -> str:
 
 def _take_out(plain: dict[str, Any], constant: Mapping[str, Any]) -> None:
     for name, value in constant.items():
-        if name in plain and _json(plain[name]) == _json(value):
+        if name in plain and (plain[name] is None or _json(plain[name]) == _json(value)):
             del plain[name]
 
 
@@ -336,20 +340,13 @@ const packed = await new Promise((settle) => {
   });
   ask();
 });
-const through = (data, stream) => new Response(new Response(data).body.pipeThrough(stream));
 const plainOf = (text) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return through(bytes, new DecompressionStream("deflate")).json();
-};
-const packedOf = async (value) => {
-  const stream = new CompressionStream("deflate");
-  const bytes = await through(JSON.stringify(value), stream).arrayBuffer();
-  return btoa(Array.from(new Uint8Array(bytes), (byte) => String.fromCharCode(byte)).join(""));
+  const plain = new Response(bytes).body.pipeThrough(new DecompressionStream("deflate"));
+  return new Response(plain).json();
 };
 const { script, css, shell, constants } = await plainOf(packed);
-const own = await plainOf(document.getElementById("record").textContent);
-const panels = { ...constants.sections, ...own.panels };
-const record = await packedOf({ ...constants.fields, ...own, panels });
+const record = document.getElementById("record").textContent;
 const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 const { default: page } = await import(url);
 const style = document.createElement("style");
@@ -357,7 +354,7 @@ style.textContent = css;
 document.head.append(style);
 el.textContent = "";
 const traits = {
-  record, view: <@view>, live: false, shell: shell, _css: css, _esm: script,
+  record, constants, view: <@view>, live: false, shell, _css: css, _esm: script,
 };
 const model = {
   get: (name) => traits[name],
@@ -397,8 +394,7 @@ def name(constants: Constants) -> str:
 
 @cache
 def _parts(constants: Constants) -> str:
-    same = {"fields": constants.fields, "sections": constants.sections}
-    parts = {"script": esm(), "css": css(), "shell": shell(), "constants": same}
+    parts = {"script": esm(), "css": css(), "shell": shell(), "constants": constants.plain()}
     return compressed(json.dumps(parts))
 
 

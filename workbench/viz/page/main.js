@@ -212,12 +212,14 @@ async function render(panels, { model, el }) {
     model.set("view", view);
     model.save_changes();
   }, 300);
-  const record = await unpacked(model.get("record"));
+  const constants = model.get("constants") ?? null;
+  const record = await unpacked(model.get("record"), constants);
   const app = new App(record, {
     view: { mode: openingLayout(shownRecord(record, null)), ...model.get("view") },
     send: live ? (message) => model.send(message) : null,
     keep,
     file: fileOf(model),
+    constants,
   });
   if (live) connectLate(model, app.view);
   const { channel } = app;

@@ -2,7 +2,7 @@
 // are in record.d.ts.
 
 import type { App } from "./app/store.js";
-import type { AnyRequest, Message, ReplyMessage, Results } from "./record.d.ts";
+import type { AnyRequest, Message, PageRecord, ReplyMessage, Results } from "./record.d.ts";
 
 /** Things that belong together: axes by name, nodes and lines by their indexes; for code also a
  * statement: the variant, and a line of the language in which all kernels are written. */
@@ -68,6 +68,14 @@ export interface Host {
   view?: Partial<View>;
   keep?: (view: View) => void;
   file?: (() => Record<"shell" | "css" | "script", string>) | null;
+  constants?: Constants | null;
+}
+
+/** The parts that are the same in all records of a notebook, which has them once: fields of the
+ * record, and sections of panels. */
+export interface Constants {
+  fields: Partial<PageRecord>;
+  sections: PageRecord["panels"];
 }
 
 /** The reply to a request, with its result; null for an error. */
@@ -119,6 +127,7 @@ export interface Model {
   get(name: "record"): string;
   get(name: "view"): Partial<View>;
   get(name: "live"): boolean;
+  get(name: "constants"): Constants | undefined;
   get(name: "shell" | "still" | "_css" | "_esm" | "parts_name"): string | undefined;
   set(name: "lacks_parts", value: boolean): void;
   set(name: "view", value: View | null): void;

@@ -37,6 +37,7 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedVariant
 from workbench.viz.schema.variant import CheckRow, TimingRow, VariantRow
 from workbench.viz.session import persistence
+from workbench.viz.session.constants import constants, without_constants
 from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 MOST_WAIT_S = 2.0
@@ -165,11 +166,11 @@ class LiveRecord:
         self.recorder.put(path, value)
 
     def packed(self) -> str:
-        """Send the changes to all listeners, and return the whole record, packed: no later patch
-        repeats a change that it has."""
+        """Send the changes to all listeners, and return the whole record, packed without the parts
+        that pages have from elsewhere: no later patch repeats a change that it has."""
         with self.lock:
             self.send_changes()
-            return packed(self.record)
+            return packed(self.record, constants())
 
     # messages
 
@@ -216,7 +217,7 @@ class LiveRecord:
         """Send a message to all listeners. Only a Session does so: here nothing is sent."""
 
     def _take_patch(self) -> RecordPatch | None:
-        patch = self.recorder.patch()
+        patch = without_constants(self.recorder.patch())
         if patch.is_empty:
             return None
         self._patches += 1

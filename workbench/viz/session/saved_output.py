@@ -9,7 +9,6 @@ the output of the widget. The frame's `color-scheme` makes its page light or dar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from html import escape
 from secrets import token_hex
 from typing import Any
@@ -19,16 +18,12 @@ from IPython.core.getipython import get_ipython
 from msgspec import to_builtins
 
 from workbench.measure.speeds import Speeds
-from workbench.viz.glossary import glossary_rows
-from workbench.viz.model.graph import FAMILIES, kind_rows
-from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.page import document
-from workbench.viz.page.panels.rules.panel import every_rule
-from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
-from workbench.viz.schema.record import PageRecord, PanelSection
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import VariantRow
+from workbench.viz.session.constants import constants
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session, sending
 from workbench.viz.still.cards import left_out_part, variants_part
@@ -56,18 +51,6 @@ _OPEN = "const t = this.querySelector('template'); t?.replaceWith(t.content)"
 drawn at once: each output drew its page a second time, unseen, beside the widget."""
 _CARRIER = """<iframe hidden sandbox="allow-scripts" title="script and style of the workbench"
 srcdoc="{page}"></iframe>"""
-
-
-@cache
-def constants() -> document.Constants:
-    """Return the parts that are the same in all records of this Python session; a record with a
-    registered rule has rules of its own."""
-    fields = {
-        "kinds": kind_rows(), "opt_kinds": opt_kind_rows(), "families": FAMILIES,
-        "glossary": list(glossary_rows()), "languages": language_rows(), "devices": device_rows(),
-    }  # fmt: skip
-    sections = {"rules": PanelSection(every_rule(), None)}
-    return document.Constants(to_builtins(fields), to_builtins(sections))
 
 
 class SavedOutput:

@@ -9,7 +9,9 @@ Sections: A session; Sending to pages, also while Python ends.
 from __future__ import annotations
 
 import atexit
+import math
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import cache
 from threading import Timer
@@ -108,6 +110,9 @@ SAVES = frozenset(
 )
 """Requests after which the variants are saved."""
 
+PIECES_S = 0.4
+"""Seconds between messages with pieces of the record: a page draws all of its panes again for each
+message, which takes it 50 ms."""
 _STALE_REQUEST = WorkbenchError(
     "the plan has changed", "this request was for the plan before it", "again"
 )
@@ -122,6 +127,8 @@ class Session(LiveRecord):
     ):
         super().__init__(queue, prefetches)
         self._begun: Recorder | None = None
+        self._sent_s = -math.inf
+        """When pieces of the record were last sent."""
         self._open(exploration)
         PAGES.add(self)
 
@@ -320,12 +327,14 @@ class Session(LiveRecord):
         # Ctrl-C inside a generator would end it, and the record would lack the rest.
         with Uninterrupted(), self.lock:
             before = len(self.kernels)
-            if next(self._pieces, None) is None:
-                return False
+            has_more = next(self._pieces, None) is not None
             for variant in range(before, len(self.kernels)):
                 variants.adopt(self, variant)
-            self.send_changes()
-            return True
+            now = time.monotonic()
+            if not has_more or now - self._sent_s > PIECES_S:
+                self._sent_s = now
+                self.send_changes()
+            return has_more
 
 
 def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -> ReplyMessage:

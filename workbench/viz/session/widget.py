@@ -26,9 +26,10 @@ from workbench.base.interrupts import Uninterrupted, free_lock
 from workbench.viz.page import document as page
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
 from workbench.viz.schema.variant import ErrorWords
+from workbench.viz.session.constants import constants
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.requests import REQUESTED
-from workbench.viz.session.saved_output import SavedOutput, constants
+from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to, sending
 
 # --------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ from workbench.viz.session.session import Session, reply_to, sending
 # short script, which fetches this widget from the widget manager of the front end.
 
 _lock = free_lock()
-LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script" };
+LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script", constants: "constants" };
 const LATEST_MS = 20_000; // a page that is loaded again has its models one after the other
 const pages = globalThis[Symbol.for("workbench.pages")] ??= new Map();
 
@@ -76,12 +77,14 @@ export default {
 
 
 class PageParts(anywidget.AnyWidget):
-    """Script and style of the page; `shell` is the document that a page fills to save itself."""
+    """Script and style of the page; `shell` is the document that a page fills to save itself;
+    `constants` are the parts that are the same in all records."""
 
     _esm = "export default {};\n"
     _css = page.css()
     script = traitlets.Unicode(page.esm()).tag(sync=True)
     shell = traitlets.Unicode(page.shell()).tag(sync=True)
+    constants = traitlets.Dict().tag(sync=True)
 
 
 _parts: list[PageParts] = []
@@ -91,7 +94,7 @@ def page_parts() -> PageParts:
     """Return the widget of script and style, a new one if all widgets were closed."""
     with _lock:
         if not _parts or _parts[0].comm is None:
-            _parts[:] = [PageParts()]
+            _parts[:] = [PageParts(constants=constants().plain())]
         return _parts[0]
 
 

@@ -4,7 +4,7 @@
 import { withReadings } from "../record/states.js";
 
 /** @import { AnyRequest, ErrorWords, Message, PageRecord, RecordPatch, WholeRecord } from "../record.d.ts" */
-/** @import { ReplyTo } from "../types.d.ts" */
+/** @import { Constants, ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 const ANSWER_WITHIN_MS = 3000;
@@ -17,13 +17,17 @@ export const OFFLINE = {
 };
 const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
 
-/** Return the record from the text that Python sends: base64 of zlib-compressed JSON.
+/** Return the record from the text that Python sends: base64 of zlib-compressed JSON, without the
+ * parts that are the same in all records.
  * @param {string} packed
+ * @param {Constants | null} [constants]
  * @returns {Promise<PageRecord>} */
-export async function unpacked(packed) {
+export async function unpacked(packed, constants = null) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const plain = new Response(bytes).body?.pipeThrough(new DecompressionStream("deflate"));
-  return withReadings(JSON.parse(await new Response(plain).text()));
+  const own = JSON.parse(await new Response(plain).text());
+  const panels = { ...constants?.sections, ...own.panels };
+  return withReadings({ ...constants?.fields, ...own, panels });
 }
 
 export class Channel {
@@ -104,7 +108,7 @@ export class Channel {
    * @param {string} packed
    * @param {boolean} isAnswer */
   async takeRecord(packed, isAnswer) {
-    this.app.replace(await unpacked(packed));
+    this.app.replace(await unpacked(packed, this.app.constants));
     if (!isAnswer) this.app.unpick(); // another plan has its own numbering of patches
   }
 

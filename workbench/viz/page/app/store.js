@@ -12,7 +12,7 @@ import { Channel } from "./channel.js";
 /** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Draft } from "../panels/results/about.js" */
 /** @import { AnyRequest, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
-/** @import { Changes, Column, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
+/** @import { Changes, Column, Constants, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
 
 /** The view of a page that opens.
  * @type {View} */
@@ -89,6 +89,9 @@ export class App {
   /** The root element of the page, once it is shown.
    * @type {HTMLElement | null} */
   root = null;
+  /** The parts that are the same in all records, where they are not sent with each.
+   * @type {Constants | null} */
+  constants;
   /** The parts of the page as a file; null if it lacks them.
    * @type {(() => Record<"shell" | "css" | "script", string>) | null} */
   file;
@@ -103,16 +106,17 @@ export class App {
   #isHeld = false;
 
   /** `send(message)` reaches Python, null in a page without it; `keep` gets each view, and `file`
-   * returns the parts of the page as a file.
+   * returns the parts of the page as a file; records from Python lack the `constants`.
    * @param {PageRecord} record
    * @param {Host} [host] */
-  constructor(record, { send = null, view = {}, keep = () => {}, file = null } = {}) {
-    this.file = file;
+  constructor(record, { send, view = {}, keep = () => {}, file, constants } = {}) {
+    this.file = file ?? null;
+    this.constants = constants ?? null;
     this.whole = record;
     this.record = shownRecord(record, view.guess ?? null);
     this.view = validView(this.record, { ...START, ...view });
     this.#keep = keep;
-    this.channel = new Channel(this, send);
+    this.channel = new Channel(this, send ?? null);
   }
 
   // listeners to changes
