@@ -69,9 +69,17 @@ def test_the_page_in_it_has_the_record_alone() -> None:
     assert len(page) - len(packed(record, constants())) < 4000, "script and style stand elsewhere"
     for sandbox in re.findall(r'sandbox="([^"]*)"', html):
         assert "allow-same-origin" not in sandbox, "it cannot reach the notebook"
-    for is_light, scheme in (("true", "light"), ("false", "dark")):
-        theme = f'[data-jp-theme-light="{is_light}"] [data-still="{output.key}"] iframe'
-        assert f"{theme} {{ color-scheme: {scheme}; }}" in html
+    themes = {
+        scheme: signs
+        for signs, scheme in re.findall(
+            rf':is\((.*)\) \[data-still="{output.key}"\] iframe{{color-scheme:(\w+)}}', html
+        )
+    }
+    for scheme, sign in (
+        ("dark", '[data-jp-theme-light="false"]'), ("light", ".vscode-light"),
+        ("dark", '[theme="dark"]'), ("dark", ".dark"),
+    ):  # fmt: skip
+        assert sign in themes[scheme].split(", ")
 
 
 def test_one_output_carries_script_and_style() -> None:

@@ -14,12 +14,13 @@ import { explain, listenHeadings } from "./app/glossary.js";
 import { header, notices } from "./app/header.js";
 import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
-import { lightAll, listenPointer, listenTheme } from "./app/links.js";
+import { lightAll, listenPointer } from "./app/links.js";
 import { paneOf } from "./app/sections.js";
 import { Sight } from "./app/sight.js";
 import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
-import { debounced, h } from "./base/elements.js";
+import { listenTheme } from "./app/theme.js";
+import { debounced, focusedAround, h } from "./base/elements.js";
 import { layoutOf } from "./board/arrangement.js";
 import { Board } from "./board/board.js";
 import { LAYOUTS, openingLayout } from "./board/layouts.js";
@@ -94,7 +95,7 @@ function start(app, el, panels) {
 function listenAll(app, root, board, layouts) {
   listenKeys(app, root, board, layouts);
   listenHeadings(app, root);
-  return [listenPointer(app, root), listenTheme(app), listenLink(app), explain(app, root)];
+  return [listenPointer(app, root), listenTheme(app, root), listenLink(app), explain(app, root)];
 }
 
 /** @type {(panels: Panel[]) => Panel[]} */
@@ -179,7 +180,7 @@ function guarded(actOn) {
 /** The focused element may be hidden now: its keys must not reach the page around.
  * @param {HTMLElement} root */
 function recoverFocus(root) {
-  const focused = document.activeElement;
+  const focused = focusedAround(root);
   if (focused && focused !== root && root.contains(focused) && !focused.checkVisibility()) {
     root.focus({ preventScroll: true });
   }

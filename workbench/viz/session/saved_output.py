@@ -27,6 +27,7 @@ from workbench.viz.session.constants import constants
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session, sending
 from workbench.viz.still.cards import left_out_part, variants_part
+from workbench.viz.still.svg import by_host
 
 MOST_BYTES = 150_000
 """Most bytes of a record that is saved in a cell; a larger one is reduced."""
@@ -38,8 +39,7 @@ _STYLE = """<style>
 [data-still="{key}"] > details {{ margin: 2px 0 8px; }}
 [data-still="{key}"] iframe {{ display: block; width: 100%; height: 660px; border: 0; }}
 [data-still="{key}"] iframe[hidden] {{ display: none; }}
-[data-jp-theme-light="true"] [data-still="{key}"] iframe {{ color-scheme: light; }}
-[data-jp-theme-light="false"] [data-still="{key}"] iframe {{ color-scheme: dark; }}
+{themes}
 </style>"""
 _FOLD = """<details ontoggle="{open}">
 <summary>Look around: the workbench as it was, without Python</summary>
@@ -70,8 +70,9 @@ class SavedOutput:
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES, constants())
         page = document.page_frame(self._title, packed, self.view, constants())
         tried = _tried(record, self.view.get("guess") is not None)
+        frame = f'[data-still="{self.key}"] iframe'
         parts = [
-            _STYLE.format(place=_OUTPUT_CLASS, key=self.key),
+            _STYLE.format(place=_OUTPUT_CLASS, key=self.key, themes=by_host(frame)),
             _FOLD.format(page=escape(page), open=_OPEN),
             left_out_part(left_out),
             variants_part(tried, [_times(row, speeds) for row in tried]),

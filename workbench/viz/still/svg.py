@@ -48,8 +48,9 @@ def kernel_colour(number: int) -> str:
 # --------------------------------------------------------------------------------------------------
 # The style sheet of the static pictures, one string, scoped by the class `wb-ex`.
 #
-# The class is doubled so that it wins over JupyterLab's own rules for tables and text. Inside of
-# JupyterLab colours are its own; elsewhere the system's setting chooses light or dark.
+# The class is doubled so that it wins over the host's own rules for tables and text. Colours of the
+# text and the ground are the host's where it has variables for them; its sign, or else the system's
+# setting, chooses light or dark.
 
 SANS = 'system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif'
 LIGHT = {
@@ -70,14 +71,39 @@ DARK = {
     "line": "#444c56",
     "edge": "#768390",
 }
-_OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
+_OF_HOSTS = {
+    "fg": ("--jp-content-font-color0", "--vscode-editor-foreground", "--colab-primary-text-color"),
+    "bg": (
+        "--jp-layout-color1", "--vscode-editor-background", "--colab-primary-surface-color",
+    ),
+}  # fmt: skip
+_PAGE = Path(__file__).parents[1] / "page"
+_SIGNS = re.compile(r"^export const (DARK|LIGHT) =\s+'([^']*)'", re.MULTILINE)
 
 
-def _tokens(theme: dict[str, str]) -> str:
-    scheme = "dark" if theme is DARK else "light"  # pictures inside the page follow it
-    return f"color-scheme:{scheme};" + "".join(
-        f"--wb-{name}:" + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
-        for name, v in theme.items()
+def _tokens() -> str:
+    return "".join(f"--wb-{name}:{_token(name)};" for name in LIGHT)
+
+
+def _token(name: str) -> str:
+    light, dark = LIGHT[name], DARK[name]
+    value = light if light == dark else f"light-dark({light},{dark})"
+    for variable in reversed(_OF_HOSTS.get(name, ())):
+        value = f"var({variable},{value})"
+    return value
+
+
+def by_host(element: str) -> str:
+    """Return rules that show the elements of a selector in the theme of the host, by the signs that
+    the page reads; on paper in the light one."""
+    signs = dict(_SIGNS.findall((_PAGE / "app/theme.js").read_text(encoding="utf-8")))
+    return "\n".join(
+        [
+            f"{element}{{color-scheme:light dark}}",
+            f":is({signs['LIGHT']}) {element}{{color-scheme:light}}",
+            f":is({signs['DARK']}) {element}{{color-scheme:dark}}",
+            f"@media print{{{element}{{color-scheme:light!important}}}}",
+        ]
     )
 
 
@@ -150,10 +176,9 @@ def _scoped(rules: str) -> str:
 SCOPE = ".wb-ex.wb-ex"
 STYLE = "\n".join(
     [
-        f"{SCOPE}{{{_tokens(LIGHT)}}}",
-        f"@media (prefers-color-scheme:dark){{{SCOPE}{{{_tokens(DARK)}}}}}",
-        f'[data-jp-theme-light="true"] {SCOPE}{{{_tokens(LIGHT)}}}',
-        f'[data-jp-theme-light="false"] {SCOPE}{{{_tokens(DARK)}}}',
+        f"{SCOPE}{{{_tokens()}}}",
+        by_host(SCOPE),
+        f"@media print{{{SCOPE}{{--wb-fg:{LIGHT['fg']};--wb-bg:{LIGHT['bg']}}}}}",
         _scoped(_RULES),
     ]
 )
@@ -213,8 +238,9 @@ def _alt(plan: PlanPicture) -> str:
     return "; ".join(words)
 
 
-SHEET = (Path(__file__).parents[1] / "page/graph/drawing.css").read_text(encoding="utf-8")
-_THEME = re.compile(r"\.wb \{([^}]*)\}")
+SHEET = (_PAGE / "graph/drawing.css").read_text(encoding="utf-8")
+_THEME = re.compile(r"^\.wb(?:\[data-theme=\"dark\"\])? \{([^}]*)\}", re.MULTILINE)
+_CHOICE = re.compile(r"light-dark\(([^,]+), ([^)]+)\)")
 _VALUE = re.compile(r"--wb-([\w-]+): ?([^;]+);")
 _RULE = re.compile(r"^(\.wb-g-[^{]*?) \{ ([^}]*)\}", re.MULTILINE)
 _VAR = re.compile(r"var\(--wb-([\w-]+)\)")
@@ -255,7 +281,8 @@ class _Rule(NamedTuple):
 
 @cache
 def _rules() -> list[_Rule]:
-    light, dark = (dict(_VALUE.findall(block)) for block in _THEME.findall(SHEET)[:2])
+    light = dict(_VALUE.findall("".join(_THEME.findall(_CHOICE.sub(r"\1", SHEET))[:1])))
+    dark = dict(_VALUE.findall("".join(_THEME.findall(_CHOICE.sub(r"\2", SHEET)))))
     rules = [(".ground", "fill:var(--wb-bg)")]
     for selectors, body in _RULE.findall(SHEET):
         declared = _OF_POINTERS.sub("", body).replace("; ", ";").replace(": ", ":").strip(" ;")
@@ -266,7 +293,7 @@ def _rules() -> list[_Rule]:
         _Rule(
             tuple(_CLASS.findall(selector)),
             f"{selector}{{{_themed(declared, LIGHT | light)}}}",
-            f"{selector}{{{_themed(declared, DARK | light | dark)}}}",
+            f"{selector}{{{_themed(declared, DARK | dark)}}}",
         )
         for selector, declared in rules
     ]

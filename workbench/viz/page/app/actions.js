@@ -1,6 +1,6 @@
 // Actions of the reader, by button or key alike. An error is kept under the pane it belongs to.
 
-import { h } from "../base/elements.js";
+import { focusedAround, h } from "../base/elements.js";
 import { OFFLINE } from "./channel.js";
 import { notDeleted, rowAt } from "./store.js";
 import { timingText } from "./timing.js";
@@ -181,15 +181,19 @@ export async function copy(app, text, what) {
     await navigator.clipboard.writeText(text);
     notify(app, `copied ${what}`);
   } catch {
-    notify(app, copiedByHand(text) ? `copied ${what}` : "the browser does not let the page copy");
+    notify(
+      app,
+      copiedByHand(app, text) ? `copied ${what}` : "the browser does not let the page copy",
+    );
   }
 }
 
 /** Pages from disk have no clipboard interface; selecting and copying works there.
+ * @param {App} app
  * @param {string} text */
-function copiedByHand(text) {
+function copiedByHand(app, text) {
   const area = h("textarea", { style: "position:fixed;opacity:0" });
-  const before = document.activeElement;
+  const before = app.root && focusedAround(app.root);
   area.value = text;
   document.body.append(area);
   area.select();

@@ -1,7 +1,7 @@
 // Help: a sheet of the words, letters, signs and keys of the page. The words are in groups; kinds
 // of axes, opts and passes have their texts in tables of their own.
 
-import { elementsOf, h, refill } from "../base/elements.js";
+import { elementsOf, focusedAround, h, refill } from "../base/elements.js";
 import { hasWords } from "../base/text.js";
 import { tabbed } from "./header.js";
 import { KEYS } from "./keys.js";
@@ -28,7 +28,7 @@ export function helpPane(app, layouts) {
     if (!changes.has("help")) return;
     const { help } = app.view;
     refill(el, help && helpSheet(app, layouts, help === true ? null : help));
-    const hasFocus = app.root?.contains(document.activeElement);
+    const hasFocus = app.root?.contains(focusedAround(app.root));
     if (help && hasFocus) elementsOf(el, "input")[0]?.focus({ preventScroll: true });
   };
   return { el, update };

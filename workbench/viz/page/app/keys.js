@@ -167,7 +167,7 @@ function escapeKey(app, root, target) {
   else if (app.view.help || app.view.exporting) app.select({ help: false, exporting: false });
   else if (app.view.picked || app.view.code || app.view.opt) {
     app.select({ ...NO_SELECTION, opt: null });
-  } else if (document.fullscreenElement === root) document.exitFullscreen();
+  } else if (root.matches(":fullscreen")) document.exitFullscreen();
   else if (target !== root) root.focus();
   else root.blur();
   return true;

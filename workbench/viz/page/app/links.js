@@ -127,7 +127,7 @@ function derived({ nodes: { causes }, n }) {
   return index;
 }
 
-// Pointer events of the whole page, and the theme of the page around it.
+// Pointer events of the whole page.
 
 /** Hovering lights up linked elements; nothing moves. Entering the page pings Python. Listeners of
  * the root end with it; the returned function removes the others.
@@ -164,21 +164,3 @@ export function listenPointer(app, root) {
  * @param {EventTarget | null} target
  * @param {string} selector */
 const closest = (target, selector) => target instanceof Element && target.closest(selector);
-
-/** Report a change of the theme, since a canvas does not follow the style sheet. Returns a function
- * that ends that.
- * @param {App} app */
-export function listenTheme(app) {
-  const changed = () => app.changed("theme");
-  const observer = new MutationObserver(changed);
-  const isDark = matchMedia("(prefers-color-scheme: dark)");
-  observer.observe(document.body, {
-    attributes: true,
-    attributeFilter: ["data-jp-theme-light", "class"],
-  });
-  isDark.addEventListener("change", changed);
-  return () => {
-    observer.disconnect();
-    isDark.removeEventListener("change", changed);
-  };
-}

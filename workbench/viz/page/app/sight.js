@@ -2,6 +2,8 @@
 // computes the styles of all elements. Panes are made when a page first comes near the window; when
 // it is well out of it, they wait with their state, outside of the document.
 
+import { focusedAround } from "../base/elements.js";
+
 const NEAR = 1; // heights of the window, above and below it
 const MARGIN = `${100 * NEAR}%`;
 
@@ -62,8 +64,7 @@ export class Sight {
    * @param {number} height */
   #unmount(height) {
     const { root } = this;
-    const isUsed = root.contains(document.activeElement) ||
-      root.contains(document.fullscreenElement);
+    const isUsed = root.contains(focusedAround(root)) || root.matches(":fullscreen");
     if (!this.isMounted || isUsed) return;
     /** @type {[Element, number, number][]} */
     const scrolled = [...root.querySelectorAll("*")]

@@ -2,7 +2,7 @@
 // screen readers and for the ring of the focus, one element stands for the active cell; arrow keys
 // move it, Enter picks it.
 
-import { h, noteScroll } from "./elements.js";
+import { colourAt, h, noteScroll } from "./elements.js";
 
 /** The rows of a grid, in pixels: `columns` cells a row, each `least` to `most` wide, with their gap,
  * and `height` high; `together` rows stand closer to each other than to the next ones. Rows have
@@ -363,7 +363,7 @@ const widthOf = ({ columns, most, names = 0, across }) =>
 function readInks(el) {
   const style = getComputedStyle(el);
   const names = ["fg", "bg", "muted", "accent", "edge", "bad", "line-colour"];
-  const colours = names.map((name) => [name, style.getPropertyValue(`--wb-${name}`).trim()]);
+  const colours = names.map((name) => [name, colourAt(el, `--wb-${name}`)]);
   return { ...Object.fromEntries(colours), font: style.fontFamily };
 }
 

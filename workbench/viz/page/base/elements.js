@@ -48,6 +48,26 @@ function setAttribute(element, name, value) {
   else element.setAttribute(name, value === true ? "" : String(value));
 }
 
+/** Return the colour of a CSS variable at an element, as a canvas takes it: the variable itself may
+ * be a choice of two, `light-dark(..)`.
+ * @param {Element} el
+ * @param {string} name */
+export function colourAt(el, name) {
+  const probe = h("i", { hidden: true, style: `color: var(${name})` });
+  el.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** Return the focused element of the tree that `el` is in: some hosts put the page in a shadow tree,
+ * and the document then names the host's element.
+ * @param {Element} el */
+export function focusedAround(el) {
+  const tree = el.getRootNode();
+  return tree instanceof Document || tree instanceof ShadowRoot ? tree.activeElement : null;
+}
+
 /** Text of the record: isolated from its surroundings' direction, whole text on hover.
  * @param {string} text */
 export function recordText(text, kind = "", most = 200) {
@@ -104,15 +124,15 @@ export function scrollBack(container) {
  * @param {HTMLElement} container
  * @param {() => void} change */
 export function keepingFocus(container, change) {
-  const focused = document.activeElement;
+  const focused = focusedAround(container);
   const hadFocus = focused instanceof HTMLElement && container.contains(focused);
   const place = hadFocus && isText(focused) ? [focused.selectionStart, focused.selectionEnd] : null;
   change();
-  if (!hadFocus || focused === document.activeElement) return;
+  if (!hadFocus || focused === focusedAround(container)) return;
   const next = focused.dataset.key ? findKey(container, focused.dataset.key) : null;
   container.dataset.refilled = ""; // a focus outside does not move in: main.js checks
   next?.focus({ preventScroll: true });
-  if (!next || next !== document.activeElement) {
+  if (!next || next !== focusedAround(container)) {
     /** @type {HTMLElement | null} */
     const root = container.closest(".wb");
     root?.focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // The board: the panes of the current arrangement, each in its cell, with a border between every
 // two. A pane is made when it is first in sight, and then gets the changes that it missed.
 
-import { elementsOf, h, keepingFocus, refill } from "../base/elements.js";
+import { elementsOf, focusedAround, h, keepingFocus, refill } from "../base/elements.js";
 import { Cell, closePane, enlarge, splitPane } from "./cell.js";
 import { divider } from "./dividers.js";
 import { atBorder, evened, isLeaf, moved, panesOf, partAt } from "./tree.js";
@@ -51,7 +51,7 @@ export class Board {
     const text = JSON.stringify(structure(tree));
     const isOther = text !== this.#built?.text;
     const isOtherMode = this.#mode !== null && this.#mode !== this.app.view.mode;
-    const hadFocus = this.el.contains(document.activeElement);
+    const hadFocus = this.el.contains(focusedAround(this.el));
     this.#mode = this.app.view.mode;
     if (isOther) this.#build(tree, text);
     if (!this.#built) return;
@@ -93,9 +93,9 @@ export class Board {
     const { layout, shown } = this.app.arrangements;
     const names = [...new Set([...layout?.main ?? [], ...shown])];
     return names.some((name) => {
-      const before = document.activeElement;
+      const before = focusedAround(this.el);
       this.paneOf(name)?.focus?.();
-      return document.activeElement !== before;
+      return focusedAround(this.el) !== before;
     });
   }
 

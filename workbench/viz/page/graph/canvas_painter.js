@@ -1,6 +1,6 @@
 // The canvas painter, for graphs too large for SVG, and the theme's colours for canvases.
 
-import { h } from "../base/elements.js";
+import { colourAt, h } from "../base/elements.js";
 import {
   badgeRadius,
   boxTexts,
@@ -277,23 +277,23 @@ export function graphColours(el) {
  * @returns {Colours} */
 function readColours(el) {
   const style = getComputedStyle(el);
-  const valueOf = (/** @type {string} */ name) => style.getPropertyValue(`--wb-g-${name}`).trim();
+  const colour = (/** @type {string} */ name) => colourAt(el, `--wb-g-${name}`);
   /** @type {Map<string, string>} */
   const families = new Map();
   return {
-    new: valueOf("new"),
-    gone: valueOf("gone"),
-    edge: valueOf("edge"),
-    text: valueOf("text"),
-    muted: valueOf("muted"),
-    picked: valueOf("picked"),
-    ground: valueOf("ground"),
+    new: colour("new"),
+    gone: colour("gone"),
+    edge: colour("edge"),
+    text: colour("text"),
+    muted: colour("muted"),
+    picked: colour("picked"),
+    ground: colour("ground"),
     family: (letter) => {
-      const colour = families.get(letter) ?? valueOf(letter);
-      families.set(letter, colour);
-      return colour;
+      const known = families.get(letter) ?? colour(letter);
+      families.set(letter, known);
+      return known;
     },
-    regionAlpha: Number(valueOf("region")) || 0.5,
+    regionAlpha: Number(style.getPropertyValue("--wb-g-region")) || 0.5,
     font: (size) => `${size}px ${style.fontFamily}`,
   };
 }

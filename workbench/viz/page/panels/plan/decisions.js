@@ -5,7 +5,14 @@ import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import { elementsOf, h, noteScroll, recordText, refill } from "../../base/elements.js";
+import {
+  elementsOf,
+  focusedAround,
+  h,
+  noteScroll,
+  recordText,
+  refill,
+} from "../../base/elements.js";
 import { longList, rove, rowWith } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { decisionOf } from "../../record/rule_uses.js";
@@ -59,7 +66,7 @@ export function showPicked(side) {
   const list = elementsOf(side, "[data-walk]")[0];
   const row = list && elementsOf(list, '[aria-selected="true"]')[0];
   if (!row) return;
-  if (list.contains(document.activeElement)) rove(list, row), row.focus({ preventScroll: true });
+  if (list.contains(focusedAround(list))) rove(list, row), row.focus({ preventScroll: true });
   const [inside, around] = [row, list].map((el) => el.getBoundingClientRect());
   const [above, below] = [around.top - inside.top, inside.bottom - around.bottom];
   list.scrollTop += below > 0 ? below : above > 0 ? -above : 0;
@@ -127,7 +134,7 @@ function markRow(list, key) {
   const row = key ? rowWith(list, key) : undefined;
   for (const item of elementsOf(list, '[aria-selected="true"]')) item.ariaSelected = "false";
   if (row) row.ariaSelected = "true";
-  if (!list.contains(document.activeElement)) rove(list);
+  if (!list.contains(focusedAround(list))) rove(list);
 }
 
 /**

@@ -5,7 +5,7 @@ import { copy } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";
 import { nodeLink, rowAt } from "../../app/store.js";
-import { h, recordText } from "../../base/elements.js";
+import { focusedAround, h, recordText } from "../../base/elements.js";
 import { longList, rowWith, walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
 import { inline } from "../../record/node_text.js";
@@ -186,7 +186,7 @@ export function markStep(container, step) {
   old?.setAttribute("aria-selected", "false");
   if (!now) return;
   now.setAttribute("aria-selected", "true");
-  const hadFocus = list.contains(document.activeElement);
+  const hadFocus = list.contains(focusedAround(list));
   if (old) old.tabIndex = -1;
   now.tabIndex = 0;
   if (hadFocus) now.focus({ preventScroll: true });

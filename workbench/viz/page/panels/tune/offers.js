@@ -8,6 +8,7 @@ import { axisLink } from "../../app/store.js";
 import { withinText } from "../../app/timing.js";
 import {
   elementsOf,
+  focusedAround,
   h,
   keepingFocus,
   recordText,
@@ -46,7 +47,7 @@ export function offersPane(app, state) {
 
   const update = (/** @type {VariantRow | null} */ variant) => {
     // after an apply, the first of the new opts gets the focus; until they have arrived, the pane
-    const focused = document.activeElement;
+    const focused = focusedAround(el);
     const hadFocus = list.contains(focused) || focused === el;
     const ops = [...new Set(variant?.offers.map((offer) => offer.op))];
     if (state.op && !ops.includes(state.op)) ops.push(state.op);
@@ -70,7 +71,7 @@ export function offersPane(app, state) {
       variant && left > 0 && moreButton(app, variant, state, left, again),
     );
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
-    if (hadFocus && !list.contains(document.activeElement)) focusFirst() || focusQuietly(el);
+    if (hadFocus && !list.contains(focusedAround(list))) focusFirst() || focusQuietly(el);
   };
   /** Focus the first opt; return whether there is one. */
   const focusFirst = () => {
@@ -208,7 +209,7 @@ function fillOfferList(app, list, offers) {
   const heads = before.get("heads") || offerHeads();
   keepingFocus(list, () => {
     setChildren(list, offers.length ? [heads, ...rows] : []);
-    const at = document.activeElement?.closest("[data-item]") ?? null;
+    const at = focusedAround(list)?.closest("[data-item]") ?? null;
     rove(list, list.contains(at) ? at : null);
   });
 }

@@ -2,7 +2,7 @@
 // way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
 import { withinText } from "../../app/timing.js";
-import { fold, h, recordText, refill } from "../../base/elements.js";
+import { focusedAround, fold, h, recordText, refill } from "../../base/elements.js";
 import { ACROSS, rove, walkable } from "../../base/lists.js";
 import { secondsText, three } from "../../base/text.js";
 
@@ -75,7 +75,8 @@ function triedTree(search) {
         rows(candidate, 1)
       ),
     );
-    rove(tree, tree.contains(document.activeElement) ? document.activeElement : null);
+    const focused = focusedAround(tree);
+    rove(tree, tree.contains(focused) ? focused : null);
   };
   /** @type {(number: number, wanted: boolean) => void} */
   const turn = (number, wanted) => {
