@@ -93,6 +93,7 @@ def test_names_are_words_and_no_markup(notebook: Notebook) -> None:
 def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
     wb = notebook.cell(KERNEL.format(n=7)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    wb.locator("[data-key=device]").select_option("more machines…")
     options = wb.locator("[data-key=device] option").evaluate_all(
         "(all) => all.map((e) => [e.parentElement.label || '', e.disabled, e.title])"
     )

@@ -20,6 +20,7 @@ import { Sight } from "./app/sight.js";
 import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
 import { listenTheme } from "./app/theme.js";
+import { tourPane } from "./app/tour.js";
 import { debounced, focusedAround, h } from "./base/elements.js";
 import { layoutOf } from "./board/arrangement.js";
 import { Board } from "./board/board.js";
@@ -143,11 +144,12 @@ const placeOf = (panels, only) =>
  * @param {Panel[]} panels
  * @returns {Pane[]} */
 function shellOf(app, root, board, layouts, panels) {
-  const [head, messages, help, exports] = [
+  const [head, messages, help, exports, tour] = [
     header(app, layouts),
     notices(app),
     helpPane(app, layouts),
     exportPane(app, board),
+    tourPane(app),
   ];
   const [top, bottom] = ["top", "bottom"].map((place) =>
     inOrder(panels).flatMap((panel) =>
@@ -158,13 +160,14 @@ function shellOf(app, root, board, layouts, panels) {
   root.append(
     head.el,
     ...els(top),
+    tour.el,
     board.switcher,
     board.el,
     h("div", { class: "wb-bottom" }, ...els(bottom), messages.el),
     help.el,
     exports.el,
   );
-  return [head, ...top, board, ...bottom, messages, help, exports];
+  return [head, ...top, board, ...bottom, messages, help, exports, tour]; // it lights the board's
 }
 
 /** Run a function so that a fault in one pane does not stop the others.

@@ -103,6 +103,7 @@ def test_a_gpu_is_read_in_its_own_language(session: Any, record: Record) -> None
     """Where nobody chose another one than that with which a page opens."""
     gpu = next(d for d in record["devices"] if d["groups"] and d["available"])
     news = {"append": {}, "set": [[["device"], gpu["name"]]]}
+    session.select_option("select[aria-label=device]", "more machines…")
     session.select_option("select[aria-label=device]", gpu["name"])
     send_reply(session, "device", patch=news)
     own = session.locator(f"[data-key='code-{gpu['languages'][0]}']")

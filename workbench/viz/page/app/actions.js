@@ -81,9 +81,9 @@ export function redo(app) {
 /** Apply an opt to the selected variant.
  * @param {App} app
  * @param {string | null} opt */
-export function applyOpt(app, opt) {
+export async function applyOpt(app, opt) {
   const { variant } = app.view;
-  if (opt && variant !== null) act(app, "offers", { do: "apply", variant, opt });
+  if (opt && variant !== null) await act(app, "offers", { do: "apply", variant, opt });
 }
 
 /** Time the selected variant and the pinned one, in turns.

@@ -209,35 +209,65 @@ function deviceSelect(app, device, devices, machine, off) {
     );
   /** @param {string} label @param {DeviceRow[]} rows */
   const group = (label, rows) => rows.length ? h("optgroup", { label }, ...rows.map(option)) : null;
-  const local = devices.filter((d) => !d.elsewhere);
+  const isLocal = (/** @type {DeviceRow} */ d) => d.available && !d.elsewhere;
+  const [local, others] = [true, false].map((here) => devices.filter((d) => isLocal(d) === here));
+  const shown = others.find((d) => d.name === device);
+  const more = others.length > (shown ? 1 : 0) &&
+    h(
+      "option",
+      { value: MORE, title: "machines that are predicted, and what is missing here" },
+      MORE,
+    );
+  const all = () => [
+    ...local.map(option),
+    group("not here: predicted", others.filter((d) => d.elsewhere)),
+    group("missing here", others.filter((d) => !d.elsewhere)),
+  ];
+  const field = h(
+    "select",
+    {
+      "aria-label": "device",
+      "data-key": "device",
+      disabled: off,
+      onchange: ({ target }) => {
+        if (target.value !== MORE) return chooseDevice(app, target);
+        refill(target, ...all());
+        openList(target);
+      },
+    },
+    ...local.map(option),
+    shown && group("not here: predicted", [shown]),
+    more,
+  );
   return h(
     "label",
-    {
-      class: "wb-field",
-      title: `${machine}${off ? `\n${NEEDS_PYTHON}` : ""}`,
-    },
-    h(
-      "select",
-      {
-        "aria-label": "device",
-        "data-key": "device",
-        disabled: off,
-        onchange: async ({ target }) => {
-          const { language } = app.view;
-          const isFirst = language === firstLanguage(app.record);
-          if (await act(app, "results", { do: "device", name: target.value })) {
-            notify(app, `on ${app.record.device}`); // the notice was about the previous variant
-            if (isFirst && app.view.language === language) app.select({ language: "" });
-            if (isOfOtherDevice(app.record, app.variant())) app.select({ variant: null });
-          }
-          target.value = app.record.device; // the old value, if Python refuses the new one
-        },
-      },
-      ...local.filter((d) => d.available).map(option),
-      group("not here: predicted", devices.filter((d) => d.elsewhere)),
-      group("missing here", local.filter((d) => !d.available)),
-    ),
+    { class: "wb-field", title: `${machine}${off ? `\n${NEEDS_PYTHON}` : ""}` },
+    field,
   );
+}
+
+const MORE = "more machines…";
+
+/** Open the list of a selector, where the browser can.
+ * @param {HTMLSelectElement} field */
+function openList(field) {
+  try {
+    field.showPicker();
+  } catch { /* only in answer to a click or a key */ }
+}
+
+/** Choose the device that a selector has.
+ * @param {App} app
+ * @param {HTMLSelectElement} field */
+async function chooseDevice(app, field) {
+  const { language } = app.view;
+  const isFirst = language === firstLanguage(app.record);
+  if (await act(app, "results", { do: "device", name: field.value })) {
+    notify(app, `on ${app.record.device}`); // the notice was about the previous variant
+    if (isFirst && app.view.language === language) app.select({ language: "" });
+    if (isOfOtherDevice(app.record, app.variant())) app.select({ variant: null });
+  }
+  field.value = app.record.device; // the old value, if Python refuses the new one
 }
 
 /** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB

@@ -6,6 +6,7 @@ import { hasWords } from "../base/text.js";
 import { tabbed } from "./header.js";
 import { KEYS } from "./keys.js";
 import { button } from "./pieces.js";
+import { goTour } from "./tour.js";
 
 /** @import { Layout } from "../board/layouts.js" */
 /** @import { Changes } from "../types.d.ts" */
@@ -74,6 +75,10 @@ function helpSheet(app, layouts, first) {
       { class: "wb-heading" },
       h("h3", {}, "WORDS AND KEYS"),
       field,
+      !app.arrangements.isAlone && button(app, "tour", () => goTour(app, 0), {
+        name: "tour",
+        title: "what each pane is for, in six steps",
+      }),
       button(app, "close", () => app.select({ help: false }), { key: "Esc" }),
     ),
     choice,

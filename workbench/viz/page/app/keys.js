@@ -19,6 +19,7 @@ import {
 import { tabbed } from "./header.js";
 import { shownRule } from "./rule.js";
 import { NO_SELECTION } from "./store.js";
+import { tourKey } from "./tour.js";
 
 /** @import { Board } from "../board/board.js" */
 /** @import { Layout } from "../board/layouts.js" */
@@ -59,6 +60,7 @@ export const KEYS = [
   ["| _", "split the pane that has the focus: another one to its right, below it", null],
   ["m", "the pane that has the focus alone, and all panes again", null],
   ["X", "close the pane that has the focus", null],
+  ["← →", "in the tour: the step before, the next one; Esc ends it", null],
   ["F", "full screen", toggleFull],
   ["Ctrl+S", "save the notebook, without leaving the workbench", null],
   ["Esc", "unpin, leave full screen, then leave the workbench", null],
@@ -130,6 +132,7 @@ export function answerKey(app, root, board, layouts, event) {
   if (!(target instanceof HTMLElement)) return false;
   if (key === "Escape") return escapeKey(app, root, target);
   if (target.closest("input, textarea, select, [contenteditable]")) return false;
+  if (tourKey(app, key)) return true;
   const panes = [board, ...board.answering(target)];
   if (panes.some(({ keys }) => keys?.[key] && keys[key](event) !== false)) return true;
   if (walk(target, key)) return true;
@@ -164,6 +167,7 @@ function goToLayout(app, root, board, mode, target) {
 function escapeKey(app, root, target) {
   const isInHelp = target.closest(".wb-words-sheet");
   if (target.closest("input, textarea, select") && !isInHelp) root.focus();
+  else if (tourKey(app, "Escape")) return true;
   else if (app.view.help || app.view.exporting) app.select({ help: false, exporting: false });
   else if (app.view.picked || app.view.code || app.view.opt) {
     app.select({ ...NO_SELECTION, opt: null });

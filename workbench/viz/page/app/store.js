@@ -66,6 +66,9 @@ export class App {
   /** A notice for a while, such as of copied text.
    * @type {string} */
   notice = "";
+  /** The step of the tour; null: there is none.
+   * @type {number | null} */
+  tour = null;
   /** The timer that removes the notice.
    * @type {number} */
   noticeTimer = 0;

@@ -1,6 +1,7 @@
 // The arrangement of a page's panes: that of its layout, until the reader changes it. The browser
 // stores the reader's, for each notebook, layout and width; a link carries its own.
 
+import { storedHere, storeHere } from "../base/notebook.js";
 import { aloneTree, middleTrees, stacks, treeOf, widthOf } from "./layouts.js";
 import { asTree, leaf, named, panesOf, toggled, unfoldedPanes } from "./tree.js";
 
@@ -17,7 +18,6 @@ import { asTree, leaf, named, panesOf, toggled, unfoldedPanes } from "./tree.js"
 /** @type {Change} */
 const UNCHANGED = {};
 const STORED = "workbench-board";
-const MOST_NOTEBOOKS = 40;
 
 /** The arrangements of a page. */
 export class Arrangements {
@@ -49,7 +49,7 @@ export class Arrangements {
   open(layouts, panes) {
     this.layouts = layouts;
     this.panes = new Set(panes);
-    this.#changes = this.#valid(stored()[notebook()]);
+    this.#changes = this.#valid(storedHere(STORED));
   }
 
   /** The layout of the view. */
@@ -163,12 +163,7 @@ export class Arrangements {
 
   /** Store the arrangements; if the browser refuses, they last as long as the page. */
   store() {
-    const { [notebook()]: _, ...others } = stored();
-    const latest = Object.entries(others).slice(-MOST_NOTEBOOKS + 1);
-    const own = Object.keys(this.#changes).length ? [[notebook(), this.#changes]] : [];
-    try {
-      localStorage.setItem(STORED, JSON.stringify(Object.fromEntries([...latest, ...own])));
-    } catch { /* not allowed here */ }
+    storeHere(STORED, Object.keys(this.#changes).length ? this.#changes : undefined);
   }
 
   get #key() {
@@ -246,23 +241,3 @@ export const layoutOf = (name, title) => ({
   trees: middleTrees(leaf(name)),
   main: [name],
 });
-
-/** The notebook, or the file: a path of JupyterLab ends with that of the notebook. */
-function notebook() {
-  try {
-    const path = decodeURIComponent(location.pathname);
-    return path.split("/tree/").at(-1) ?? path;
-  } catch {
-    return "";
-  }
-}
-
-/** What is stored, by notebook.
- * @returns {Record<string, unknown>} */
-function stored() {
-  try {
-    return { ...JSON.parse(localStorage.getItem(STORED) ?? "{}") };
-  } catch {
-    return {};
-  }
-}

@@ -180,12 +180,12 @@ function isPinned(app, { language, device }, i) {
   return at?.line === i && at.language === language && at.device === device;
 }
 
-/**
+/** Pin a line of the program of a variant, and all that belongs to it; a pinned one is unpinned.
  * @param {App} app
  * @param {CodeRow} code
  * @param {number | null} variant
  * @param {number} i */
-function pickLine(app, code, variant, i) {
+export function pickLine(app, code, variant, i) {
   const link = code.links[i];
   const picked = link && codeLink(link, variant);
   // a line of another variant is not part of the view, which is of the selected one

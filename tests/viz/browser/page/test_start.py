@@ -1,0 +1,146 @@
+"""The first five minutes: three things to try, the machines that are here, and the tour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.viz.browser.board.test_board import panes
+from tests.viz.browser.browser import drawn, leave, opened
+from tests.viz.browser.page.live import LivePage
+from tests.viz.browser.page.support import Record, focused, keys, texts
+from tests.viz.record.support import exported, plain
+from tests.viz.support import matmul
+from workbench.viz.record.record import build
+from workbench.viz.session.session import Session
+
+LINE = ".wb-start"
+
+
+@pytest.fixture
+def live(browser: Any, tmp_path: Path) -> Iterator[LivePage]:
+    with LivePage(browser, tmp_path, Session(matmul())) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    page_record: Record = plain(build(matmul()))
+    return page_record
+
+
+def reopened(live: LivePage) -> None:
+    """Open the page of the same notebook again."""
+    live.page.reload()
+    live.page.wait_for_selector(".wb")
+    live.page.evaluate("() => { window.mute = true; show({ mode: 'board' }); }")
+
+
+def test_three_things_to_try_are_done_by_a_click_each(live: LivePage) -> None:
+    page = live.page
+    line = page.locator(LINE)
+    expect(line).to_be_hidden()  # Tune is no page that opens
+    page.evaluate("show({ mode: 'board' })")
+    live.answer("offers")
+    assert texts(page, f"{LINE} [data-key^=start-]")[:3] == [
+        "step through scheduling",
+        "apply an opt and time it",
+        "click a line of C: where does it come from?",
+    ]
+    page.click("[data-key=start-line]")
+    live.answer()
+    drawn(page)
+    row = page.locator(".wb-line[aria-selected=true]")
+    expect(row).to_contain_text("acc0")
+    assert page.locator("[data-pane=code] .wb-code-origin").inner_text().startswith("made by")
+    assert "lit" in (page.locator(".wb-nest-pane .wb-lit").first.get_attribute("class") or "")
+    page.click("[data-key=start-step]")
+    drawn(page)
+    assert page.evaluate("document.activeElement.matches('.wb')")
+    before = page.inner_text(".wb-rw-at")
+    assert before.startswith("1 of ")
+    keys(page, "j")
+    expect(page.locator(".wb-rw-at")).not_to_have_text(before)
+    page.click("[data-key=start-opt]")
+    live.answer("apply", "measure")
+    made = live.session.record.variants[-1]
+    assert len(made.opts) == 1 and made.timing is not None
+    assert page.get_attribute(".wb-variant[aria-selected=true]", "data-key") == (
+        f"variant-{len(live.session.record.variants) - 1}"
+    )
+    expect(line).to_be_hidden()
+    reopened(live)
+    expect(line).to_be_hidden()
+
+
+def test_the_line_is_dismissed_for_the_notebook(live: LivePage) -> None:
+    page = live.page
+    page.evaluate("show({ mode: 'board' })")
+    page.click("[data-key=start-dismiss]")
+    expect(page.locator(LINE)).to_be_hidden()
+    reopened(live)
+    expect(page.locator(LINE)).to_be_hidden()
+    page.evaluate("localStorage.clear()")  # another notebook
+    reopened(live)
+    expect(page.locator(LINE)).to_be_visible()
+
+
+def test_machines_that_are_here_are_listed_first(live: LivePage) -> None:
+    page = live.page
+    field = page.locator("select[aria-label=device]")
+    listed = "(e) => [...e.options].map((o) => o.value)"
+    devices = live.session.record.devices
+    here = [d.name for d in devices if d.available and not d.elsewhere]
+    assert field.evaluate(listed) == [*here, "more machines…"] and len(here) < len(devices)
+    field.select_option("more machines…")
+    elsewhere = [d.name for d in devices if d.elsewhere]
+    missing = [d.name for d in devices if not d.available and not d.elsewhere]
+    assert field.evaluate(listed) == [*here, *elsewhere, *missing]
+    assert field.input_value() == live.session.record.device
+    assert [r["do"] for r in live.answer() if r["do"] == "device"] == []
+
+
+@pytest.mark.parametrize("width", [1400, 953, 800])
+def test_the_tour_lights_six_panes_and_ends(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    """It needs no Python."""
+    path = tmp_path / "page.html"
+    path.write_text(exported(record), encoding="utf-8")
+    page = opened(browser, path, width=width, dark=width == 953)
+    page.click("[data-key=mode-plan]")
+    before = panes(page)
+    page.focus(".wb")
+    keys(page, "?")
+    page.click("[data-key=tour]")
+    seen = []
+    for step in range(6):
+        drawn(page)
+        assert texts(page, ".wb-tour b") == [f"Tour, {step + 1} of 6"]
+        (lit,) = page.locator(".wb-toured").all()
+        assert lit.is_visible()
+        box = lit.bounding_box()
+        assert box["y"] >= 0 and box["y"] + 60 < page.viewport_size["height"]
+        name = lit.get_attribute("data-pane")
+        said = page.inner_text(".wb-tour [role=status]")
+        assert said.startswith(f"{'source' if name == 'code' else name}: ".capitalize()), said
+        assert page.evaluate("document.querySelector('.wb').scrollWidth") <= width
+        seen.append(name)
+        assert focused(page) == "tour-next"
+        keys(page, ("ArrowRight", "Enter")[step % 2])
+    assert len(set(seen)) == 6
+    expect(page.locator(".wb-tour")).to_be_hidden()
+    assert page.locator(".wb-toured, .wb[data-tour]").count() == 0
+    assert panes(page) == before, "the layout in which it began"
+    assert page.evaluate("document.activeElement.matches('.wb')")
+    keys(page, "?")
+    page.click("[data-key=tour]")
+    keys(page, "ArrowRight ArrowLeft")
+    assert texts(page, ".wb-tour b") == ["Tour, 1 of 6"]
+    keys(page, "Escape")
+    assert panes(page) == before and page.locator(".wb-toured").count() == 0
+    leave(browser, page)
