@@ -154,6 +154,16 @@ def test_lanes_exchange_values(name: str) -> None:
     assert (needs in lines) == (name == "OpenCL C")
 
 
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_a_shuffle_of_bools_is_executed_by_all_lanes(name: str) -> None:
+    """`a || shuffle(b)` would leave it out in the lanes in which a is true."""
+    kernel = explore((ones(8, 1024) > 0).any(1)).kernels[-1]
+    kernel = kernel.apply(Opt(OptOps.GROUP, "r0", 256))
+    text = text_of(kernel.ast, DIALECTS[name](), shuffle_dtypes=("bool",))
+    lines = [line for line in text.splitlines() if re.search(r"shfl|shuffle", line)]
+    assert lines and not [line for line in lines if re.search(r"\|\||&&|\?", line)], lines
+
+
 def test_a_language_without_shuffles_refuses_them() -> None:
     """No promise of WGSL says which invocations are neighbours in a subgroup."""
     kernel = explore(ones(8, 64).sum(1)).kernels[-1]

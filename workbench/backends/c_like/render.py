@@ -273,7 +273,9 @@ class _Writer:
     def _whole(self, position: int, node: UOp, text: tuple[str, int]) -> None:
         self.values.wholes[node] = text
         is_wide_load = node.op is Ops.LOAD and node.dtype.count > 1
-        is_named = is_wide_load and not self.values.loads_inline
+        # beside && or || not all lanes of a warp would execute it
+        is_shuffle_of_bool = node.op is Ops.WARP_SHUFFLE and node.dtype.is_bool
+        is_named = is_wide_load and not self.values.loads_inline or is_shuffle_of_bool
         may_stand = not is_named and self._is_short(position, text[0])
         if node.op is Ops.EXTRACT or may_stand:
             self._inline[node] = self.text.at
