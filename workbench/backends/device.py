@@ -198,14 +198,14 @@ class Devices:
 
     def for_text(self, language: str, own: str) -> DeviceInfo | None:
         """Return the device for edited text of a language: `own` if the language is its own, else
-        the first that has it, else None. A device that is not available and compiles text is
-        returned on its first machine."""
+        the first that has it, else None. A device that is not available is returned on its first
+        machine, if it has machines."""
         first = self[own].language
         is_own = first is not None and first.name == language
         device = self[own] if is_own else self.for_language(language)
         if device is None or device.is_available or device.is_elsewhere:
             return device
-        return self[self.on_machine(device.name)] if device.compiles_text else device
+        return self[self.on_machine(device.name)] if device.machines else device
 
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
         """Return a device that renders the language `name`, and the language; None where there is

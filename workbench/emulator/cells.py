@@ -12,6 +12,7 @@ one races with it, or a barrier is between them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Verbs = tuple[str, str]
-Origin = tuple[str, int, int, int]
-"""A read of unwritten memory: the name of a memory, an element, the number of a work-item, the
-position in the program."""
 NO_ITEM = -1
+
+
+class ReadOrigin(NamedTuple):
+    """A read of unwritten memory, or of memory outside of its elements: the name of a memory, an
+    element, the number of a work-item, the position in the program; `size` is the number of
+    elements if the read is outside, else 0."""
+
+    name: str
+    element: int
+    item: int
+    position: int
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class Cells:
     def __init__(self, size: int, is_written: bool, group_items: int):
         self.is_written = np.full(size, is_written)
         self.group_items = group_items
-        self.origins: dict[int, Origin] = {}
+        self.origins: dict[int, ReadOrigin] = {}
         self.writes, self._reads, self._others = (AccessLog(size) for _ in range(3))
 
     def read(self, access: CellAccess) -> tuple[Conflict | None, Mask | None]:
@@ -112,7 +122,7 @@ class Cells:
             and all(self._conflict(access, log, ("", "")) is None for log in logs)
         )
 
-    def spoil(self, cells: Array, origin: Origin) -> None:
+    def spoil(self, cells: Array, origin: ReadOrigin) -> None:
         """Record that the values in some cells depend on unwritten memory."""
         self.is_written[cells] = False
         self.origins |= dict.fromkeys(cells.tolist(), origin)

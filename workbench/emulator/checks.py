@@ -24,6 +24,7 @@ from workbench.base.errors import DeviceError, ParseError, VerifyError, plural
 from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount, WorstWarp
 from workbench.emulator.cells import NO_ITEM
+from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import Inefficiency, InefficiencyKind
 from workbench.emulator.machine import LANES_AT_ONCE, Machine
 from workbench.emulator.rounds import ends_of, rounds_plan
@@ -139,30 +140,33 @@ LANE_S = 2e-8
 """Seconds that each lane of each work-item adds to a step."""
 
 
-def repeats(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int]]:
-    """Yield each step of a linear program, and how often a work-item executes it at most; a LOOP
-    counts as often as its body."""
+def repeats(linear: Sequence[UOp], conduct: Conduct = PLAIN) -> Iterator[tuple[UOp, int]]:
+    """Yield each step of a linear program, and how often a work-item executes it at most (once, in
+    a loop whose rounds are not known); a LOOP counts as often as its body."""
     times = [1]
-    for node in linear:
+    for position, node in enumerate(linear):
         if node.op is Ops.LOOP:
-            times.append(times[-1] * node.axis.extent)
+            times.append(times[-1] * (1 if position in conduct.until else node.axis.extent))
         elif node.op is Ops.ENDLOOP:
             times.pop()
         yield node, times[-1]
 
 
-def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
+def emulation_s(
+    linear: Sequence[UOp], groups: int | None = None, conduct: Conduct = PLAIN
+) -> float:
     """Return about how many seconds the emulator takes for all work-groups of a program, or for a
     number of them (`groups`)."""
     launch = launch_shape(linear)
     count = math.prod(launch.grid) if groups is None else groups
     items = count * math.prod(launch.group)
     goes = -(-items // LANES_AT_ONCE)
-    at_once = rounds_at_once(linear, max(1, min(items, LANES_AT_ONCE)))
+    lanes = max(1, min(items, LANES_AT_ONCE))
+    at_once = rounds_at_once(linear, lanes) if conduct is PLAIN else {}
     return sum(
         times * goes / at_once.get(position, 1) * STEP_S
         + times * items * max(1, node.dtype.count) * LANE_S
-        for position, (node, times) in enumerate(repeats(linear))
+        for position, (node, times) in enumerate(repeats(linear, conduct))
     )
 
 
@@ -317,11 +321,15 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
 
 
 def require_time(
-    linear: Sequence[UOp], target: Target, most_s: float = MOST_S, groups: int | None = None
+    linear: Sequence[UOp],
+    target: Target,
+    most_s: float = MOST_S,
+    groups: int | None = None,
+    conduct: Conduct = PLAIN,
 ) -> None:
     """Errors: DeviceError for a program that the emulator would run for more than `most_s` seconds:
     all of its work-groups, or a number of them (`groups`)."""
-    seconds = emulation_s(linear, groups)
+    seconds = emulation_s(linear, groups, conduct)
     if seconds > most_s:
         name = linear[0].arg.name
         what = f"the kernel {name} is too large to be emulated for {target.device}"
@@ -365,16 +373,36 @@ Array = np.ndarray[Any, Any]
 # Wrong outputs of a run: the first wrong element of each, and its last writer.
 
 
-def find_wrong_values(machine: Machine, expected: Mapping[int, Array]) -> None:
-    """Add a finding for each slot whose array differs from `expected` by more than rounding."""
+def find_wrong_values(
+    machine: Machine, expected: Mapping[int, Array], is_whole: bool = True
+) -> None:
+    """Add a finding for each slot whose array differs from `expected` by more than rounding. Unless
+    the run `is_whole`, only the elements that it has written are compared."""
     for slot, right in expected.items():
-        actual = machine.memory.params[slot].view(right.dtype)
+        array = machine.memory.params.get(slot)
+        if array is None:  # no step accesses it
+            machine.findings.wrong(f"p{slot}", 0, NO_ITEM, 0, (None, right[0]))
+            continue
+        actual = array.view(right.dtype)[: right.size]
         errors = closeness.errors(actual, right)
-        wrong = np.flatnonzero(errors > closeness.limit_of(actual, right))
+        is_wrong = errors > closeness.limit_of(actual, right)
+        log = machine.memory.writes(slot)
+        if not is_whole:
+            is_wrong &= False if log is None else _written(log.items, array.itemsize, right)
+        wrong = np.flatnonzero(is_wrong)
         if wrong.size:
             element = int(wrong[0])
             values = actual[element], right[element]
             writes = machine.memory.writes(slot)
-            number = NO_ITEM if writes is None else int(writes.items[element])
-            position = 0 if writes is None else int(writes.positions[element])
+            cell = element * right.itemsize // array.itemsize
+            number = NO_ITEM if writes is None else int(writes.items[cell])
+            position = 0 if writes is None else int(writes.positions[cell])
             machine.findings.wrong(f"p{slot}", element, number, position, values)
+
+
+def _written(writers: Array, itemsize: int, right: Array) -> Array:
+    """Return which elements of `right` are written; `writers` has the writer of each element as the
+    program sees them, which have `itemsize` bytes."""
+    cells = np.arange(right.size) * right.itemsize // itemsize
+    written: Array = writers[cells] != NO_ITEM
+    return written

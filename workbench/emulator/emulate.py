@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.gpu.work_group_device import common_gpu
+from workbench.backends.program.analysis import analyse
+from workbench.backends.program.launch import launch_shape
+from workbench.backends.program.text import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError, require
 from workbench.base.target import Target
+from workbench.base.tensor_cores import is_transposed
 from workbench.base.trace import unobserved
 from workbench.emulator.checks import (
     emulation_s,
@@ -24,6 +29,10 @@ from workbench.emulator.checks import (
 from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated
+from workbench.emulator.source.languages import language_of
+from workbench.emulator.source.meaning import Params, Surroundings
+from workbench.emulator.source.program import TextProgram
+from workbench.emulator.source.translation import read_program
 from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -47,9 +56,10 @@ def emulate(
     `target` is the name of such a device or of a machine ("CUDA:H100", "H100"), or a Target; "" is
     the kernel's device, or else a common GPU.
 
-    `code` is another program for the kernel: its `emulate(kernel).code` after an edit, or steps.
-    What the program computes is compared with what the kernel does. The text of a program may also
-    be given in the kernel's place: it runs on seeded random data.
+    `code` is another program for the kernel: the text of its source after an edit, in CUDA C++,
+    HIP, OpenCL C, Metal or WGSL; its `emulate(kernel).code` after an edit; or steps. What the
+    program computes is compared with what the kernel does. The text of a linear program may also be
+    given in the kernel's place: it runs on seeded random data.
 
     With `history`, the numbers of a work-group along x, y and z, the Trace has each step of that
     group; True is the group of the first finding, else the first one.
@@ -70,11 +80,68 @@ def emulate(
     linear, arrays, fresh = _program(kernel, gpu)
     if code is None:
         return emulated(linear, arrays, gpu, history, fresh=fresh)
+    if isinstance(code, str):
+        language = language_of(code, _own_language(gpu))
+        if language is not None:
+            text = text_program(code, language, linear, gpu)
+            expected = _results(kernel, fresh)
+            whole = in_words(arrays, text.linear, gpu)
+            trace = emulated(text.linear, whole, gpu, history, expected, fresh, text)
+            return _with_own_outputs(trace, arrays)
     with hints_of_edit(code, linear):
         program = program_of(code)
         require_params(program, linear, kernel.original.outputs, gpu)
     expected = _results(kernel, fresh)
     return emulated(program, arrays, gpu, history, expected, fresh)
+
+
+def _own_language(gpu: Target) -> str:
+    """Return the language of a target's device; "" for a Target of no device."""
+    devices = (device for device in Device if gpu.device.split(":")[0] == device.name)
+    language = next((device.language for device in devices), None)
+    return "" if language is None else language.name
+
+
+def text_program(code: str, language: str, linear: Sequence[UOp], gpu: Target) -> TextProgram:
+    """Return the program of a kernel's text; `linear` is the kernel's own.
+
+    Errors: SourceError, a ParseError, with line and column; CompileError for a text that is too
+    long.
+    """
+    require_readable(code)
+    params = analyse(tuple(linear), gpu).params
+    slots = tuple(param.slot for param in params)
+    nbytes = tuple(param.length * param.dtype.scalar.itemsize for param in params)
+    layouts = {
+        (n.dtype.itemsize // 4, is_transposed(*n.arg)): n.arg
+        for n in linear
+        if n.op is Ops.EXCHANGE
+    }
+    around = Surroundings(
+        launch_shape(linear), Params(slots, nbytes), gpu.warp_lanes, gpu.tensor_cores, layouts
+    )
+    return read_program(code, language, around)
+
+
+def _with_own_outputs(trace: Trace, arrays: Sequence[Array]) -> Trace:
+    """Return a trace whose outputs have the sizes and dtypes of a kernel's own `arrays`."""
+    outputs = {
+        slot: array.view(np.uint8)[: arrays[slot].nbytes].view(arrays[slot].dtype)
+        for slot, array in trace.outputs.items()
+    }
+    return replace(trace, outputs=outputs)
+
+
+def in_words(arrays: Sequence[Array], linear: Sequence[UOp], gpu: Target) -> list[Array]:
+    """Return arrays with whole elements as a program from a text has them: it may read bytes by
+    words, and then an array ends with the bytes that its last word lacks."""
+    padded = [*arrays]
+    for slot, (dtype, length) in enumerate(params_of(linear, gpu)):
+        lacking = length * dtype.itemsize - arrays[slot].nbytes
+        if lacking > 0:
+            data = arrays[slot].view(np.uint8)
+            padded[slot] = np.concatenate([data, np.zeros(lacking, np.uint8)])
+    return padded
 
 
 def _group_numbers(history: Any) -> bool | tuple[int, ...]:
@@ -137,6 +204,35 @@ def emulate_for_steps(
     return steps_emulated(linear, arrays, gpu, group, most_s, fresh)
 
 
+def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) -> TextProgram:
+    """Return the program of a kernel's text for a target. Errors: as `text_program`."""
+    with unobserved(), without(kernel.rules_off):
+        linear = stages(kernel.ast, target, "linear").linear
+    return text_program(code, language, linear, target)
+
+
+def emulate_text_for_steps(
+    kernel: RunnableKernel,
+    target: Target,
+    language: str,
+    code: str,
+    group: bool | Sequence[int] = True,
+    without: int | None = None,
+) -> Trace:
+    """Return the Trace of a run of a kernel's text with the steps of a group, as
+    `emulate_for_steps`; what it computes is compared with what the kernel does.
+
+    Errors: as `text_program`; DeviceError for a program that is too large, or does not end.
+    """
+    linear, arrays, fresh = _program(kernel, target)
+    text = text_program(code, language, linear, target)
+    steps = _without_barrier(text.linear, without)
+    expected = _results(kernel, fresh)
+    whole = in_words(arrays, steps, target)
+    trace = steps_emulated(steps, whole, target, group, MOST_PAGE_S, fresh, expected, text)
+    return _with_own_outputs(trace, arrays)
+
+
 def seconds_for_steps(kernel: RunnableKernel) -> float:
     """Return about how many seconds the steps of one group take."""
     return emulation_s(_program(kernel, target_of(kernel))[0], groups=1)
@@ -156,7 +252,8 @@ def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, 
     if number >= len(places):
         because = f"the program has {len(places)} barriers"
         raise WorkbenchError(f"there is no barrier {number}", because)
-    return (*linear[: places[number]], *linear[places[number] + 1 :])
+    nothing = UOp.index(0)  # in its place, so that the other steps keep theirs
+    return (*linear[: places[number]], nothing, *linear[places[number] + 1 :])
 
 
 def _program(

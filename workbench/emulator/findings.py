@@ -23,6 +23,7 @@ Kind = Literal[
     "unfinished copy",
     "unwritten",
     "out of bounds",
+    "misaligned",
     "divergent barrier",
     "partial warp",
     "inactive lane",
@@ -146,8 +147,12 @@ class FindingList:
         items = copier, other
         self.add("unfinished copy", name, element, items, copy.positions, words)
 
-    def unwritten(self, name: str, element: int, number: int, position: int) -> None:
-        """Add a read of an unwritten value on which a result depends."""
+    def unwritten(self, name: str, element: int, number: int, position: int, size: int = 0) -> None:
+        """Add a read of an unwritten value on which a result depends, or of one outside of a memory
+        of `size` elements."""
+        if size:
+            self.outside(name, element, number, position, size, "reads")
+            return
         item = self.item(number)
         words = f"{item} reads {name}[{element}], which no work-item has written"
         self.add("unwritten", name, element, (item,), (position,), words)
@@ -159,6 +164,13 @@ class FindingList:
         item = self.item(number)
         words = f"{item} {verb} {name}[{element}], and there are {size} elements"
         self.add("out of bounds", name, element, (item,), (position,), words)
+
+    def misaligned(self, name: str, element: int, number: int, position: int, nbytes: int) -> None:
+        """Add an access of several elements at once at an address that it cannot have."""
+        item = self.item(number)
+        words = f"{item} accesses {nbytes} bytes at once from {name}[{element}] on, and such an"
+        words += f" address is a multiple of {nbytes}"
+        self.add("misaligned", name, element, (item,), (position,), words)
 
     def divergent(self, absent: int, present: int, position: int) -> None:
         """Add a barrier that a work-item misses while another one of its group waits."""

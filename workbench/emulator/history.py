@@ -24,9 +24,11 @@ from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.arithmetic import numbers, stored_floats
 from workbench.emulator.cells import NO_ITEM
+from workbench.emulator.conduct import PLAIN
 from workbench.emulator.findings import Finding, along, among_all
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
+from workbench.emulator.source.program import TextProgram
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -172,7 +174,7 @@ class GroupHistory:
         """The position of the shuffle, by the number of each line that has one."""
         ends = [line.positions[-1] for line in self.lines]
         places = (p for p, n in enumerate(self.linear) if n.op is Ops.WARP_SHUFFLE)
-        return {bisect_left(ends, place): place for place in places}
+        return {self.line_of.get(place, bisect_left(ends, place)): place for place in places}
 
     def steps_of(self, finding: Finding) -> tuple[int, ...]:
         """Return the steps at which a finding occurred, in the order of its positions; () if it is
@@ -272,12 +274,16 @@ def history_of(
     fresh: Set[int],
     most_bytes: int = MOST_BYTES,
     arguments: Mapping[int, DType] = NO_DTYPES,
+    text: TextProgram | None = None,
 ) -> GroupHistory:
     """Return the history of one work-group, which runs alone, as a Machine with this target and
     these `fresh` slots runs it, and writes to `arrays`; `arguments` are the dtypes of their
-    numbers, by slot, since the arrays may have them as bits."""
-    recorder = HistoryRecorder(linear, most_bytes, arguments)
-    machine = Machine(linear, arrays, target, fresh, watcher=recorder)
+    numbers, by slot, since the arrays may have them as bits; `text` is the text that the program
+    was read from."""
+    lines = None if text is None else text.lines
+    recorder = HistoryRecorder(linear, most_bytes, arguments, lines)
+    conduct = PLAIN if text is None else text.conduct
+    machine = Machine(linear, arrays, target, fresh, watcher=recorder, conduct=conduct)
     is_whole = True
     try:
         machine.run(group, 1)
@@ -298,10 +304,13 @@ class HistoryRecorder:
         linear: Sequence[UOp],
         most_bytes: int = MOST_BYTES,
         arguments: Mapping[int, DType] = NO_DTYPES,
+        lines: Sequence[ProgramLine] | None = None,
     ):
         self.linear, self.most_bytes = tuple(linear), most_bytes
         self._floats = stored_floats(self.linear, arguments)
-        self.lines: tuple[ProgramLine, ...] = tuple(program_lines(linear))
+        self.lines: tuple[ProgramLine, ...] = tuple(
+            program_lines(linear) if lines is None else lines
+        )
         self.line_of = {p: n for n, ln in enumerate(self.lines) for p in ln.positions}
         self._named = {self.linear[line.positions[-1]] for line in self.lines if line.name}
         self._own = {n.src[0] if n.op is Ops.SET else n for n in self._named}

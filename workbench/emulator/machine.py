@@ -8,6 +8,7 @@ that depend on unwritten memory (as in valgrind's memcheck).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,18 +16,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
+from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.emulator.arithmetic import Exchange, computed, spread, undefined, with_lanes
-from workbench.emulator.cells import Origin
+from workbench.emulator.cells import ReadOrigin
+from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.emulator.rounds import NO_STEP, Rounds, RoundsPlan, ends_of, rounds_plan
-from workbench.ir.nest.accesses import async_stores, idle_lanes, size_of
+from workbench.ir.nest.accesses import async_stores, idle_lanes, name_of, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+_UPDATES = {
+    Ops.ADD: np.add, Ops.AND: np.bitwise_and, Ops.OR: np.bitwise_or, Ops.XOR: np.bitwise_xor,
+    Ops.MAX: np.maximum, Ops.MIN: np.minimum,
+}  # fmt: skip
 LANES_AT_ONCE = 1 << 14
 """Most work-items that run together, unless one group has more."""
 
@@ -86,6 +93,7 @@ class Machine:
         lanes_at_once: int = LANES_AT_ONCE,
         watcher: Watcher | None = None,
         batches: bool = True,
+        conduct: Conduct = PLAIN,
     ):
         self.linear, self.warp_lanes = tuple(linear), target.warp_lanes
         self.watcher, self.batches = watcher, batches
@@ -99,19 +107,24 @@ class Machine:
         idle = idle_lanes(linear)
         idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
         stores = async_stores(linear) if target.copies_async else frozenset[UOp]()
-        copies = {at for at, n in enumerate(linear) if n in stores}
+        copies = {at for at, n in enumerate(linear) if n in stores} | conduct.copies
+        self.conduct = conduct
         self.memory = Memories(
             arrays, self.findings, self.warp_lanes, written, fresh, idle_at, copies
         )
+        self.memory.reads_outside, self.memory.atomic = conduct.reads_outside, conduct.atomic
         self.totals = Totals()
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}
         self._counted: Array | None = None
         """The mask whose active work-items were counted last; `_active` is their number."""
         self._active = 0
+        self._end_s = math.inf
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
-        """Run work-groups, by default all."""
+        """Run work-groups, by default all. Errors: DeviceError after `most_s` of the conduct."""
+        if self.conduct.most_s is not None:
+            self._end_s = time.monotonic() + self.conduct.most_s
         last = self.group_count if groups is None else first_group + groups
         with np.errstate(all="ignore"):
             for first in range(first_group, last, self.at_once):
@@ -156,8 +169,22 @@ class Machine:
                 self.watcher.open(axis, step)
                 self.watcher.step(position, self)
             self._body(position + 1, self._ends[position])
+            if self._has_ended(position):
+                break
         if self.watcher is not None:
             self.watcher.close(axis)
+
+    def _has_ended(self, position: int) -> bool:
+        """Whether no active work-item goes on with a loop. Errors: DeviceError after too long."""
+        if time.monotonic() > self._end_s:
+            seconds = f"{self.conduct.most_s:g} seconds"
+            because = f"it has not ended after {seconds}"
+            hint = "a loop that ends, or smaller tensors"
+            raise DeviceError("the kernel was stopped on the emulator", because, hint)
+        goes_on = self.conduct.until.get(position)
+        if goes_on is None:
+            return False
+        return not (np.broadcast_to(self._register(goes_on), self.mask.shape) & self.mask).any()
 
     def _rounds_together(self, position: int, axis: UOp) -> int:
         """Run independent rounds of a loop at once, unless there is a watcher; return how many
@@ -256,7 +283,7 @@ class Machine:
             self.registers[node] = np.zeros(node.dtype.count, node.dtype.scalar.numpy)
             if node.dtype.count == 1:
                 self.registers[node] = self.registers[node][0]
-            read = node.name, node.first_lane, int(self.numbers[0, 0]), self.position
+            read = ReadOrigin(node.name, node.first_lane, int(self.numbers[0, 0]), self.position)
             self._shade(node, np.ones_like(self.registers[node], bool), read)
         return self.registers[node]
 
@@ -293,7 +320,7 @@ class Machine:
             present = int(numbers[np.argmax(warps[warp])])
             self.findings.partial_warp(int(numbers[np.argmin(warps[warp])]), present, position)
 
-    def _shade(self, node: UOp, mask: Array, read: Origin) -> None:
+    def _shade(self, node: UOp, mask: Array, read: ReadOrigin) -> None:
         if np.any(mask):
             self.shadows[node] = Shadow(mask, read)
 
@@ -323,6 +350,9 @@ class Machine:
         count = self.totals.barriers
         count[position] = count.get(position, 0) + int(waits.sum())
         absent = waits & ~self.mask
+        returned = self.conduct.returned
+        if returned is not None and returned in self.registers:
+            absent = absent & ~np.broadcast_to(self.registers[returned], absent.shape)
         if absent.any():
             group, item = (int(n) for n in np.argwhere(absent)[0])
             present = int(np.argmax(self.mask[group]))
@@ -373,6 +403,7 @@ class Machine:
     def _load(self, position: int, node: UOp) -> None:
         count, place = node.dtype.count, node.place
         lanes = self._lanes(position, place, node.src[1:], count, False)
+        outside = self.memory.outside
         array = self.memory.array(place.param)
         shape = lanes.takes_part.shape
         values = np.zeros(shape, array.dtype)
@@ -381,10 +412,20 @@ class Machine:
             self.watcher.access(lanes, values)
         self.values[node] = values if count > 1 else values[..., 0]
         shadow = self.memory.read(position, place, lanes)
+        if outside is not None and shadow is None:
+            shadow = self._outside(position, place, lanes, outside)
         self.shadows.pop(node, None)
         if shadow is not None:
             mask = shadow.mask if count > 1 else shadow.mask[..., 0]
             self.shadows[node] = Shadow(mask, shadow.read)
+
+    def _outside(self, position: int, place: UOp, lanes: Lanes, outside: Array) -> Shadow:
+        """Return which values were read outside of their memory."""
+        group, item, lane = (int(n) for n in np.argwhere(outside)[0])
+        memory, element = place.param, int(lanes.index[group, item]) + lane
+        number = int(self.numbers[group, item])
+        read = ReadOrigin(name_of(memory), element, number, position, size_of(memory))
+        return Shadow(outside, read)
 
     def _store(self, position: int, node: UOp) -> None:
         value, place = node.src[1], node.place
@@ -394,7 +435,11 @@ class Machine:
         new = np.broadcast_to(with_lanes(self.value(value), value, 2), shape)
         if self.watcher is not None:
             self.watcher.access(lanes, new)
-        self.memory.array(place.param)[lanes.places] = new[lanes.takes_part]
+        array, update = self.memory.array(place.param), self.conduct.updates.get(position)
+        if update is None:
+            array[lanes.places] = new[lanes.takes_part]
+        else:
+            _UPDATES[update].at(array, lanes.places, new[lanes.takes_part])
         shadow = self.shadows.get(value)
         if shadow is not None:
             mask = np.broadcast_to(with_lanes(shadow.mask, value, 2), shape)
@@ -416,7 +461,20 @@ class Machine:
         if size_of(place.param) == 0:
             takes_part = np.zeros_like(takes_part)
         self._depends(place.src[1], takes_part.any(-1))
+        self._require_aligned(position, place, index, takes_part)
         return self.memory.lanes(position, place, index, takes_part, is_store)
+
+    def _require_aligned(self, position: int, place: UOp, index: Array, takes_part: Array) -> None:
+        """Add a finding for an address that is no multiple of what the access needs."""
+        nbytes = self.conduct.aligned.get(position)
+        if nbytes is None:
+            return
+        memory = place.param
+        off = takes_part.any(-1) & (index * memory.dtype.itemsize % nbytes != 0)
+        if off.any():
+            group, item = (int(n) for n in np.argwhere(off)[0])
+            number, element = int(self.numbers[group, item]), int(index[group, item])
+            self.findings.misaligned(name_of(memory), element, number, position, nbytes)
 
     def _depends(self, condition: UOp, mask: Array) -> None:
         """Add a finding if a condition or an index depends on unwritten memory."""

@@ -18,7 +18,7 @@ from workbench.emulator.accesses import (
     count_global,
     count_shared,
 )
-from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
+from workbench.emulator.cells import AccessLog, CellAccess, Cells, ReadOrigin
 from workbench.emulator.findings import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.nest.transactions import by_warps
@@ -64,7 +64,7 @@ class Shadow:
     """A mask of the elements of a value that depend on unwritten memory, and a read of it."""
 
     mask: Array
-    read: Origin
+    read: ReadOrigin
 
 
 class Memories:
@@ -86,6 +86,12 @@ class Memories:
         warp take part: those whose number has 0 in these bits. `copies` are the positions of
         stores that end asynchronous copies."""
         self.idle, self._copies = idle, copies
+        self.reads_outside = False
+        """Whether a read outside of its memory gives any value, and is no defect by itself."""
+        self.atomic: Set[UOp] = frozenset()
+        """Memories of which all accesses are atomic, so that none races."""
+        self.outside: Array | None = None
+        """The lanes of the last access that are outside of its memory; None: none is."""
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
         self._globals = {
@@ -139,12 +145,14 @@ class Memories:
         size = size_of(memory)
         elements = index[..., None] + np.arange(takes_part.shape[-1])
         outside = takes_part & ((elements < 0) | (elements >= size))
-        if outside.any():
+        self.outside = outside if outside.any() else None
+        if outside.any() and (is_store or not self.reads_outside):
             where = tuple(int(n) for n in np.argwhere(outside)[0])
             verb = "writes" if is_store else "reads"
             number, element = int(self.numbers[where[:2]]), int(elements[where])
             name = name_of(memory)
             self.findings.outside(name, element, number, position, size, verb)
+        if self.outside is not None:
             takes_part = takes_part & ~outside
         self.count(position, memory, index, takes_part, is_store)
         return self.at(place, index, takes_part)
@@ -183,6 +191,8 @@ class Memories:
             return None
         access = self._accessed(position, lanes)
         conflict, unwritten = cells.read(access)
+        if memory in self.atomic:
+            conflict = None
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
         else:
@@ -194,7 +204,7 @@ class Memories:
         group, item, lane = (int(n) for n in np.argwhere(mask)[0])
         cell = int(lanes.first[group, item]) + lane
         element, number = cell % size, int(self.numbers[group, item])
-        here = name_of(memory), element, number, position
+        here = ReadOrigin(name_of(memory), element, number, position)
         return Shadow(mask, cells.origins.get(cell, here))
 
     def write(self, position: int, place: UOp, lanes: Lanes, shadow: Shadow | None) -> None:
@@ -206,6 +216,8 @@ class Memories:
         cells = self._cells(memory)
         assert cells is not None
         conflict = cells.write(access)
+        if memory in self.atomic:
+            conflict = None
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
         else:

@@ -4,6 +4,7 @@ is the Program of a kernel for a machine that is not here."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,9 +24,11 @@ from workbench.emulator.checks import (
     require_fit,
     require_time,
 )
+from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, written_slots
+from workbench.emulator.source.program import TextProgram
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 
@@ -33,6 +36,8 @@ Array = np.ndarray[Any, Any]
 NO_OUTPUTS: Mapping[int, Array] = MappingProxyType({})
 MOST_S = 20.0
 """Most seconds of a launch; a longer one is refused."""
+MOST_TEXT_S = 30.0
+"""Most seconds of the run of a program from a text, whose loops may not end."""
 MOST_STEPS_BYTES = 4 << 20
 """Most bytes of a group's steps in a page."""
 
@@ -44,9 +49,10 @@ def emulated(
     history: bool | Sequence[int] = False,
     expected: Mapping[int, Array] = NO_OUTPUTS,
     fresh: Set[int] = frozenset(),
+    text: TextProgram | None = None,
 ) -> Trace:
     """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
-    `history` as in `emulate`.
+    `history` as in `emulate`; `text` is the text that the program was read from.
 
     `expected` are the right outputs, by slot: a difference is a finding. The contents of the slots
     `fresh` before the run count as unwritten.
@@ -57,15 +63,22 @@ def emulated(
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
-    machine = Machine(linear, memory, target, fresh)
-    require_time(linear, target)
+    conduct = conduct_of(text, MOST_TEXT_S)
+    machine = Machine(linear, memory, target, fresh, batches=text is None, conduct=conduct)
+    require_time(linear, target, conduct=conduct)
     machine.run()
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:
         number = _group(machine.launch, history, machine.findings.all)
-        steps = history_of(linear, before, target, number, fresh, arguments=_dtypes_of(arrays))
-    return _trace(machine, arrays, target, steps)
+        arguments = _dtypes_of(arrays)
+        steps = history_of(linear, before, target, number, fresh, arguments=arguments, text=text)
+    return _trace(machine, arrays, target, steps, text=text)
+
+
+def conduct_of(text: TextProgram | None, most_s: float) -> Conduct:
+    """Return what the steps of a program leave open; one from a text is stopped after `most_s`."""
+    return PLAIN if text is None else replace(text.conduct, most_s=most_s)
 
 
 def steps_emulated(
@@ -75,24 +88,30 @@ def steps_emulated(
     group: bool | Sequence[int],
     most_s: float,
     fresh: Set[int],
+    expected: Mapping[int, Array] = NO_OUTPUTS,
+    text: TextProgram | None = None,
 ) -> Trace:
     """Return the Trace of a run with the steps of a group, as many as a page can have. If the
-    launch takes more than `most_s` seconds, only that group runs.
+    launch takes more than `most_s` seconds, only that group runs, and of the outputs only what it
+    writes is compared with `expected`. `text` as in `emulated`.
 
     Errors: DeviceError if that group takes too long, too.
     """
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-    machine = Machine(linear, memory, gpu, fresh)
-    is_whole = emulation_s(linear) <= most_s
+    conduct = conduct_of(text, MOST_TEXT_S)
+    machine = Machine(linear, memory, gpu, fresh, batches=text is None, conduct=conduct)
+    is_whole = emulation_s(linear, conduct=conduct) <= most_s
     if is_whole:
         machine.run()
     else:
-        require_time(linear, gpu, groups=1)
+        require_time(linear, gpu, groups=1, conduct=conduct)
         machine.run(_group(machine.launch, group, ()), 1)
+    find_wrong_values(machine, expected, is_whole)
     number = _group(machine.launch, group, machine.findings.all)
-    steps = history_of(linear, before, gpu, number, fresh, MOST_STEPS_BYTES, _dtypes_of(arrays))
-    return _trace(machine, arrays, gpu, steps, is_whole)
+    limits = MOST_STEPS_BYTES, _dtypes_of(arrays)
+    steps = history_of(linear, before, gpu, number, fresh, *limits, text)
+    return _trace(machine, arrays, gpu, steps, is_whole, text)
 
 
 def _memory(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> list[Array]:
@@ -112,9 +131,13 @@ def _trace(
     target: Target,
     steps: GroupHistory | None,
     is_whole: bool = True,
+    text: TextProgram | None = None,
 ) -> Trace:
     """Return the Trace of a run over `arrays`, whose bits the machine may have used."""
     totals = machine.totals
+    lines = () if text is None else text.lines
+    listed = {position for line in lines for position in line.positions}
+    slow = (each for each in inefficiencies(machine) if not lines or each.position in listed)
     return Trace(
         machine.linear,
         machine.launch,
@@ -124,11 +147,12 @@ def _trace(
         totals.barriers,
         totals.shuffles,
         tuple(machine.findings.all),
-        inefficiencies(machine),
+        tuple(slow),
         {slot: arrays[slot] for slot in sorted(written_slots(machine.linear))},
         steps,
         is_whole,
         target,
+        lines,
     )
 
 

@@ -5,7 +5,7 @@ Sections: A step of a work-group; The trace of a kernel's run on the emulator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from workbench.emulator.history import (
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.ir.text.program import ProgramLine, program_lines
+from workbench.ir.text.program import ProgramLine, line_at, program_lines
 
 # --------------------------------------------------------------------------------------------------
 # A step of a work-group.
@@ -224,8 +224,8 @@ class Trace:
     which only a part enters an IF; `barriers`: groups that waited; `shuffles`: warps. `findings`
     are the defects, `inefficiencies` the correct but slow accesses and branches; `outputs` are the
     written arrays, by slot; `history` has the steps of one work-group, if requested. Unless the run
-    `is_whole`, only that group ran.
-    only that group ran.
+    `is_whole`, only that group ran. `listing` has the lines of the text that the program was read
+    from; () for a program of the compiler.
     """
 
     linear: tuple[UOp, ...]
@@ -241,6 +241,12 @@ class Trace:
     history: GroupHistory | None = None
     is_whole: bool = True
     target: Target | None = None
+    listing: tuple[ProgramLine, ...] = ()
+
+    @property
+    def lines(self) -> Sequence[ProgramLine]:
+        """The lines of the program: of the text, if it was read from one."""
+        return self.listing or program_lines(self.linear)
 
     def step(self, number: int) -> HistoryStep:
         """Return a step of the history, by number; a negative one counts from the end.
@@ -297,6 +303,12 @@ class Trace:
         ]
         return "\n".join([*lines, *map(self.with_lines, self.findings)])
 
+    def numbers(self, finding: Finding) -> list[int]:
+        """Return the lines of the text that a finding is at, from 1; none for a program that was
+        not read from a text."""
+        places = [line_at(self.listing, position) for position in finding.positions]
+        return [*dict.fromkeys(self.listing[p].number for p in places if p is not None)]
+
     def with_lines(self, finding: Finding | Inefficiency) -> str:
         """Return a finding or inefficiency in words, with the op and the line of each position."""
         if isinstance(finding, Finding):
@@ -304,9 +316,13 @@ class Trace:
         else:
             positions = (finding.position,)
         texts = [str(finding)]
-        listed = program_lines(self.linear)
-        line_of = {p: line.text for line in listed for p in line.positions}
+        line_of = {p: line.text for line in self.lines for p in line.positions}
         for position in dict.fromkeys(positions):
+            place = line_at(self.listing, position)
+            if place is not None:
+                line = self.listing[place]
+                texts.append(f"  line {line.number}:  {line.text}")
+                continue
             op = self.linear[position].op.name
             texts.append(f"  {op} in  {line_of.get(position, '')}")
         return "\n".join(texts)
@@ -316,7 +332,7 @@ class Trace:
         memory, the used share of their bytes, passes for bank conflicts."""
         head = f"{'sectors':>10} {'used':>5} {'conflicts':>10}"
         lines = [str(self), head]
-        for line in program_lines(self.linear):
+        for line in self.lines:
             counts = [self.accesses[p] for p in line.positions if p in self.accesses]
             main = _sum(count for count in counts if count.space == "global")
             shared = _sum(count for count in counts if count.space == "shared")

@@ -335,6 +335,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "unfinished copy": "A work-item uses a cell that a copy may still fill: a copy goes on"
             " while the program does, and no barrier since has waited for it.",
         "out of bounds": "An index beyond the memory.",
+        "misaligned": "Several elements are accessed at once, at an address that is no multiple of"
+            " their size: a GPU faults.",
         "wrong value": "An element of the result that is not what it should be.",
         "uncoalesced": "Work-items of a warp access elements that lie far apart: more sectors are"
             " moved than the elements would fill.",

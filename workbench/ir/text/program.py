@@ -230,12 +230,21 @@ _STATEMENTS = frozenset({Ops.STORE, Ops.SET, Ops.BARRIER, Ops.SPECIAL, Ops.LOOP,
 class ProgramLine(NamedTuple):
     """A line inside of `depth` loops and IFs. `positions` are steps of the program: the loads in
     the line, in order, and at the end the node that the line is of. `name` is the value or the
-    register that it computes; "" for none."""
+    register that it computes; "" for none. `number` is that of a line of source text, from 1 (0: it
+    is none)."""
 
     text: str
     depth: int
     positions: tuple[int, ...]
     name: str = ""
+    number: int = 0
+
+
+def line_at(lines: Sequence[ProgramLine], position: int) -> int | None:
+    """Return the number of the line that has a step, or else the step after it; None for a step
+    that no line has, or follows."""
+    ends = ((place, number) for number, line in enumerate(lines) for place in line.positions)
+    return min((each for each in ends if each[0] >= position), default=(0, None))[1]
 
 
 def program_lines(linear: Sequence[UOp]) -> list[ProgramLine]:

@@ -58,10 +58,12 @@ export interface TileProduct {
  * counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps
  * whose lanes exchanged values. `barrier` is the number of the line's barrier, `product`
  * what a tensor core does (null: none). In a shuffle a work-item takes the value of the one
- * whose number is its own xor `distance`; elsewhere `distance` is 0.
+ * whose number is its own xor `distance`; elsewhere `distance` is 0. `number` is that of the
+ * line in an edited text, from 1 (null: the program is not of such a text).
  */
 export interface GpuLine {
   text: string;
+  number: number | null;
   barrier: number | null;
   depth: number;
   nodes: Array<number>;
@@ -884,9 +886,10 @@ export interface DeviceRow {
 }
 
 /**
- * A language that code is shown in, and the `device` that runs it ("": none). Code of the
- * role "machine" or "statements" differs from device to device. Regular expressions:
- * `comment`, `word` (shown in bold), and `head`, of the line where the kernel begins.
+ * A language that code is shown in, and the `device` that runs it ("": none). `is_emulated`:
+ * edited text runs on the emulator where that device is not here. Code of the role "machine"
+ * or "statements" differs from device to device. Regular expressions: `comment`, `word`
+ * (shown in bold), and `head`, of the line where the kernel begins.
  */
 export interface LanguageRow {
   name: string;
@@ -896,6 +899,7 @@ export interface LanguageRow {
   head: string;
   device: string;
   role?: "machine" | "program" | "statements";
+  is_emulated?: boolean;
 }
 
 /**

@@ -17,6 +17,7 @@ from workbench.base.target import Target
 from workbench.cost.gpu.gpu_cost import peaks
 from workbench.cost.gpu.memory_traffic import level_speeds
 from workbench.cost.predicted_cost import published_speeds
+from workbench.emulator.source.languages import LANGUAGES
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -64,6 +65,7 @@ def language_rows() -> list[LanguageRow]:
         for language in info.languages:
             device = info.name if language is info.language else ""
             row = LanguageRow(**asdict(language), device=device)
+            row.is_emulated = language.name in LANGUAGES
             rows.setdefault(language.name, row)
     return [
         *rows.values(),

@@ -18,7 +18,7 @@ from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.transactions import BANK_BYTES, BANKS, SECTOR_BYTES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.text.program import ProgramLine
+from workbench.ir.text.program import ProgramLine, line_at
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.schema.gpu import (
     AccessCosts,
@@ -130,6 +130,7 @@ def _line(
     before = sum(node.op is Ops.BARRIER for node in trace.linear[: positions[-1]])
     return GpuLine(
         text=line.text,
+        number=line.number or None,
         barrier=before if program[-1].op is Ops.BARRIER else None,
         depth=line.depth,
         nodes=node_places,
@@ -192,7 +193,8 @@ def _register(name: str, node: UOp, of_node: ValueHistory) -> RegisterRow:
 
 
 def _finding(finding: Finding, history: GroupHistory, memories: Sequence[UOp]) -> GpuFinding:
-    lines = [history.line_of[p] for p in finding.positions if p in history.line_of]
+    places = [line_at(history.lines, position) for position in finding.positions]
+    lines = [place for place in places if place is not None]
     group = [*finding.items[0].group] if finding.items else []
     steps = list(history.steps_of(finding))
     items = [among_all(i.item, history.launch.group) for i in finding.items]

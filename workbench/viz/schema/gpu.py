@@ -65,9 +65,11 @@ class GpuLine(Struct, forbid_unknown_fields=True):
     counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps whose
     lanes exchanged values. `barrier` is the number of the line's barrier, `product` what a tensor
     core does (null: none). In a shuffle a work-item takes the value of the one whose number is its
-    own xor `distance`; elsewhere `distance` is 0."""
+    own xor `distance`; elsewhere `distance` is 0. `number` is that of the line in an edited text,
+    from 1 (null: the program is not of such a text)."""
 
     text: str
+    number: int | None
     barrier: int | None
     depth: int
     nodes: list[int]

@@ -210,7 +210,8 @@ class DeviceRow(Struct, forbid_unknown_fields=True):
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):
-    """A language that code is shown in, and the `device` that runs it ("": none). Code of the role
+    """A language that code is shown in, and the `device` that runs it ("": none). `is_emulated`:
+    edited text runs on the emulator where that device is not here. Code of the role
     "machine" or "statements" differs from device to device. Regular expressions: `comment`, `word`
     (shown in bold), and `head`, of the line where the kernel begins."""
 
@@ -221,6 +222,7 @@ class LanguageRow(Struct, forbid_unknown_fields=True):
     head: str
     device: str
     role: Literal["program", "machine", "statements"] = "program"
+    is_emulated: bool = False
 
 
 class WithoutRow(Struct, forbid_unknown_fields=True):

@@ -84,7 +84,7 @@ QUICK: dict[str, Callable[..., Any]] = {
 LONG: dict[str, Callable[..., Any]] = {
     "saved": variant_transfer.show,
     "measure": measurement.measure,
-    "check": measurement.check,
+    "check": edits.check,
     "compile": edits.compile_source,
     "edit": edits.edit,
     "data": variants.data,

@@ -292,3 +292,38 @@ def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(
         assert "neoverse" in page.inner_text(".wb-code-body .wb-quiet")
         page.click("[data-key=mode-tune]")
         assert page.locator(":text('LLVM:Graviton4, another machine')").count() == 1
+
+
+TILES = (
+    'LOCAL("g0", 16), LOCAL("g1", 16), SPLIT("r0", 16), ORDER("r0", "l0"), STAGE("r0", 1),'
+    ' STAGE("r0", 2)'
+)
+
+
+def test_a_barrier_deleted_from_cuda_is_a_race_that_is_played(
+    browser: Any, tmp_path: Path, nothing_saved: Path
+) -> None:
+    """No GPU is here, and no compiler for one need be: the emulator runs the text."""
+    with session_of(explore(array(32, 32) @ array(32, 32))) as session:
+        tiled = done(session, "paste", variant=0, text=TILES)["variant"]
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            page.evaluate(f"show({{ mode: 'tune', variant: {tiled}, language: 'CUDA' }})")
+            live.answer("code")
+            page.click(".wb-code-bar >> text=edit")
+            text = page.input_value(".wb-editor")
+            begin = text.index("    __syncthreads();\n")
+            end = text.index("\n", begin) + 1
+            page.fill(".wb-editor", text[:begin] + text[end:])
+            live.answer("compile")
+            page.wait_for_selector(".wb-editor-status >> text=the emulator can run it")
+            assert page.inner_text("[data-key=run-edit]") == "Run it on the emulator"
+            page.click("[data-key=run-edit]")
+            live.answer("edit")
+            words = page.inner_text(".wb-code-emulated")
+            line = text.count("\n", 0, begin) - 1
+            assert f"race lines {line} and" in words and "no barrier is between" in words
+            page.click("[data-key=step-edited]")
+            page.wait_for_selector(".wb-gpu-lines [aria-selected=true]")
+            assert "As[" in page.inner_text(".wb-gpu-lines [aria-selected=true]")
+            assert f"line {line}" in page.inner_text("[data-key=gpu-finding-0]")

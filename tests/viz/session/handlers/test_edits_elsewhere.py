@@ -1,4 +1,5 @@
-"""Source edited for a machine that is not here: compiled, shown, and never run."""
+"""Source edited for a machine that is not here: compiled and shown; the emulator runs text for
+GPUs."""
 
 from __future__ import annotations
 
@@ -134,22 +135,21 @@ def test_it_comes_back_with_its_machine(there: Session) -> None:
 
 @needs_c
 def test_a_language_of_a_device_that_is_not_here(nothing_saved: Path) -> None:
-    """It is compiled for the first machine of the device, or the compiler is named."""
+    """It runs on the emulator for the first machine of the device, whose compiler need not be
+    here."""
     with session_of(matmul()) as session:
         edit = {"variant": 0, "language": "CUDA", "text": text_in(session, "CUDA")}
         if Device.available("CUDA"):
             pytest.skip("CUDA runs here")
-        reply = ask(session, "edit", **edit)
-        if HAS_NVRTC:
-            rows = plain(session.row(reply["result"]["variant"]))["code"]
-            first = next(iter(Device["CUDA"].machines))
-            assert {row["device"] for row in rows} == {f"CUDA:{first}"}
-        else:
-            assert reply["error"]["try"] == nvrtc.how_to_get()
-        text = text_in(session, "Metal")
-        refusal = ask(session, "compile", variant=0, language="Metal", text=text)
-        what = "a text of Metal cannot be compiled here"
-        assert refusal["error"]["what"] == what
+        child = plain(session.row(done(session, "edit", **edit)["variant"]))
+        first = next(iter(Device["CUDA"].machines))
+        assert {row["device"] for row in child["code"]} == {f"CUDA:{first}"}
+        assert ("asm" in {row["language"] for row in child["code"]}) == HAS_NVRTC
+        assert child["check"]["ok"] and child["gpu"]["lines"][0]["number"] > 1
+        for language in ("Metal", "WGSL", "HIP"):
+            text = text_in(session, language)
+            compilation = done(session, "compile", variant=0, language=language, text=text)
+            assert compilation["error"] is None and compilation["code"][0]["language"] == language
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,49 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
         return
     with session_of(exploration(device)) as session:
         text = text_in(session, language)
-        reply = ask(session, "edit", variant=0, language=language, text=text)
-        error = reply["error"]
-        assert error["what"] == f"a text of {language} cannot be compiled here"
-        because = "METAL:M3 is not here, and nothing here compiles Metal"
-        assert error["because"] == because and error["try"]
-        assert len(session.record.variants) == 1
+        child = done(session, "edit", variant=0, language=language, text=text)["variant"]
+        assert plain(session.row(child))["check"]["ok"]
+
+
+TILES = 'LOCAL("g0", 4), LOCAL("g1", 4), SPLIT("r0", 4), ORDER("r0", "l0"), STAGE("r0", 1)'
+
+
+def test_a_barrier_deleted_from_text_for_a_gpu(nothing_saved: Path) -> None:
+    """The race is named with its lines, and stepped; the way back is right."""
+    with session_of(exploration(GPU)) as session:
+        page = Page(session)
+        tiled = done(session, "paste", variant=0, text=TILES)["variant"]
+        done(session, "code", variant=tiled, language="CUDA")
+        text = "\n".join(code_in(session, "CUDA", tiled)["lines"])
+        lines = text.split("\n")
+        place = next(i for i, line in enumerate(lines) if "__syncthreads" in line)
+        edit = {"variant": tiled, "language": "CUDA"}
+        changed = "\n".join([*lines[:place], *lines[place + 1 :]])
+        child = done(session, "edit", **edit, text=changed)["variant"]
+        row = plain(session.row(child))
+        assert not row["check"]["ok"] and "race" in row["check"]["text"], row["check"]
+        race = next(f for f in row["gpu"]["findings"] if f["is_defect"])
+        numbers = [row["gpu"]["lines"][line]["number"] for line in race["lines"]]
+        assert race["kind"] == "race" and race["steps"] and len(numbers) == 2
+        for number, line in zip(numbers, race["lines"], strict=True):
+            assert changed.split("\n")[number - 1].strip() == row["gpu"]["lines"][line]["text"]
+        done(session, "emulate", variant=child, group=[1, 0])
+        assert plain(session.row(child))["gpu"]["group"] == [1, 0]
+        again = done(session, "edit", **edit, text=text)["variant"]
+        row = plain(session.row(again))
+        assert row["check"]["ok"] and not any(f["is_defect"] for f in row["gpu"]["findings"])
+        barrier = next(x["barrier"] for x in row["gpu"]["lines"] if x["barrier"] is not None)
+        done(session, "emulate", variant=again, without=barrier)
+        row = plain(session.row(again))
+        assert row["gpu"]["without"] == barrier and row["check"]["ok"]
+        assert any(f["kind"] == "race" for f in row["gpu"]["findings"])
+        refusal = done(session, "compile", **edit, text=text.replace("float acc", "flot acc", 1))
+        assert refusal["error"]["line"] and "line" in refusal["error"]["what"]
+        timed = ask(session, "measure", variants=[again], cold=False)
+        assert "is not run" in timed["error"]["what"] or "not timed" in timed["error"]["what"]
+        done(session, "check", variant=child)
+        assert not plain(session.row(child))["check"]["ok"]
+        with session.lock:
+            session.send_changes()
+            assert page.is_record_of(session)
+        assert broken(page.record) == []

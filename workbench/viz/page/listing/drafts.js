@@ -194,7 +194,14 @@ export async function runDraft(app, draft) {
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function run(app, draft) {
-  if (draft.launch) return await runDraft(app, draft);
+  if (draft.launch) await runDraft(app, draft);
+  else await runInPython(app, draft);
+}
+
+/** Run a draft as a variant in Python, and select it.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+export async function runInPython(app, draft) {
   const { variant, language, text } = draft;
   if (draft.isRunning) return;
   draft.isRunning = true;

@@ -4,9 +4,19 @@
 import { linked } from "../app/links.js";
 import { button } from "../app/pieces.js";
 import { elementsOf, h, refill } from "../base/elements.js";
-import { changedLines, faultOf, isChanged, leaveEdit, run, undoEdit, write } from "./drafts.js";
+import {
+  changedLines,
+  faultOf,
+  isChanged,
+  leaveEdit,
+  run,
+  runInPython,
+  undoEdit,
+  write,
+} from "./drafts.js";
 import { codeLink, coloured } from "./lines.js";
-import { isOnlyCompiled, languageOf } from "./programs.js";
+import { canAsk } from "../app/actions.js";
+import { isEmulated, isOnlyCompiled, languageOf } from "./programs.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { CodeRow } from "../record.d.ts" */
@@ -14,6 +24,9 @@ import { isOnlyCompiled, languageOf } from "./programs.js";
 
 const RUN = "Run the edited code";
 const COMPILE = "Compile it as a variant";
+const EMULATE = "Run it on the emulator";
+const RUNS_EMULATED =
+  "all work-items, on this machine: races, wrong values and accesses outside of memory are named; it takes no times";
 const RUNS_IN_PAGE = "on the GPU of this browser; the answer is compared with the kernel's";
 const COMPILES_ONLY = "for another machine: it does not run";
 const RUNS_IN_PROCESS = "in a process of its own: a crash does not end the notebook";
@@ -50,14 +63,26 @@ function editorPane(app, draft, isTinted) {
   });
   const page = h("div", { class: "wb-editor-page" }, lines, area);
   const status = h("div", { class: "wb-editor-status", role: "status" });
+  const mayEmulate = isEmulated(app.record, draft.language) && canAsk(app);
   const isCompiled = !draft.launch && isOnlyCompiled(app.record, draft.language);
-  const label = isCompiled ? COMPILE : RUN;
-  const runButton = runButtonOf(app, draft, isCompiled, label);
+  const [label, about] = draft.launch
+    ? [RUN, RUNS_IN_PAGE]
+    : mayEmulate
+    ? [EMULATE, RUNS_EMULATED]
+    : isCompiled
+    ? [COMPILE, COMPILES_ONLY]
+    : [RUN, RUNS_IN_PROCESS];
+  const runButton = runButtonOf(app, draft, label, about);
   const undoButton = undoButtonOf(app, draft);
   const buttons = h(
     "div",
     { class: "wb-buttons" },
     runButton,
+    draft.launch && mayEmulate && button(app, EMULATE, () => runInPython(app, draft), {
+      python: true,
+      name: "emulate-edit",
+      title: RUNS_EMULATED,
+    }),
     button(app, "Cancel", () => leaveEdit(app), {
       title: "close the editor; the draft is kept for the next edit of this program",
     }),
@@ -81,8 +106,8 @@ function editorPane(app, draft, isTinted) {
     const now = draft.code.find(({ language }) => language === draft.language);
     if (isTinted && now !== source) linkLines(draft, lines, source = now);
     markError(draft, lines);
-    status.replaceChildren(...statusOf(draft, area));
-    const running = isCompiled ? "Compiling…" : "Running…";
+    status.replaceChildren(...statusOf(draft, area, mayEmulate && !draft.launch));
+    const running = isCompiled && !mayEmulate ? "Compiling…" : "Running…";
     undoButton.hidden = !isChanged(draft);
     runButton.textContent = draft.isRunning ? running : label;
   };
@@ -92,14 +117,12 @@ function editorPane(app, draft, isTinted) {
 }
 
 /** The button that runs a draft, or only compiles it.
- * @type {(app: App, draft: CodeDraft, isCompiled: boolean, label: string) => HTMLElement} */
-const runButtonOf = (app, draft, isCompiled, label) =>
+ * @type {(app: App, draft: CodeDraft, label: string, about: string) => HTMLElement} */
+const runButtonOf = (app, draft, label, about) =>
   button(app, label, () => run(app, draft), {
     python: !draft.launch,
     name: "run-edit",
-    title: `${
-      draft.launch ? RUNS_IN_PAGE : isCompiled ? COMPILES_ONLY : RUNS_IN_PROCESS
-    } · key Ctrl+Enter`,
+    title: `${about} · key Ctrl+Enter`,
   });
 
 /** The button that discards a draft.
@@ -170,10 +193,11 @@ function markError({ error }, lines) {
   if (error?.line) lines.children[error.line - 1]?.classList.add("wb-line-error");
 }
 
-/** The message of the compiler about the text.
+/** The message of the compiler about the text, or of the emulator.
  * @param {CodeDraft} draft
- * @param {HTMLTextAreaElement} area */
-function statusOf(draft, area) {
+ * @param {HTMLTextAreaElement} area
+ * @param {boolean} isEmulated */
+function statusOf(draft, area, isEmulated) {
   const { error, text, compiled, isCompiling } = draft;
   if (error) {
     const { line } = error;
@@ -192,7 +216,10 @@ function statusOf(draft, area) {
       ),
     ];
   }
-  const state = isCompiling || compiled !== text ? "compiling…" : "✓ compiles";
+  const [busy, done] = isEmulated
+    ? ["reading…", "✓ the emulator can run it"]
+    : ["compiling…", "✓ compiles"];
+  const state = isCompiling || compiled !== text ? busy : done;
   return [h("span", { class: "wb-quiet" }, state)];
 }
 

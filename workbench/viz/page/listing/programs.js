@@ -40,6 +40,13 @@ export function isOnlyCompiled({ languages, devices, device }, language) {
   return Boolean(taker && (taker.elsewhere || !taker.available));
 }
 
+/** Whether the edited text of a language runs on the emulator: its device is not on this machine.
+ * @param {PageRecord} record
+ * @param {string} language */
+export const isEmulated = (record, language) =>
+  isOnlyCompiled(record, language) &&
+  Boolean(record.languages.find(({ name }) => name === language)?.is_emulated);
+
 /** Whether the edited text of a program runs in this page: no device takes it, or there is no
  * Python.
  * @param {App} app
@@ -47,12 +54,13 @@ export function isOnlyCompiled({ languages, devices, device }, language) {
 export const runsInPage = (app, { language, launch }) =>
   Boolean(launch && !launch.module) && (!canAsk(app) || isOnlyCompiled(app.record, language));
 
-/** The machine for which edited code was compiled, if that is not this one, so that it did not run.
+/** The machine for which edited code was compiled, if that is not this one, so that it did not run;
+ * null also for code that the emulator ran.
  * @param {PageRecord} record
  * @param {VariantRow} variant */
-export function machineOfEdited({ devices }, { edited, code }) {
+export function machineOfEdited({ devices }, { edited, code, check, gpu }) {
   const device = devices.find(({ name }) => name === code[0]?.device);
-  return edited && device?.elsewhere ? device.name : null;
+  return edited && device?.elsewhere && !check && !gpu ? device.name : null;
 }
 
 /** Whether a program is that of another device than the record's.

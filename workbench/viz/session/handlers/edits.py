@@ -1,4 +1,5 @@
-"""Edited source: compiled while the user types, and run as a variant, both in a worker process."""
+"""Edited source: compiled while the user types, and run as a variant, both in a worker process; for
+a device that is not here the emulator reads and runs the text."""
 
 from __future__ import annotations
 
@@ -6,12 +7,15 @@ from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import require_readable
-from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.typed import typed
+from workbench.emulator.emulate import emulate_text_for_steps, read_text
+from workbench.emulator.source.languages import LANGUAGES
+from workbench.emulator.steps import Trace
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
-from workbench.viz.schema.messages import EditedCode, VariantReply
-from workbench.viz.schema.variant import CodeRow
+from workbench.viz.schema.messages import EditedCode, NoResult, VariantReply
+from workbench.viz.schema.variant import CheckRow, CodeRow
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import edited_code
@@ -23,7 +27,7 @@ def compile_source(
 ) -> EditedCode:
     """Compile source that is being edited, without running it; return its code, or the error of the
     compiler. Without `text` the variant's edited source is compiled, and its code is set in the
-    record.
+    record. For a device that is not here, the emulator reads the text first.
 
     Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError if,
     without `text`, the variant was not edited, or another user edited it.
@@ -38,8 +42,11 @@ def compile_source(
     assert source is not None
     try:
         require_readable(source.text)
-        with session.jobs.use_worker(source.device) as worker:
-            code = _compiled(session, worker, variant, source)
+        if is_emulated(source.device):
+            code = _read(session, variant, source)
+        else:
+            with session.jobs.use_worker(source.device) as worker:
+                code = _compiled(session, worker, variant, source)
     except TaskStopped:
         raise
     except WorkbenchError as error:
@@ -51,7 +58,8 @@ def compile_source(
 
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
     """Run edited source as a new variant, which is checked, and timed beside the original. An error
-    of its run is set at the new variant. For a machine that is not here it is only compiled.
+    of its run is set at the new variant. For a machine that is not here it runs on the emulator,
+    which checks it and names its defects; in another language it is only compiled.
 
     Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError for
     source that its compiler refuses, with the line, and for too many variants: then no variant is
@@ -60,6 +68,8 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     source = Edited(_runs(session, language), text)
     require_readable(text)
     variants.require_space(session)
+    if is_emulated(source.device):
+        return _edit_emulated(session, variant, source)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
@@ -84,6 +94,114 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
             with session.lock:
                 session.set(child, "error", error_row(error))
     return VariantReply(child)
+
+
+def is_emulated(device: str) -> bool:
+    """Whether the emulator reads and runs edited text for a device: it is not here."""
+    info = Device[device]
+    named = info.language is not None and info.language.name in LANGUAGES
+    return named and info.is_elsewhere and info.has_groups
+
+
+def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
+    """Return the rows of source that the emulator has read, and of its machine code if a compiler
+    is here.
+
+    Errors: SourceError, with line and column; WorkbenchError of the compiler, with the line.
+    """
+    info = Device[source.device]
+    assert info.language is not None
+    read_text(session.kernels[variant], info.target, info.language.name, source.text)
+    try:
+        with session.jobs.use_worker(source.device) as worker:
+            return _compiled(session, worker, variant, source)
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        if error.line is not None:  # a compiler is here, and refuses the text
+            raise
+    with session.lock:
+        original = _original(session, variant, source.device)
+    return edited_code(source.device, source.text, original, [], None)
+
+
+def _edit_emulated(session: LiveRecord, variant: int, source: Edited) -> VariantReply:
+    """Run edited source on the emulator, as a new variant. Errors: as `_read`."""
+    code = _read(session, variant, source)
+    with session.lock:
+        child = variants.edited_variant(session, source, variant)
+        session.set(child, "code", code)
+        session.send_changes()
+    try:
+        emulate_edited(session, child, None, None)
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        with session.lock:
+            session.set(child, "error", error_row(error))
+    return VariantReply(child)
+
+
+def check(session: LiveRecord, variant: int) -> NoResult:
+    """Compare the outputs of a variant with what the expression means; those of source edited for a
+    machine that is not here as the emulator computes them.
+
+    Errors: as `measurement.check` and `emulate_edited`.
+    """
+    edited = session.edited.get(variant)
+    if edited is None or not is_emulated(edited.device):
+        return measurement.check(session, variant)
+    measurement.refuse_foreign(session, variant)
+    emulate_edited(session, variant, None, None)
+    return NoResult()
+
+
+def emulate_edited(
+    session: LiveRecord, variant: int, group: list[int] | None, without: int | None
+) -> None:
+    """Run a variant of edited source on the emulator, and set its steps and its check.
+
+    Errors: WorkbenchError if its data are not here; as `emulate_text_for_steps`; TaskStopped.
+    """
+    source, kernel, mine = session.edited[variant], session.kernels[variant], session.recorder
+    info = Device[source.device]
+    assert info.language is not None
+    session.status("emulate", 0, 1, "running all work-items")
+    try:
+        trace = emulate_text_for_steps(
+            kernel,
+            info.target,
+            info.language.name,
+            source.text,
+            True if group is None else group,
+            without,
+        )
+    finally:
+        session.status(None)
+    if session.jobs.is_stopped():
+        raise TaskStopped()
+    with session.lock:
+        if session.recorder is not mine:
+            return
+        mine.add_trace(variant, trace, without)
+        if without is None and (trace.is_whole or trace.findings):
+            check = _check(trace)
+            session.checks[variant, source.device] = check
+            session.set(variant, "check", check)
+        session.send_changes()
+
+
+def _check(trace: Trace) -> CheckRow:
+    """Return the verdict of a run on the emulator."""
+    if trace.findings:
+        first, *more = trace.findings
+        lines = [str(n) for n in trace.numbers(first)]
+        word = "lines" if len(lines) > 1 else "line"
+        where = f" ({word} {' and '.join(lines)})" if lines else ""
+        rest = f"; {plural(len(more), 'more defect')}" if more else ""
+        return CheckRow(False, f"WRONG on the emulator: {first}{where}{rest}")
+    count = sum(array.size for array in trace.outputs.values())
+    return CheckRow(True, f"right on the emulator: {count:,} elements compared, no defect found")
 
 
 def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited) -> list[CodeRow]:
@@ -125,7 +243,8 @@ def _runs(session: LiveRecord, language: str) -> str:
         what = f"{language[:20]} cannot be edited"
         names = " or ".join(row.name for row in language_rows() if row.device)
         raise DeviceError(what, "no device here takes it as text", names)
-    if not device.is_available and not (device.is_elsewhere and device.compiles_text):
+    can_read = is_emulated(device.name) or device.is_elsewhere and device.compiles_text
+    if not device.is_available and not can_read:
         what = f"a text of {language} cannot be compiled here"
         because = f"{device.name} is not here, and nothing here compiles {language}"
         raise DeviceError(what, because, device.how_to_get)

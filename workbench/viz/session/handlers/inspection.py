@@ -37,7 +37,7 @@ from workbench.viz.schema.messages import (
 )
 from workbench.viz.schema.record import RecordedPass
 from workbench.viz.schema.variant import AxisRow, CodeRow, CompilerPass, CompilerPasses
-from workbench.viz.session.handlers import measurement
+from workbench.viz.session.handlers import edits, measurement
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
@@ -246,8 +246,13 @@ def emulate(
     not exist; TaskStopped.
     """
     kernel, mine = session.kernels[variant], session.recorder
+    edited = session.edited.get(variant)
+    if edited is not None and edits.is_emulated(edited.device):
+        measurement.refuse_foreign(session, variant)
+        edits.emulate_edited(session, variant, group, without)
+        return NoResult()
     if session.row(variant).edited:
-        what, because = "this cannot be stepped", "its code was edited by hand"
+        what, because = "this cannot be stepped", "its code was edited by hand, and runs as it is"
         raise WorkbenchError(what, because, "the variant that it was made from")
     if unasked and seconds_for_steps(kernel) > UNASKED_S:
         return NoResult()

@@ -349,12 +349,11 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
 
 
 def refuse_compiled(session: LiveRecord, variant: int) -> None:
-    """Errors: DeviceError for source edited for a machine that is not here: the emulator runs
-    kernels, and no text."""
+    """Errors: DeviceError for source edited for a machine that is not here."""
     edited = session.edited.get(variant)
     if edited is not None and Device[edited.device].is_elsewhere:
-        what = f"{session.row(variant).name} was compiled for {edited.device}, and is not run"
-        because = "no machine for it is here, and the emulator runs no text"
+        what = f"{session.row(variant).name} was edited for {edited.device}, and is not run"
+        because = "that machine is not here, and the emulator has no times"
         raise DeviceError(what, because, "the variant that it was edited from")
 
 

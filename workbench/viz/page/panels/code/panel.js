@@ -4,7 +4,7 @@
 
 import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, errorBox, failure, hasAny, heading, stageNote, tab } from "../../app/pieces.js";
-import { h, refill, scrollBack } from "../../base/elements.js";
+import { h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
@@ -20,6 +20,7 @@ import { originLinks } from "../../listing/origin.js";
 import {
   askForCode,
   codeOf,
+  isEmulated,
   isOnlyCompiled,
   languageOf,
   mayCome,
@@ -69,7 +70,8 @@ function codePane(app) {
       refill(bar, ...codeBar(app, variant, code, edit));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
-      refill(trouble, failure(app, "code"), variant?.edited && errorBox(variant.error));
+      const error = variant?.edited && errorBox(variant.error);
+      refill(trouble, failure(app, "code"), error, emulatedNote(app, variant));
     }
     if (hasAny(changes, ...STAGE_CHANGES)) refill(stage, sourceNote(app));
     const shown = [draft, ...shownParts(app, variant, code, state)];
@@ -113,6 +115,37 @@ function shownParts(app, variant, code, state) {
   ];
 }
 
+/** What the emulator found in edited code, and the way to its steps; null for other code.
+ * @param {App} app
+ * @param {VariantRow | null} variant */
+function emulatedNote(app, variant) {
+  if (!variant?.edited || !variant.gpu) return null;
+  const { check, gpu } = variant;
+  const defects = gpu.findings.filter((finding) => finding.is_defect);
+  const rows = defects.slice(0, MOST_DEFECTS).map((finding) => {
+    const lines = [...new Set(finding.lines.map((line) => gpu.lines[line].number))].filter(Boolean);
+    const where = lines.length > 0 &&
+      `${lines.length > 1 ? "lines" : "line"} ${lines.join(" and ")}: `;
+    return h(
+      "p",
+      {},
+      h("b", { class: "wb-bad", "data-term": finding.kind }, finding.kind),
+      " ",
+      where,
+      recordText(finding.words, "", 300),
+    );
+  });
+  const more = defects.length - rows.length;
+  const verdict = !defects.length && check && h("p", { class: "wb-good" }, check.text);
+  const steps = button(app, "step through it", () => app.select({ mode: "gpu" }), {
+    name: "step-edited",
+    title: "the run in GPU, step by step, from the first defect",
+  });
+  const left = more > 0 && h("p", { class: "wb-quiet" }, `and ${more} more`);
+  return h("div", { class: "wb-code-emulated", role: "status" }, ...rows, left, verdict, steps);
+}
+
+const MOST_DEFECTS = 3;
 const STAGE_CHANGES = ["pass", "step", "board", "record", "kernel", "variant"];
 
 /** That the step which is shown has no source yet.
@@ -245,6 +278,8 @@ function editButton(app, code, edit) {
   const isInPage = runsInPage(app, code);
   const title = isInPage
     ? "your edit runs in this browser, checked and timed"
+    : isEmulated(app.record, code.language)
+    ? "your edit becomes a variant, run and checked on the emulator"
     : isOnlyCompiled(app.record, code.language)
     ? "your edit becomes a variant, compiled for another machine"
     : "your edit becomes a variant, checked and timed";

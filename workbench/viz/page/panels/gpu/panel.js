@@ -16,7 +16,7 @@ import { TilesPane } from "./tiles.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Steps } from "../../base/player.js" */
-/** @import { GpuFinding, GpuTrace, VariantRow } from "../../record.d.ts" */
+/** @import { GpuFinding, GpuLine, GpuTrace, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
@@ -236,7 +236,7 @@ function findingList(gpu, row) {
  * @param {number} place */
 function findingRow(gpu, row, finding, place) {
   const isInGroup = finding.steps.length > 0;
-  const lines = [...new Set(finding.lines)].map((line) => row.lines[line].text);
+  const lines = [...new Set(finding.lines)].map((line) => numbered(row.lines[line]));
   const numbers = [...new Set(finding.steps)];
   const where = isInGroup
     ? `${numbers.length > 1 ? "steps" : "step"} ${numbers.join(" and ")}`
@@ -259,6 +259,10 @@ function findingRow(gpu, row, finding, place) {
     ...lines.map((text) => h("div", {}, h("code", {}, text))),
   );
 }
+
+/** A line of the program, with its number in an edited text.
+ * @param {GpuLine} line */
+const numbered = ({ number, text }) => number === null ? text : `line ${number}  ${text}`;
 
 /** Go to the last step of a finding, to its work-item and cell; from there to the previous step,
  * and back.

@@ -38,7 +38,7 @@ def run_text(trace: Trace) -> str:
         lines.append("these counts are of one group alone: the launch is too large")
     if not trace.findings:
         lines.append(QUIET)
-    for line in program_lines(trace.linear):
+    for line in trace.lines:
         indent = "  " * (line.depth + 1)
         lines.append(f"{indent}{line.text}")
         costs = Counter(_costs(trace, line))

@@ -30,6 +30,7 @@ export class ProgramPane {
     this.#lines = row.lines.map((line, place) => this.#line(row, line, place));
     const attributes = { class: "wb-gpu-lines" };
     this.list = walkable("listbox", "lines of the program", attributes, ...this.#lines);
+    this.el.classList.toggle("wb-gpu-numbered", row.lines.some((line) => line.number !== null));
     this.#shown = -1;
     refill(
       this.el,
@@ -89,6 +90,7 @@ export class ProgramPane {
         title: lineTitle(row, line),
         onclick: () => gpu.steps && gpu.go(gpu.steps.stepAt(place, gpu.at)),
       },
+      line.number !== null && h("span", { class: "wb-quiet wb-gpu-number" }, String(line.number)),
       h("code", { style: `--depth: ${line.depth}` }, ...withNames(gpu.app.variant(), line.text)),
       figure(moved > 0 && sum(main, "transactions").toLocaleString("en")),
       figure(moved > 0 && `${share(wanted, moved)}%`, wanted < moved ? "wb-bad" : ""),

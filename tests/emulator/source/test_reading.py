@@ -1,0 +1,266 @@
+"""What a reader may type into a kernel's text: it runs, what is wrong with it is named, or it is
+refused at its line and column."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from tests.emulator.test_machine import product
+from tests.support import by_rows, count
+from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
+from workbench.base.errors import DeviceError, ParseError, WorkbenchError
+from workbench.emulator.source.tokens import SourceError
+from workbench.emulator.steps import Trace
+
+CUDA, WGSL = "CUDA:H100", "WEBGPU:BROWSER"
+SIZE = 256
+
+
+@pytest.fixture(scope="module")
+def doubled() -> Kernel:
+    """p0[i] = p1[i] * 2, with 4 groups of 64 work-items."""
+    x = Tensor(np.arange(SIZE, dtype=np.float32)).realize()
+    kernel = explore(x * 2).kernels[-1].on(CUDA).kernel
+    return kernel.apply(Opt(OptOps.LOCAL, "g0", 64))
+
+
+def written(body: str, outside: str = "") -> str:
+    """Return a kernel of CUDA C++ with a body."""
+    head = 'extern "C" __global__ void r_256(float *p0, const float *p1) {'
+    return f"{outside}\n{head}\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n{body}\n}}\n"
+
+
+RIGHT = {
+    "plain": "p0[i] = p1[i] * 2.0f;",
+    "a loop that runs twice": "float s = 0; for (int k = 0; k < 2; k++) s += p1[i];\n p0[i] = s;",
+    "downwards": "float s = 0; for (int k = 2; k > 0; --k) { s += p1[i]; } p0[i] = s;",
+    "by halves": "float s = 0; for (int k = 2; k; k >>= 1) s += p1[i]; p0[i] = s;",
+    "powers": "float s = 0; for (int k = 1; k < 4; k *= 2) s += p1[i]; p0[i] = s;",
+    "while": "float s = 0; int k = 0; while (k < 2) { s += p1[i]; k++; } p0[i] = s;",
+    "do": "float s = 0; int k = 0; do { s += p1[i]; } while (++k < 2); p0[i] = s;".replace(
+        "while (++k < 2)", "while (k < 0)"
+    ).replace("s += p1[i];", "s += p1[i] * 2;"),
+    "break": "float s = 0; for (int k = 0; ; k++) { if (k == 2) break; s += p1[i]; } p0[i] = s;",
+    "continue": "float s = 0;\nfor (int k = 0; k < 4; k++) { if (k & 1) continue; s += p1[i]; }\n"
+    "p0[i] = s;",
+    "rounds by work-item": "float s = 0; for (int k = 0; k < (int)threadIdx.x; k++) s += 1;\n"
+    "p0[i] = p1[i] * 2 + s - threadIdx.x;",
+    "return": "if (i >= 256) return;\np0[i] = p1[i] * 2;",
+    "early": "if (i & 1) { p0[i] = p1[i] * 2; return; }\np0[i] = p1[i] + p1[i];",
+    "else": "if (i < 7) p0[i] = p1[i] * 2; else if (i < 9) p0[i] = p1[i] / 0.5f; else\n"
+    "p0[i] = p1[i] + p1[i];",
+    "choice": "p0[i] = i < 300 ? p1[i] * 2 : p1[i + 1000];",
+    "and": "if (i < 300 && p1[i] >= 0) p0[i] = 2 * p1[i];",
+    "or": "if (i >= 0 || p1[i + 100000] > 0) p0[i] = 2 * p1[i];",
+    "vectors": "if (i < 64) { float4 v = ((const float4 *)p1)[i]; v.x *= 2; v.y = v.y + v.y;\n"
+    "v.z += v.z; v.w *= 2.0; ((float4 *)p0)[i] = v; }",
+    "pointers": "const float *q = p1 + i; *(p0 + i) = *q * 2;",
+    "arrays": "float t[2][3] = {}; t[1][2] = p1[i]; t[0][0] = p1[i]; p0[i] = t[1][2] + t[0][0];",
+    "shared": "__shared__ float t[4][16];\n t[threadIdx.x / 16][threadIdx.x % 16] = p1[i];\n"
+    "__syncthreads();\n int j = 63 - threadIdx.x;\n"
+    "p0[i - threadIdx.x + j] = 2 * t[j / 16][j % 16];",
+    "shuffles": "float s = p1[i];\nfor (int d = 16; d; d /= 2) s += __shfl_xor_sync(~0u, s, d);\n"
+    "p0[i] = p1[i] * 2 + s - s;",
+    "names": "const int n = 2; float s = 0; for (int k = 0; k < n; k++) s += p1[i]; p0[i] = s;",
+    "narrow": "unsigned char c = 255; c += 1; p0[i] = p1[i] * (2 + c);",
+    "unsigned": "unsigned a = 0; a -= 1; p0[i] = p1[i] * (a == 4294967295u ? 2 : 0);",
+    "comments": "p0[i] = /* twice */ p1[i] * 2; // as it was",
+}  # fmt: skip
+
+
+@by_rows("name, body", list(RIGHT.items()))
+def test_right_texts(doubled: Kernel, name: str, body: str) -> None:
+    trace = emulate(doubled, CUDA, code=written(body))
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+OUTSIDE = {
+    "a macro": ("#define TWO 2", "p0[i] = p1[i] * TWO;"),
+    "a constant": ("__device__ const int two = 2;", "p0[i] = p1[i] * two;"),
+    "a function": ("__device__ float twice(float x) { return x * 2; }", "p0[i] = twice(p1[i]);"),
+    "one that returns early": (
+        "__device__ float twice(float x) { if (x > 9) { return x + x; } float y = x; return y*2; }",
+        "p0[i] = twice(p1[i]);",
+    ),
+    "a loop in one": (
+        "__device__ float times(float x, int n) { float s = 0;\nwhile (n-- > 0) s += x; return s; }"
+        .replace("n-- > 0", "n > 0").replace("s += x;", "{ s += x; n--; }"),
+        "p0[i] = times(p1[i], 1) + (i < 300 ? times(p1[i], 1) : times(p1[i], 1000000000));",
+    ),
+    "one of memory": (
+        "__device__ void put(float *to, int at, float x) { to[at] = x; }",
+        "put(p0, i, p1[i] * 2);",
+    ),
+}  # fmt: skip
+
+
+@by_rows("name, outside, body", [(name, *texts) for name, texts in OUTSIDE.items()])
+def test_what_stands_outside(doubled: Kernel, name: str, outside: str, body: str) -> None:
+    trace = emulate(doubled, CUDA, code=written(body, outside))
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+WRONG = {
+    "a changed number": ("p0[i] = p1[i] * 3;", "wrong value", 4),
+    "another index": ("p0[i] = p1[i + 1] * 2;", "out of bounds", 4),
+    "half of them": ("if (i & 1) p0[i] = p1[i] * 2;", "unwritten", 0),
+    "one element": ("p0[0] = p1[i] * 2;", "race", 4),
+    "no value": ("float s; p0[i] = s + p1[i];", "unwritten", 4),
+    "a barrier in an if": ("p0[i] = p1[i] * 2;\nif (i & 1) __syncthreads();",
+                           "divergent barrier", 5),
+    "an odd address": ("if (i < 63) *(float4 *)&p0[i * 4 + 1] = *(const float4 *)&p1[i * 4 + 1];",
+                       "misaligned", 4),
+    "no barrier": ("__shared__ float t[64]; t[threadIdx.x] = p1[i];\n"
+                   "p0[i] = t[threadIdx.x ^ 1] * 2;", "race", 4),
+    "a shuffle in an if": ("float s = 0; if (i & 1) s = __shfl_xor_sync(~0u, p1[i], 1);\n"
+                           "p0[i] = s;", "inactive lane", 4),
+    "unsigned below 0": ("p0[i] = p1[threadIdx.x - 1u] * 2;", "out of bounds", 4),
+    "nothing": ("", "unwritten", 0),
+}  # fmt: skip
+
+
+@by_rows("name, body, kind, line", [(name, *row) for name, row in WRONG.items()])
+def test_wrong_texts(doubled: Kernel, name: str, body: str, kind: str, line: int) -> None:
+    trace = emulate(doubled, CUDA, code=written(body))
+    first = trace.findings[0]
+    assert first.kind == kind, (name, str(first))
+    assert trace.numbers(first)[:1] == ([line] if line else []), (name, trace.with_lines(first))
+
+
+def test_work_items_that_have_returned_are_not_awaited_by_cuda(doubled: Kernel) -> None:
+    """NVIDIA: a barrier waits for all threads that have not exited; WGSL has no such barrier."""
+    body = "if (i & 1) { p0[i] = p1[i] * 2; return; }\n__syncthreads();\np0[i] = p1[i] * 2;"
+    assert not emulate(doubled, CUDA, code=written(body)).findings
+    text = doubled.code_for(WGSL)
+    place = text.rindex("p0[")
+    early = "if ((item.x & 1u) == 1u) { return; }\n  workgroupBarrier();\n  "
+    kinds = {
+        f.kind for f in emulate(doubled, WGSL, code=text[:place] + early + text[place:]).findings
+    }
+    assert "divergent barrier" in kinds
+
+
+def test_a_read_outside_in_wgsl_is_a_defect_only_if_it_is_used(doubled: Kernel) -> None:
+    text = doubled.code_for(WGSL)
+    (load,) = set(re.findall(r"p1\[[^\]]*\]", text))
+    unused = f"select({load}, p1[100000], 1 > 2)"
+    assert not emulate(doubled, WGSL, code=text.replace(load, unused)).findings
+    used = f"select({load}, p1[100000], 1 < 2)"
+    assert emulate(doubled, WGSL, code=text.replace(load, used)).findings[0].kind == "out of bounds"
+
+
+REFUSED = [
+    ("p0[i] = p1[i] * 2", 5, "`;` is expected"),
+    ("p0[i] = q[i];", 4, "there is no q"),
+    ("p0[i] = p1[i] *;", 4, "a value is expected"),
+    ("p0[i] = twice(p1[i]);", 4, "the function twice is not known"),
+    ("atomicAdd(&p0[i], 1.0f);", 4, "does not follow atomicAdd"),
+    ("for (int k = 0; k < 2; k++ p0[i] = 1;", 4, "inside of an expression"),
+    ("p0[i] = p1[i]; }", 5, "is expected here"),
+    ("float t[i]; p0[i] = 1;", 4, "fixed whole number"),
+    ("p0[i++] = 1;", 4, "inside of an expression"),
+    ("p0[i] = p1[i] @ 2;", 4, "is expected here"),
+    ("goto end;", 4, "is not followed"),
+    ("p0[i] = p1;", 4, "an address stands here"),
+    ("float x = 1; x.y = 2;", 4, "has no part"),
+    ("p0[i] = 99999999999999999999;", 4, "does not fit"),
+    ("p0[i] = 'a';", 4, "begins nothing"),
+    ('asm("bar.sync 0;");', 4, "is not followed"),
+    ("__syncwarp();", 4, "is not followed"),
+    ("break;", 4, "outside of a loop"),
+    ("return 1;", 4, "returns nothing"),
+    ("p0[i] = " + "(" * 500 + "1" + ")" * 500 + ";", 4, "more than 100"),
+    ("{" * 400 + "}" * 400, 4, "more than 100"),
+    ("p0[i] = " + "-" * 5000 + "1;", 4, ""),
+]
+
+
+@by_rows("body, line, because", REFUSED)
+def test_refusals(doubled: Kernel, body: str, line: int, because: str) -> None:
+    with pytest.raises(SourceError) as raised:
+        emulate(doubled, CUDA, code=written(body))
+    error = raised.value
+    assert because in error.because, (body, str(error))
+    assert error.line == line and error.column >= 1, (body, str(error))
+    assert error.what.startswith(f"line {error.line}, column {error.column}: ")
+
+
+def test_wgsl_converts_nothing_by_itself(doubled: Kernel) -> None:
+    text = doubled.code_for(WGSL)
+    with pytest.raises(SourceError, match="converts nothing"):
+        emulate(doubled, WGSL, code=text.replace("* 2.0f", "* 2i"))
+    assert not emulate(doubled, WGSL, code=text.replace("* 2.0f", "* 2")).findings
+
+
+def test_other_arguments_and_groups(doubled: Kernel) -> None:
+    text = doubled.code_for(CUDA)
+    with pytest.raises(SourceError, match="has 3 arrays as arguments"):
+        emulate(doubled, CUDA, code=text.replace("(float *p0", "(float *p9, float *p0"))
+    with pytest.raises(SourceError, match="launched with groups of 64, and the text allows 32"):
+        emulate(doubled, CUDA, code=text.replace("__launch_bounds__(64)", "__launch_bounds__(32)"))
+    with pytest.raises(SourceError, match="has no kernel"):
+        emulate(doubled, CUDA, code="void f() {}  // __global__")
+    with pytest.raises(ParseError):
+        emulate(doubled, CUDA, code="hello")
+    wide = doubled.code_for(WGSL).replace("@workgroup_size(64", "@workgroup_size(32")
+    assert {f.kind for f in emulate(doubled, WGSL, code=wide).findings} == {"unwritten"}
+
+
+def test_a_loop_that_does_not_end_is_stopped(
+    doubled: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.emulator.program.MOST_TEXT_S", 0.2)
+    for body in ("while (true) { p0[i] = 1; }", "for (int k = 0; k < 2; k--) p0[i] = 1;"):
+        with pytest.raises(DeviceError, match="stopped on the emulator"):
+            emulate(doubled, CUDA, code=written(body))
+
+
+def test_a_long_text_is_refused_soon(doubled: Kernel) -> None:
+    for part in ("p0[i] = 1;\n", "/* ", "{ ", "a + ", "if (i) return;\n", "\n#define A A A\n"):
+        with pytest.raises(WorkbenchError) as raised:
+            emulate(doubled, CUDA, code=written(part * (500_000 // len(part))))
+        assert raised.value.because, part
+
+
+def test_random_edits() -> None:
+    """Whatever is typed, there is a Trace, or an error in words."""
+    kernel, _ = product(32)
+    texts = [kernel.code_for(machine) for machine in (CUDA, WGSL)]
+    outcomes = [0, 0]
+    for seed in range(count(400, 30)):
+        dice = random.Random(seed)
+        edited = _edited(dice.choice(texts), dice)
+        machine = WGSL if "@compute" in edited else CUDA
+        try:
+            assert isinstance(emulate(kernel, machine, code=edited), Trace)
+            outcomes[0] += 1
+        except WorkbenchError as error:
+            assert error.what and error.because, (seed, repr(error))
+            outcomes[1] += 1
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {edited}") from error
+    assert min(outcomes) > count(400, 30) // 10, outcomes
+
+
+def _edited(text: str, dice: random.Random) -> str:
+    lines = text.split("\n")
+    for _ in range(dice.randint(1, 2)):
+        place = dice.randrange(len(lines))
+        match dice.randrange(4):
+            case 0:
+                del lines[place]
+            case 1:
+                lines.insert(dice.randrange(len(lines)), lines.pop(place))
+            case 2:
+                number = str(dice.choice([0, 1, 3, 17, 1000]))
+                lines[place] = re.sub(r"\b\d+\b", number, lines[place], count=1)
+            case 3:
+                at = dice.randrange(len(lines[place]) + 1)
+                lines[place] = (
+                    lines[place][:at] + dice.choice("(){};=+x1 ") + lines[place][at + 1 :]
+                )
+    return "\n".join(lines)

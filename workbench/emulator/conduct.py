@@ -1,0 +1,33 @@
+"""What the steps of a program leave open: how loops end, and which accesses need alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What a program's steps leave open, by position. `until`: a LOOP ends when this register is
+    false in all active work-items. `aligned`: an access needs an address that is a multiple of so
+    many bytes. `copies`: STOREs that end asynchronous copies. `returned`: the register that says
+    that a work-item has returned, so that no barrier waits for it (None: all wait). `updates`:
+    STOREs that combine their value with the stored one, atomically, by this op. `atomic`: memories
+    of which all accesses are atomic. `reads_outside`: a read outside of its memory gives any value,
+    and is a defect only if that is used. `most_s`: the most seconds of the run (None: no limit)."""
+
+    until: Mapping[int, UOp] = field(default_factory=dict)
+    aligned: Mapping[int, int] = field(default_factory=dict)
+    copies: frozenset[int] = frozenset()
+    returned: UOp | None = None
+    updates: Mapping[int, Ops] = field(default_factory=dict)
+    atomic: frozenset[UOp] = frozenset()
+    reads_outside: bool = False
+    most_s: float | None = None
+
+
+PLAIN = Conduct()
+"""That of a program of the compiler: its steps say all."""

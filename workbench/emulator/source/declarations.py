@@ -1,0 +1,186 @@
+"""Declarations and assignments of a text."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.emulator.source.calls import CallTranslation
+from workbench.emulator.source.functions import constructed
+from workbench.emulator.source.meaning import Bound, Place, Pointer, RegisterVariable, type_of
+from workbench.emulator.source.syntax import (
+    AssignmentStatement,
+    Braces,
+    Call,
+    Construct,
+    DeclarationStatement,
+    Expr,
+    Type,
+)
+from workbench.emulator.source.tokens import Token
+from workbench.emulator.source.values import Abstract, Value
+from workbench.ir.node import construct
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+MOST_ELEMENTS = 1 << 22
+"""Most elements of an array that a text declares."""
+
+
+class DeclarationTranslation(CallTranslation):
+    """Writes declarations and assignments."""
+
+    def _declare(self, declaration: DeclarationStatement) -> None:
+        at, kind, name = declaration.at, declaration.type, declaration.name
+        if kind is not None and kind.dtype is dtypes.void:
+            raise self.fault(at, f"{name} has no type")
+        if kind is not None and kind.is_pointer and not kind.sizes:
+            self._declare_pointer(declaration, kind)
+            return
+        if kind is not None and (kind.sizes or kind.space == "shared"):
+            self._declare_array(declaration, kind)
+            return
+        value = None if declaration.value is None else self._initial(declaration)
+        if isinstance(value, Pointer):
+            self.scopes[-1][name] = value
+            return
+        if kind is None and value is None:
+            raise self.fault(at, f"{name} has neither a type nor a value")
+        if value is not None and kind is not None:
+            value = self.values.converted(value, kind.dtype, at)
+        is_fixed = isinstance(value, Abstract) or value is not None and value.op is Ops.CONST
+        if declaration.is_constant and is_fixed and value is not None:
+            self.scopes[-1][name] = Bound(value)
+            return
+        if isinstance(value, Abstract):
+            value = self.values.concrete(value)
+        dtype = kind.dtype if kind is not None else value.dtype  # type: ignore[union-attr]
+        if name in self.frames[-1].addressed if self.frames else False:
+            self._declare_in_memory(name, dtype, value)
+            return
+        register = self._register(name, dtype)
+        if value is None and self.language.is_wgsl:  # a variable without a value is 0
+            value = self.values.zero(dtype)
+        if value is not None:
+            self._set(register, value, is_noted=True)
+        self.scopes[-1][name] = RegisterVariable(register)
+
+    def _declare_in_memory(self, name: str, dtype: DType, value: UOp | None) -> None:
+        """Declare a variable whose address is used: an array of a work-item."""
+        unique = self._register(name, dtype.scalar).name
+        memory = construct.define(dtype.scalar, unique, (dtype.count,), "scratch")
+        self._arrays.append(memory)
+        place = Pointer(memory, UOp.index(0), dtype, is_variable=True)
+        self.scopes[-1][name] = place
+        if value is not None:
+            self.store(place, value)
+
+    def _initial(self, declaration: DeclarationStatement) -> Value | Pointer:
+        value, kind = declaration.value, declaration.type
+        assert value is not None
+        if isinstance(value, Braces):
+            if kind is None:
+                raise self.fault(value.at, "values in braces need a type")
+            return self._filled(value, kind)
+        return self.value_or_pointer(value)
+
+    def _filled(self, braces: Braces, kind: Type) -> UOp:
+        """Return a vector or a scalar of the values in braces."""
+        parts = [self.value(part) for part in braces.parts]
+        if not parts:
+            return self.values.zero(kind.dtype)
+        call = Call(braces.at, "{}", braces.parts)
+        if kind.dtype.count == 1:
+            return self.values.converted(parts[0], kind.dtype, braces.at)
+        return constructed(self.values, kind.dtype, call, parts)
+
+    def _declare_pointer(self, declaration: DeclarationStatement, kind: Type) -> None:
+        at = declaration.at
+        if declaration.value is None:
+            raise self.fault(at, "a pointer without a value is not followed")
+        pointer = self.pointer(declaration.value)
+        if pointer.dtype.scalar is not kind.dtype.scalar:
+            raise self.fault(at, f"this points to {pointer.dtype}, and not to {kind.dtype}")
+        self._require_stride(kind.dtype, at)
+        if pointer.offset.op is not Ops.CONST:
+            register = self._register(declaration.name, dtypes.int64)
+            self._set(register, self.values.cast(pointer.offset, dtypes.int64))
+            index = UOp(Ops.CAST, dtypes.index, (register,))
+            pointer = Pointer(pointer.memory, index, kind.dtype)
+        self.scopes[-1][declaration.name] = Pointer(pointer.memory, pointer.offset, kind.dtype)
+
+    def _declare_array(self, declaration: DeclarationStatement, kind: Type) -> None:
+        at, name = declaration.at, declaration.name
+        sizes = tuple(self._size(size, at) for size in kind.sizes)
+        length = math.prod(sizes) * kind.dtype.count
+        if not 0 < length <= MOST_ELEMENTS:
+            raise self.fault(at, f"an array of {length:,} elements is not followed")
+        self._require_stride(kind.dtype, at)
+        is_shared = kind.space == "shared"
+        unique = self._register(name, kind.dtype.scalar).name
+        space = "shared" if is_shared else "scratch"
+        memory = construct.define(kind.dtype.scalar, unique, (length,), space)  # type: ignore[arg-type]
+        if len(sizes) == 2 and kind.dtype.count == 1:  # so that it is drawn as rows
+            memory = construct.define(kind.dtype.scalar, unique, sizes, space)  # type: ignore[arg-type]
+        self._arrays.append(memory)
+        if kind.is_atomic:
+            self._atomic.add(memory)
+        pointer = Pointer(memory, UOp.index(0), kind.dtype, sizes)
+        self.scopes[-1][name] = pointer
+        value = declaration.value
+        if value is None and self.language.is_wgsl and not is_shared:
+            value = Braces(at, ())
+        if value is None:
+            return
+        if is_shared or not isinstance(value, (Braces, Construct)):
+            raise self.fault(at, "such an array begins without values", "a loop that sets it")
+        self._fill(pointer, length, value)
+
+    def _fill(self, array: Pointer, length: int, value: Braces | Construct) -> None:
+        """Store the values of an array, and 0 beyond them."""
+        dtype = array.dtype.scalar
+        parts = [self.values.converted(self.value(p), array.dtype, p.at) for p in value.parts]
+        lanes = [self.values.lane(p, i) for p in parts for i in range(array.dtype.count)]
+        if len(lanes) > length:
+            raise self.fault(value.at, f"the array has {length} elements, and {len(lanes)} values")
+        if lanes:
+            lanes += [UOp.const(dtype, 0)] * (length - len(lanes))
+            whole = self.values.vector(lanes)
+        else:
+            whole = self.values.zero(dtype.vec(length))
+        self.store(Pointer(array.memory, UOp.index(0), whole.dtype), whole, False)
+
+    def _size(self, size: Expr | None, at: Token) -> int:
+        if size is None:
+            because = "an array without a size is not followed"
+            raise self.fault(at, because, "its number of elements")
+        value = self.value(size)
+        if isinstance(value, UOp) and value.op is Ops.CONST and value.dtype.is_int:
+            return int(value.arg)
+        if isinstance(value, Abstract) and isinstance(value.value, int):
+            return value.value
+        raise self.fault(size.at, "the size of an array is a fixed whole number", "16")
+
+    # assignments
+
+    def _assign(self, statement: AssignmentStatement) -> None:
+        target, at = statement.target, statement.at
+        place = self.place(target)
+        dtype = type_of(place)
+        if isinstance(statement.value, Braces):
+            value: Value = self._filled(statement.value, Type(dtype))
+        else:
+            value = self.value(statement.value)
+        if statement.sign:
+            value = self._updated(place, statement.sign, value, at)
+        node = self.values.converted(value, dtype, at)
+        self.write(place, node)
+
+    def _updated(self, place: Place, sign: str, value: Value, at: Token) -> Value:
+        old = self._read(place)
+        own = self.operator(f"{sign}=", [old, self.values.concrete(value, old.dtype)], at)
+        if own is not None:
+            return own
+        own = self.operator(sign, [old, self.values.concrete(value, old.dtype)], at)
+        result = self.values.binary(sign, old, value, at) if own is None else own
+        return self.values.cast(result, old.dtype) if self.language.converts else result

@@ -1,0 +1,154 @@
+"""Questions about a syntax tree: jumps, names, calls in statements and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.emulator.source.syntax import (
+    AssignmentStatement,
+    Binary,
+    BlockStatement,
+    Braces,
+    Call,
+    Cast,
+    Choice,
+    Construct,
+    DeclarationStatement,
+    EvaluationStatement,
+    Expr,
+    IfStatement,
+    JumpStatement,
+    LoopStatement,
+    MemberOf,
+    Name,
+    Number,
+    SourceStatement,
+    Subscript,
+    Unary,
+)
+
+BARRIERS = frozenset(
+    "__syncthreads barrier work_group_barrier workgroupBarrier threadgroup_barrier".split()
+)
+SHUFFLES = {"__shfl_xor_sync": 1, "__shfl_xor": 0, "simd_shuffle_xor": 0,
+            "sub_group_shuffle_xor": 0, "intel_sub_group_shuffle_xor": 0}  # fmt: skip
+"""Functions that exchange values in a warp, with the place of the value among the arguments."""
+
+
+def _children(statement: SourceStatement) -> tuple[SourceStatement, ...]:
+    match statement:
+        case BlockStatement():
+            return statement.body
+        case IfStatement():
+            return (statement.yes,) if statement.no is None else (statement.yes, statement.no)
+        case LoopStatement():
+            return (*statement.first, *statement.step, statement.body)
+    return ()
+
+
+def jumps(statement: SourceStatement) -> set[str]:
+    """Return the kinds of jumps out of a statement; those of a loop inside end there."""
+    if isinstance(statement, JumpStatement):
+        return {statement.kind}
+    kinds = {kind for child in _children(statement) for kind in jumps(child)}
+    return kinds & {"return"} if isinstance(statement, LoopStatement) else kinds
+
+
+def may_return(statements: Sequence[SourceStatement]) -> bool:
+    return any("return" in jumps(each) for each in statements)
+
+
+def is_jump(statement: SourceStatement) -> bool:
+    return isinstance(statement, JumpStatement)
+
+
+def assigns(statement: SourceStatement, name: str) -> bool:
+    """Whether a statement changes a variable."""
+    if isinstance(statement, AssignmentStatement):
+        target = statement.target
+        while isinstance(target, (MemberOf, Subscript)):
+            target = target.value
+        return isinstance(target, Name) and target.name == name
+    if isinstance(statement, DeclarationStatement) and statement.name == name:
+        return True  # another variable of that name: the loop is followed round by round
+    return any(assigns(child, name) for child in _children(statement))
+
+
+def _parts(value: Expr) -> tuple[Expr, ...]:
+    match value:
+        case Unary() | Cast():
+            return (value.value,)
+        case Binary():
+            return value.left, value.right
+        case Choice():
+            return value.condition, value.yes, value.no
+        case Call():
+            return value.arguments
+        case Construct() | Braces():
+            return value.parts
+        case Subscript():
+            return value.value, value.index
+        case MemberOf():
+            return (value.value,)
+    return ()
+
+
+def names_in(value: Expr) -> Iterator[Name]:
+    if isinstance(value, Name):
+        yield value
+    for part in _parts(value):
+        yield from names_in(part)
+
+
+def addressed_in(value: Expr) -> Iterator[Name]:
+    """Yield the names whose address is in an expression."""
+    if isinstance(value, Unary) and value.sign == "&" and isinstance(value.value, Name):
+        yield value.value
+    for part in _parts(value):
+        yield from addressed_in(part)
+
+
+def is_plain(value: Expr) -> bool:
+    """Whether an expression is arithmetic of names and numbers."""
+    if isinstance(value, Unary) and value.sign in "*&":
+        return False
+    if not isinstance(value, (Name, Number, Unary, Binary, Cast, Construct)):
+        return False
+    return all(is_plain(part) for part in _parts(value))
+
+
+def expressions_in(statement: SourceStatement) -> Iterator[Expr]:
+    match statement:
+        case DeclarationStatement() | JumpStatement():
+            if statement.value is not None:
+                yield statement.value
+        case AssignmentStatement():
+            yield statement.target
+            yield statement.value
+        case EvaluationStatement():
+            yield statement.value
+        case IfStatement():
+            yield statement.condition
+        case LoopStatement():
+            if statement.condition is not None:
+                yield statement.condition
+    for child in _children(statement):
+        yield from expressions_in(child)
+
+
+def _calls(value: Expr) -> Iterator[Call]:
+    if isinstance(value, Call):
+        yield value
+    for part in _parts(value):
+        yield from _calls(part)
+
+
+def unrolls(loop: LoopStatement, name: str) -> bool:
+    """Whether the distance of a shuffle depends on a loop's variable."""
+    for value in expressions_in(loop.body):
+        for call in _calls(value):
+            if call.name in SHUFFLES and len(call.arguments) > SHUFFLES[call.name] + 1:
+                distance = call.arguments[SHUFFLES[call.name] + 1]
+                if any(each.name == name for each in names_in(distance)):
+                    return True
+    return False

@@ -1,0 +1,229 @@
+"""The syntax tree of a kernel's text: types, expressions, statements, functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.emulator.source.tokens import Token
+
+Space = Literal["", "global", "shared", "private"]
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type: a scalar or a vector, or a pointer to such elements in a `space` ("": that of the
+    address). `sizes` are the lengths of an array, outermost first; None: as long as its memory.
+    `is_atomic`: an element that atomic operations change."""
+
+    dtype: DType
+    is_pointer: bool = False
+    space: Space = ""
+    sizes: tuple[Expr | None, ...] = ()
+    is_atomic: bool = False
+
+    def __str__(self) -> str:
+        kind = "nothing" if self.dtype is dtypes.void else str(self.dtype)
+        return f"pointer to {kind}" if self.is_pointer else kind
+
+
+# expressions
+
+
+@dataclass(frozen=True)
+class Expr:
+    """An expression, at its first token."""
+
+    at: Token
+
+
+@dataclass(frozen=True)
+class Number(Expr):
+    """A literal. A dtype of None: a literal without a type of its own (WGSL)."""
+
+    value: int | float | bool
+    dtype: DType | None
+
+
+@dataclass(frozen=True)
+class Name(Expr):
+    name: str
+
+
+@dataclass(frozen=True)
+class Unary(Expr):
+    """`sign` is one of - + ! ~ * &."""
+
+    sign: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Binary(Expr):
+    sign: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Choice(Expr):
+    condition: Expr
+    yes: Expr
+    no: Expr
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A call; `types` are the types in its brackets: `bitcast<f32>(x)`."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    types: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True)
+class Construct(Expr):
+    """A value of a type from parts: `(float4)(a, b, c, d)`, `vec4<f32>(..)`, `f32(x)`."""
+
+    type: Type
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    type: Type
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Braces(Expr):
+    """Values in braces, which fill an array or a vector."""
+
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Subscript(Expr):
+    value: Expr
+    index: Expr
+
+
+@dataclass(frozen=True)
+class MemberOf(Expr):
+    value: Expr
+    name: str
+
+
+# statements
+
+
+@dataclass(frozen=True)
+class SourceStatement:
+    """A statement: its first token, and the offset in the text at which its own words end."""
+
+    at: Token
+    end: int
+
+
+@dataclass(frozen=True)
+class DeclarationStatement(SourceStatement):
+    """A variable or an array. A type of None: that of its value (WGSL, auto)."""
+
+    name: str
+    type: Type | None
+    value: Expr | None
+    is_constant: bool = False
+
+
+@dataclass(frozen=True)
+class AssignmentStatement(SourceStatement):
+    """`sign` is "" for `=`, or the operator before it."""
+
+    target: Expr
+    sign: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class EvaluationStatement(SourceStatement):
+    value: Expr
+
+
+@dataclass(frozen=True)
+class AsmStatement(SourceStatement):
+    """An instruction of inline assembly, with its operands: constraint and expression."""
+
+    template: str
+    outputs: tuple[tuple[str, Expr], ...]
+    inputs: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class BlockStatement(SourceStatement):
+    body: tuple[SourceStatement, ...]
+
+
+@dataclass(frozen=True)
+class IfStatement(SourceStatement):
+    condition: Expr
+    yes: SourceStatement
+    no: SourceStatement | None
+
+
+@dataclass(frozen=True)
+class LoopStatement(SourceStatement):
+    """A loop: `first` before it, `condition` before each round (None: always true), `step` after
+    it. `is_checked_after`: the condition is checked after each round."""
+
+    first: tuple[SourceStatement, ...]
+    condition: Expr | None
+    step: tuple[SourceStatement, ...]
+    body: SourceStatement
+    is_checked_after: bool = False
+
+
+@dataclass(frozen=True)
+class JumpStatement(SourceStatement):
+    """A break, a continue, or a return, perhaps of a value."""
+
+    kind: Literal["break", "continue", "return"]
+    value: Expr | None = None
+
+
+# functions
+
+
+@dataclass(frozen=True)
+class SourceParameter:
+    """A parameter; `role` says what the launch passes: "group" or "item" numbers ("": memory)."""
+
+    at: Token
+    name: str
+    type: Type
+    is_reference: bool = False
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class SourceFunction:
+    at: Token
+    name: str
+    result: Type
+    parameters: tuple[SourceParameter, ...]
+    body: BlockStatement
+    is_kernel: bool = False
+    group: tuple[int, ...] | None = None
+    """The size of a group along x, y and z, where the text has it."""
+    most_items: int | None = None
+    """The most work-items of a group, where the text has it."""
+
+
+@dataclass
+class SourceModule:
+    """A text: its functions by name, with those of other parameters; memory and constants that
+    stand outside of functions."""
+
+    functions: dict[str, list[SourceFunction]] = field(default_factory=dict)
+    globals: list[DeclarationStatement] = field(default_factory=list)
+    bindings: list[SourceParameter] = field(default_factory=list)

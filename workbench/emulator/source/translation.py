@@ -1,0 +1,312 @@
+"""A kernel's text as a linear program: statements, loops, functions, memory.
+
+Every variable is a register, so that a step has the values of its moment. A loop whose rounds are
+known before it runs is a LOOP over them; any other is a LOOP that ends when no work-item goes on. A
+break, a continue and a return set a register, and the statements after them stand in an IF.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import dtypes
+from workbench.emulator.conduct import Conduct
+from workbench.emulator.source.assembly import instruction
+from workbench.emulator.source.c_parser import CParser
+from workbench.emulator.source.languages import LANGUAGES, SourceLanguage
+from workbench.emulator.source.loops import LoopTranslation
+from workbench.emulator.source.meaning import BOOL, Bound, Frame, Pointer, Surroundings
+from workbench.emulator.source.program import TextProgram
+from workbench.emulator.source.scan import BARRIERS, is_jump, jumps, may_return, names_in
+from workbench.emulator.source.syntax import (
+    AsmStatement,
+    AssignmentStatement,
+    BlockStatement,
+    Call,
+    DeclarationStatement,
+    EvaluationStatement,
+    IfStatement,
+    JumpStatement,
+    LoopStatement,
+    SourceFunction,
+    SourceModule,
+    SourceStatement,
+)
+from workbench.emulator.source.tokens import SourceError, Token
+from workbench.emulator.source.values import PARTS
+from workbench.emulator.source.wgsl_parser import WgslParser
+from workbench.ir.node import construct
+from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.text.program import ProgramLine
+
+MOST_JUMPS = 40
+"""Most IFs around the statements after breaks and returns."""
+
+
+def read_program(text: str, language: str, around: Surroundings) -> TextProgram:
+    """Return the program of a kernel's text.
+
+    Errors: SourceError, with line and column, for a text that is not read, or not followed.
+    """
+    known = LANGUAGES[language]
+    parser = (WgslParser if known.is_wgsl else CParser)(text, known)
+    try:
+        module = parser.module()
+        return Translation(text, known, module, around).program()
+    except RecursionError:
+        because = "its statements stand too deep inside of each other"
+        at = Token("sign", "", 1, 1, 0)
+        raise SourceError(at, because, "fewer blocks in blocks") from None
+
+
+class Translation(LoopTranslation):
+    """Writes the program of a kernel."""
+
+    def __init__(
+        self, text: str, language: SourceLanguage, module: SourceModule, around: Surroundings
+    ):
+        super().__init__(text, language, module, around)
+        self.kernel = self._kernel()
+        self.grid, self.group = self._sizes(around.launch)
+
+    def program(self) -> TextProgram:
+        """Return the program of the kernel."""
+        name = self.kernel.name
+        self._append(UOp(Ops.BLOCK, dtypes.void, (), KernelInfo(name, ())))
+        self.numbers = {
+            role: self._number_axes(role, sizes)
+            for role, sizes in (("grid", self.grid), ("item", self.group))
+        }
+        self._outside()
+        self._bind_parameters()
+        frame = Frame(self.kernel)
+        body = self.kernel.body.body
+        if may_return(body[:-1]) or body and may_return(body[-1:]) and not is_jump(body[-1]):
+            frame.returned = self._flag("returned")
+            self._set(frame.returned, UOp.const(BOOL, False))
+        self.frames.append(frame)
+        self._body(body)
+        waits = self.language.awaits_returned
+        begin = 1
+        linear = (self.linear[0], *self._arrays, *self.linear[begin:])
+        moved = len(self._arrays)
+        conduct = Conduct(
+            {p + moved: register for p, register in self._until.items()},
+            {p + moved: nbytes for p, nbytes in self._aligned.items()},
+            frozenset(p + moved for p in self._copies),
+            None if waits else frame.returned,
+            {p + moved: op for p, op in self._updates.items()},
+            frozenset(self._atomic),
+            self.language.is_wgsl,
+        )
+        return TextProgram(self.language.name, linear, self._lines(moved), conduct)
+
+    def _kernel(self) -> SourceFunction:
+        kernels = [f for each in self.module.functions.values() for f in each if f.is_kernel]
+        if len(kernels) != 1:
+            words = "no kernel" if not kernels else "several kernels"
+            at = kernels[1].at if kernels else Token("end", "", 1, 1, 0)
+            hint = "the kernel as it was, with other edits"
+            raise self.fault(at, f"the text has {words}", hint)
+        return kernels[0]
+
+    def _sizes(self, launch: LaunchShape) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the sizes of the grid and of a group along x, y and z."""
+        grid, group = tuple(reversed(launch.grid)), tuple(reversed(launch.group))
+        own = self.kernel.group
+        if own is not None and (*own, 1, 1, 1)[:3] != (*group, 1, 1, 1)[:3]:
+            if not self.language.is_wgsl:
+                because = f"the kernel is launched with groups of {group}, and the text has {own}"
+                raise self.fault(self.kernel.at, because, f"the size {group}")
+            group = own
+        most, items = self.kernel.most_items, math.prod(group)
+        if most is not None and items > most:
+            because = f"the kernel is launched with groups of {items}, and the text allows {most}"
+            raise self.fault(self.kernel.at, because, f"__launch_bounds__({items})")
+        return grid, group
+
+    def _number_axes(self, role: str, sizes: Sequence[int]) -> tuple[UOp, ...]:
+        axes = []
+        kind = AxisType.GLOBAL if role == "grid" else AxisType.LOCAL
+        word = "group" if role == "grid" else "item"
+        for dimension, size in enumerate(sizes):
+            axis = UOp.range(size, f"{word}.{PARTS[dimension]}", kind)
+            self._append(construct.special(axis, role, dimension))  # type: ignore[arg-type]
+            axes.append(axis)
+        return tuple(axes)
+
+    def _outside(self) -> None:
+        """Declare what stands outside of functions: constants, and arrays of the group."""
+        for each in self.module.globals:
+            self._statement(each)
+        self.rows.clear()
+
+    def _bind_parameters(self) -> None:
+        memory = [p for p in self.kernel.parameters if p.type.is_pointer] + self.module.bindings
+        others = [p for p in self.kernel.parameters if not p.type.is_pointer]
+        if len(memory) != len(self.params.slots):
+            because = (
+                f"the text has {len(memory)} arrays as arguments, and the kernel gets"
+                f" {len(self.params.slots)}"
+            )
+            raise self.fault(self.kernel.at, because, "the kernel's own arguments")
+        for parameter, slot, nbytes in zip(
+            memory, self.params.slots, self.params.nbytes, strict=True
+        ):
+            dtype = parameter.type.dtype
+            length = -(-nbytes // dtype.scalar.itemsize)
+            param = construct.param(dtype.scalar, slot, length)
+            if parameter.type.is_atomic:
+                self._atomic.add(param)
+            self._require_stride(dtype, parameter.at)
+            self.scopes[0][parameter.name] = Pointer(param, UOp.index(0), dtype)
+        for parameter in others:
+            if not parameter.role:
+                because = f"nothing says what {parameter.name} is"
+                raise self.fault(parameter.at, because, "the kernel's own arguments")
+            value = self._numbers_of(parameter.role, parameter.type.dtype, parameter.at)
+            self.scopes[0][parameter.name] = Bound(value)
+
+    def _lines(self, moved: int) -> tuple[ProgramLine, ...]:
+        lines = []
+        for _, row in sorted(self.rows.items()):
+            main = row.main or row.positions[-1:]
+            if not main:
+                continue
+            others = [p for p in row.positions if p not in main]
+            places = tuple(p + moved for p in (*others, *main))
+            lines.append(ProgramLine(row.text, row.depth, places, row.name, row.number))
+        return tuple(lines)
+
+    # statements
+
+    def _body(self, statements: Sequence[SourceStatement]) -> None:
+        """Translate statements, those after a jump in an IF."""
+        for place, statement in enumerate(statements):
+            self._statement(statement)
+            rest = statements[place + 1 :]
+            if not rest:
+                return
+            flags = self._flags_of(statement)
+            if flags:
+                self._jumps += 1
+                if self._jumps > MOST_JUMPS:
+                    because = f"more than {MOST_JUMPS} breaks and returns stand before this"
+                    raise self.fault(rest[0].at, because, "fewer of them")
+                self.values.computed = [set()]
+                with self._when(self._none_of(flags)):
+                    self._body(rest)
+                self._jumps -= 1
+                return
+
+    def _flags_of(self, statement: SourceStatement) -> list[UOp]:
+        """Return the registers that a statement may set to go elsewhere."""
+        kinds = jumps(statement)
+        flags: list[UOp | None] = []
+        if "return" in kinds:
+            flags.append(self.frames[-1].returned)
+        if self.loops:
+            flags += [self.loops[-1].broken] if "break" in kinds else []
+            flags += [self.loops[-1].skipped] if "continue" in kinds else []
+        return [flag for flag in flags if flag is not None]
+
+    def _statement(self, statement: SourceStatement) -> None:
+        self.values.computed = [set()]
+        if isinstance(statement, BlockStatement):
+            self.scopes.append({})
+            self.depth += 1
+            self._body(statement.body)
+            self.depth -= 1
+            self.scopes.pop()
+            return
+        before, self.row = self.row, self._row(statement)
+        match statement:
+            case DeclarationStatement():
+                self._declare(statement)
+            case AssignmentStatement():
+                self._assign(statement)
+            case EvaluationStatement():
+                self._evaluate(statement)
+            case IfStatement():
+                self._if(statement)
+            case LoopStatement():
+                self._loop(statement)
+            case JumpStatement():
+                self._jump(statement)
+            case AsmStatement():
+                instruction(self, statement)
+        self.row = before
+
+    def _evaluate(self, statement: EvaluationStatement) -> None:
+        value = statement.value
+        if isinstance(value, Call) and value.name in BARRIERS:
+            self._barrier(value)
+            return
+        self.value(value, may_be_void=True)
+
+    def _barrier(self, call: Call) -> None:
+        if self.gate is not None:
+            raise self.fault(call.at, "a barrier in a condition is not followed", "if")
+        names = {n.name for a in call.arguments for n in names_in(a)}
+        if any("GLOBAL" in n or "device" in n for n in names) and not any(
+            "LOCAL" in n or "threadgroup" in n for n in names
+        ):
+            because = "a barrier of global memory alone is not followed"
+            raise self.fault(call.at, because, "CLK_LOCAL_MEM_FENCE")
+        if (self.batches is not None) != self.has_commit:
+            because = "a commit and a wait of copies stand before each barrier, or neither does"
+            raise self.fault(call.at, because, "both, or neither")
+        self._append(construct.barrier(self.batches))
+        self.batches, self.has_commit = None, False
+        self._note(is_main=True)
+
+    def _jump(self, statement: JumpStatement) -> None:
+        at = statement.at
+        if statement.kind == "return":
+            frame = self.frames[-1]
+            if statement.value is not None:
+                if frame.result is None:
+                    raise self.fault(at, "this function returns nothing", "return;")
+                value = self.value(statement.value)
+                result = self.values.converted(value, frame.result.dtype, at)
+                self._set(frame.result, result)
+                self._note()
+            if frame.returned is not None:
+                self._set(frame.returned, UOp.const(BOOL, True))
+                self._note()
+            return
+        if not self.loops:
+            raise self.fault(at, f"a {statement.kind} stands outside of a loop")
+        flags = self.loops[-1]
+        flag = flags.broken if statement.kind == "break" else flags.skipped
+        assert flag is not None
+        self._set(flag, UOp.const(BOOL, True))
+        self._note()
+
+    def _if(self, statement: IfStatement) -> None:
+        condition = self.values.truth(self.value(statement.condition), statement.condition.at)
+        no = statement.no
+        if no is not None:
+            register = self._flag("condition")
+            self._set(register, condition)
+            condition = register
+        with self._when(condition, is_noted=True):
+            self._inside(statement.yes)
+        if no is not None:
+            self.values.computed = [set()]
+            with self._when(self.values.node(Ops.NOT, BOOL, [condition])):
+                self._inside(no)
+
+    def _inside(self, statement: SourceStatement) -> None:
+        """Translate the statement of an IF or a loop, in a scope of its own."""
+        if isinstance(statement, BlockStatement):
+            self._statement(statement)
+            return
+        self.scopes.append({})
+        self.depth += 1
+        self._statement(statement)
+        self.depth -= 1
+        self.scopes.pop()

@@ -1,0 +1,274 @@
+"""The parser of WGSL: declarations, statements, functions."""
+
+from __future__ import annotations
+
+from workbench.base.dtypes import dtypes
+from workbench.emulator.source.expressions import UPDATES, ExpressionParser
+from workbench.emulator.source.syntax import (
+    AssignmentStatement,
+    BlockStatement,
+    Construct,
+    DeclarationStatement,
+    EvaluationStatement,
+    Expr,
+    IfStatement,
+    JumpStatement,
+    LoopStatement,
+    Name,
+    Number,
+    SourceFunction,
+    SourceModule,
+    SourceParameter,
+    SourceStatement,
+    Space,
+    Type,
+)
+from workbench.emulator.source.tokens import Token, shown
+
+_ROLES = {
+    "workgroup_id": "group",
+    "local_invocation_id": "item",
+    "global_invocation_id": "all",
+    "local_invocation_index": "number",
+    "num_workgroups": "groups",
+}
+_SPACES: dict[str, Space] = {"storage": "global", "workgroup": "shared", "private": "private"}
+_ALIASES = {"vec2f": "f32", "vec2i": "i32", "vec2u": "u32", "vec3f": "f32", "vec3i": "i32",
+            "vec3u": "u32", "vec4f": "f32", "vec4i": "i32", "vec4u": "u32"}  # fmt: skip
+
+
+class WgslParser(ExpressionParser):
+    """Reads a text of WGSL."""
+
+    def module(self) -> SourceModule:
+        """Return the text's functions, memory and constants. Errors: SourceError."""
+        module = SourceModule()
+        while self.token.kind != "end":
+            if self.accept(";"):
+                continue
+            if self.accept("enable", "requires", "diagnostic"):
+                while self.token.kind != "end" and not self.accept(";"):
+                    self.place += 1
+                continue
+            attributes = self._attributes()
+            if self.is_next("fn"):
+                function = self._function(attributes)
+                module.functions.setdefault(function.name, []).append(function)
+            elif self.is_next("var", "const", "override"):
+                declared = self._variable()
+                self.expect(";")
+                kind = declared.type
+                if kind is not None and kind.space == "global":
+                    module.bindings.append(SourceParameter(declared.at, declared.name, kind))
+                else:
+                    module.globals.append(declared)
+            elif self.accept("alias"):
+                name = self.name("a name").text
+                self.expect("=")
+                self.types[name] = self._type().dtype
+                self.expect(";")
+            else:
+                because = f"a function or a variable is expected here, not {shown(self.token)}"
+                raise self.fault(because)
+        return module
+
+    # types
+
+    def type_here(self) -> Type | None:
+        at = self.token
+        if at.kind != "name":
+            return None
+        if at.text in _ALIASES:
+            self.place += 1
+            return Type(self.types[_ALIASES[at.text]].vec(int(at.text[3])))
+        if at.text in self.types:
+            self.place += 1
+            return Type(self.types[at.text])
+        is_vector = at.text in ("vec2", "vec3", "vec4")
+        if not is_vector and at.text not in ("array", "atomic", "ptr") or self.ahead().text != "<":
+            return None
+        self.place += 2
+        if at.text == "ptr":
+            raise self.fault("a pointer is not followed", "the array itself", at)
+        inside = self._type()
+        sizes: tuple[Expr | None, ...] = ()
+        if at.text == "array":
+            size = None
+            if self.accept(","):
+                size = self.operand()
+            sizes = (size, *inside.sizes)
+        self.expect(">")
+        if is_vector:
+            return Type(inside.dtype.scalar.vec(int(at.text[3])))
+        return Type(inside.dtype, sizes=sizes, is_atomic=inside.is_atomic or at.text == "atomic")
+
+    def _type(self) -> Type:
+        kind = self.type_here()
+        if kind is None:
+            raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
+        return kind
+
+    def prefix(self) -> Expr | None:
+        """Return a constructor: `f32(x)`, `vec4<f32>(..)`."""
+        at, begin = self.token, self.place
+        if self.token.text in ("vec2", "vec3", "vec4") and self.ahead().text == "(":
+            because = f"`{at.text}` without the type of its parts is not followed"
+            raise self.fault(because, f"{at.text}<f32>(..)")
+        kind = self.type_here()
+        if kind is None or not self.is_next("("):
+            self.place = begin
+            return None
+        return self.suffixed(Construct(at, kind, self.arguments()))
+
+    # functions
+
+    def _attributes(self) -> dict[str, tuple[Expr, ...]]:
+        """Return the attributes that stand here: `@workgroup_size(16, 16)`."""
+        attributes: dict[str, tuple[Expr, ...]] = {}
+        while self.accept("@"):
+            name = self.name("an attribute").text
+            attributes[name] = self.arguments() if self.is_next("(") else ()
+        return attributes
+
+    def _function(self, attributes: dict[str, tuple[Expr, ...]]) -> SourceFunction:
+        at = self.expect("fn")
+        name = self.name("the name of a function").text
+        parameters = self._parameters()
+        result = Type(dtypes.void)
+        if self.is_next("-") and self.ahead().text == ">" or self.is_next("->"):
+            self.place += 1
+            self.accept(">")
+            result = self._type()
+        group = None
+        if "workgroup_size" in attributes:
+            group = tuple(self._size(each) for each in attributes["workgroup_size"])
+        is_kernel = "compute" in attributes
+        return SourceFunction(at, name, result, parameters, self._block(), is_kernel, group)
+
+    def _size(self, value: Expr) -> int:
+        if not isinstance(value, Number) or not isinstance(value.value, int):
+            raise self.fault("the size of a group is a number", at=value.at)
+        return int(value.value)
+
+    def _parameters(self) -> tuple[SourceParameter, ...]:
+        self.expect("(")
+        parameters = []
+        while not self.accept(")"):
+            attributes = self._attributes()
+            name = self.name("the name of a parameter")
+            self.expect(":")
+            kind = self._type()
+            role = ""
+            if "builtin" in attributes:
+                (value,) = attributes["builtin"] or (Name(name, ""),)
+                word = value.name if isinstance(value, Name) else ""
+                role = _ROLES.get(word, "")
+                if not role:
+                    because = f"the builtin {word or '?'} is not followed"
+                    raise self.fault(because, ", ".join(_ROLES), name)
+            parameters.append(SourceParameter(name, name.text, kind, role=role))
+            if not self.is_next(")"):
+                self.expect(",")
+        return tuple(parameters)
+
+    # statements
+
+    def _variable(self) -> DeclarationStatement:
+        at = self.next()
+        space: Space = ""
+        if self.accept("<"):
+            word = self.name("a space").text
+            if word not in _SPACES:
+                raise self.fault(f"the space {word} is not followed", ", ".join(_SPACES))
+            space = _SPACES[word]
+            if self.accept(","):
+                self.name("read or read_write")
+            self.expect(">")
+        name = self.name("the name of a variable").text
+        kind = self._type() if self.accept(":") else None
+        if kind is not None:
+            is_pointer = space == "global"
+            kind = Type(kind.dtype, is_pointer, space, kind.sizes, kind.is_atomic)
+        value = self.expression() if self.accept("=") else None
+        return DeclarationStatement(at, self.end, name, kind, value, at.text != "var")
+
+    def _block(self) -> BlockStatement:
+        at = self.expect("{")
+        body: list[SourceStatement] = []
+        with self.deeper():
+            while not self.is_next("}"):
+                if self.token.kind == "end":
+                    raise self.fault(f"the brace of line {at.line} does not close", "a `}`")
+                statement = self._statement()
+                body += [] if statement is None else [statement]
+        self.expect("}")
+        return BlockStatement(at, self.end, tuple(body))
+
+    def _statement(self) -> SourceStatement | None:
+        at = self.token
+        if self.is_next("{"):
+            return self._block()
+        if self.accept(";"):
+            return None
+        if self.accept("if"):
+            with self.deeper():
+                return self._if(at)
+        if self.accept("for"):
+            return self._for(at)
+        if self.accept("while"):
+            condition = self.expression()
+            end = self.end
+            return LoopStatement(at, end, (), condition, (), self._block())
+        if self.accept("loop"):
+            end = self.end
+            return LoopStatement(at, end, (), None, (), self._block())
+        if at.text in ("break", "continue", "return"):
+            self.place += 1
+            value = None
+            if at.text == "return" and not self.is_next(";"):
+                value = self.expression()
+            self.expect(";")
+            kind = at.text
+            return JumpStatement(at, self.end, kind, value)  # type: ignore[arg-type]  # one of the three
+        if at.text in ("switch", "continuing", "discard"):
+            raise self.fault(f"{shown(at)} is not followed", "if and else")
+        statement = self._simple()
+        self.expect(";")
+        return statement
+
+    def _if(self, at: Token) -> IfStatement:
+        condition = self.expression()
+        end = self.end
+        yes: SourceStatement = self._block()
+        no: SourceStatement | None = None
+        if self.accept("else"):
+            no = self._statement() if self.is_next("if") else self._block()
+        return IfStatement(at, end, condition, yes, no)
+
+    def _for(self, at: Token) -> LoopStatement:
+        self.expect("(")
+        first = () if self.is_next(";") else (self._simple(),)
+        self.expect(";")
+        condition = None if self.is_next(";") else self.expression()
+        self.expect(";")
+        step = () if self.is_next(")") else (self._simple(),)
+        self.expect(")")
+        end = self.end
+        return LoopStatement(at, end, first, condition, step, self._block())
+
+    def _simple(self) -> SourceStatement:
+        at = self.token
+        if self.is_next("let", "var", "const"):
+            return self._variable()
+        if self.accept("_"):
+            self.expect("=")
+            return EvaluationStatement(at, self.end, self.expression())
+        value = self.expression()
+        if self.is_next("++", "--"):
+            sign = self.next().text[0]
+            return AssignmentStatement(at, self.end, value, sign, Number(at, 1, None))
+        if self.token.text == "=" or self.token.text in UPDATES:
+            sign = self.next().text[:-1]
+            right = self.expression()
+            return AssignmentStatement(at, self.end, value, sign, right)
+        return EvaluationStatement(at, self.end, value)
