@@ -28,7 +28,7 @@ from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
-from workbench.ir.schedule.decide import NOTHING_FORCED
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND
 from workbench.ir.text.program import to_expr
 from workbench.kernel.run import Run
 from workbench.search.realization import tuned
@@ -185,7 +185,7 @@ class _Check:
     def _run(self, node: UOp) -> Run:
         """Return the run of a schedule for one value."""
         with Context(DEV=self.device), without(self.rules_off), observe() as watching:
-            schedule, outputs = realize.planned([node], NOTHING_FORCED, self.expression.computed)
+            schedule, outputs = realize.planned([node], NOTHING_BY_HAND, self.expression.computed)
             device = realize.device_of([node])
         meanings = Meanings(watching.records, outputs)
         off = compile_rules(self.rules_off)

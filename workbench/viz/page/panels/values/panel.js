@@ -48,9 +48,9 @@ class Values {
   /** The chosen axes of rows and columns ("": the last ones), the positions of the others, and the
    * place of the first number. */
   #choice = none();
-  /** The choice for the node that is selected next.
-   * @type {ReturnType<typeof none> | null} */
-  #next = null;
+  /** The node that differs from numpy's, with the choice that shows where it differs most.
+   * @type {{node: number, choice: ReturnType<typeof none>} | null} */
+  #worst = null;
   /** @type {CellGrid[]} */
   #grids = [];
   checks = h("pre", { class: "wb-values-text", role: "status" });
@@ -99,11 +99,13 @@ class Values {
     const { node, variant } = app.view;
     const of = `${node} ${variant}`;
     if (of !== this.#of || app.record.plan !== this.#plan) {
-      if (app.record.plan !== this.#plan) refill(this.checks);
+      if (app.record.plan !== this.#plan) {
+        refill(this.checks);
+        this.#worst = null;
+      }
       Object.assign(this, { reply: null });
       this.#of = "";
-      this.#choice = this.#next ?? none();
-      this.#next = null;
+      this.#choice = this.#worst?.node === node ? this.#worst.choice : none();
       this.#ask();
     }
     refill(this.errors, failure(app, "values"));
@@ -179,9 +181,9 @@ class Values {
     const { node, at } = result;
     if (node === null || node === undefined) return;
     const outer = at.slice(0, -2).map((place, axis) => [String(axis), place]);
-    const next = { ...none(), at: Object.fromEntries(outer), first: [0, 0, ...at].slice(-2) };
-    if (app.view.node === node) return this.#choose(next);
-    this.#next = next;
+    const choice = { ...none(), at: Object.fromEntries(outer), first: [0, 0, ...at].slice(-2) };
+    this.#worst = { node, choice };
+    if (app.view.node === node) return this.#choose(choice);
     app.select({ node });
   }
 
