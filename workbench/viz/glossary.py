@@ -34,7 +34,13 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " made it.",
         "Teach": "One rewrite after the other: the graph, the rule, and what becomes of it.",
         "compare": "Variants in columns. A row is one fact, such as a loop, a rule that fired or an"
-            " instruction; it stands there if the variants differ in it.",
+            " instruction; it stands there if the variants differ in it. A click on its name shows"
+            " it in the other panes.",
+        "Compare plans": "Two plans, pane by pane: their graphs, their memory, their decisions.",
+        "beside": "The first column: a variant, on any device, in any plan, without any rule. Panes"
+            " with this word in their titles show it beside the selected variant, and what is"
+            " selected on one side is selected on the other. In a graph + and − are nodes of one"
+            " side alone, ~ differ; ≠ is a pass in which another rule fired.",
         "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
             " one iteration of the loop, with the loops inside of it; the loops around it stand"
             " still.",

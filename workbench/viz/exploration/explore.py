@@ -41,8 +41,8 @@ def explore(
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",
-    "accesses" or "values"; with "board", "tune", "side_by_side", "schedule", "trace", "compare" or
-    "teach" the whole workbench opens in that layout.
+    "accesses" or "values"; with "board", "tune", "side_by_side", "schedule", "trace", "compare",
+    "compare_plans" or "teach" the whole workbench opens in that layout.
     `without` names rules and steps that are switched off, from scheduling to code (`show="rules"`
     lists them). `ask` asks for a guess first: "kernels" (how many will it be?), "opts" (which does
     auto apply?), "bound" (what does it wait for?) or "time", of the first kernel, or of another

@@ -23,6 +23,7 @@ import { listenTheme } from "./app/theme.js";
 import { tourPane } from "./app/tour.js";
 import { debounced, focusedAround, h } from "./base/elements.js";
 import { layoutOf } from "./board/arrangement.js";
+import { besideKind } from "./board/beside_pane.js";
 import { Board } from "./board/board.js";
 import { LAYOUTS, openingLayout } from "./board/layouts.js";
 import { listenLink } from "./export/link.js";
@@ -102,23 +103,32 @@ function listenAll(app, root, board, layouts) {
 /** @type {(panels: Panel[]) => Panel[]} */
 const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
 
-/** The panes of the board, in the order in which they are listed.
+/** The panes of the board, in the order in which they are listed; then those of the other side.
  * @param {App} app
  * @param {Panel[]} panels
  * @returns {PaneKind[]} */
-const paneKinds = (app, panels) =>
-  inOrder(panels).flatMap((panel) => {
+function paneKinds(app, panels) {
+  const kinds = inOrder(panels).flatMap((panel) => {
     if (panel.place !== "pane" && panel.place !== "middle") return [];
     if ("panes" in panel) {
       return panel.panes.map(({ name, title, make }) => ({
         name,
         title,
-        make: () => make(app, () => app.record.panels[panel.name]?.data),
+        makeFor: (/** @type {App} */ side) =>
+          make(side, () => side.record.panels[panel.name]?.data),
       }));
     }
     const { name, title } = panel;
-    return [{ name, title, make: () => paneOf(app, panel) }];
+    return [{ name, title, makeFor: (/** @type {App} */ side) => paneOf(side, panel) }];
   });
+  return [
+    ...kinds.map(({ name, title, makeFor }) => ({ name, title, make: () => makeFor(app) })),
+    ...kinds.filter(({ name }) => !OF_BOTH.has(name)).map((kind) => besideKind(app, kind)),
+  ];
+}
+
+/** The panes that show both sides, or what all variants have in common. */
+const OF_BOTH = new Set(["compare", "side_by_side", "rules", "lines"]);
 
 /** The layouts: those of the page, and one for each panel in the middle.
  * @param {Panel[]} panels

@@ -16,7 +16,9 @@ function stateAt(pass, variant) {
   const shared = { ...rows(null)[0], name: "simplify-tensor" };
   const record = { passes: [shared, ...rows(0), ...rows(1)] };
   const passes = variant === 0 ? [1, 2, 3] : [4, 5, 6];
-  return new RewritesState({ record, view: { pass, kernel: 0 }, variant: () => ({ passes }) });
+  const arrangements = { showsBeside: false };
+  const view = { pass, kernel: 0 };
+  return new RewritesState({ record, view, variant: () => ({ passes }), arrangements });
 }
 
 Deno.test("it opens with the first pass that rules rewrote, not with the longest", () => {

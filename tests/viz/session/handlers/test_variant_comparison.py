@@ -15,6 +15,7 @@ from tests.viz.session.handlers.test_plan_comparison import product
 from tests.viz.session.support import ask, done, session_of
 from tests.viz.support import matmul, softmax
 from workbench.viz.compare import compare
+from workbench.viz.session.constants import constants
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -35,7 +36,10 @@ def differing(reply: Any) -> list[Any]:
 
 
 def record_of(reply: Any) -> Any:
-    return json.loads(zlib.decompress(base64.b64decode(reply["side"]["record"])))
+    own = json.loads(zlib.decompress(base64.b64decode(reply["side"]["record"])))
+    same = constants().plain()
+    panels = {**same["sections"], **own["panels"]}
+    return json.loads(json.dumps({**same["fields"], **own, "panels": panels}))
 
 
 def last_state(record: Any, variant: int) -> list[int]:

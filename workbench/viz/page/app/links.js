@@ -36,16 +36,28 @@ export function linked(element, link) {
  * @param {App} app
  * @param {Element} root */
 export function lightAll(app, root) {
-  const pinned = reach(app.record, app.view.picked ?? stepLink(app));
-  const hovered = reach(app.record, app.hover);
+  const [own, beside] = [app, app.partner].map((side) =>
+    side && {
+      side,
+      pinned: reach(side.record, side.view.picked ?? stepLink(side)),
+      hovered: reach(side.record, side.hover),
+    }
+  );
   for (const element of root.querySelectorAll(".wb-link")) {
+    const lights = (isBeside(element) && beside) || own;
+    if (!lights) continue;
+    const { side, pinned, hovered } = lights;
     const link = LINKS.get(element);
-    const tie = belongs(link, seenFrom(link, pinned, app));
+    const tie = belongs(link, seenFrom(link, pinned, side));
     element.classList.toggle("wb-lit", tie === "lit");
     element.classList.toggle("wb-inside", tie === "inside");
-    element.classList.toggle("wb-near", belongs(link, seenFrom(link, hovered, app)) === "lit");
+    element.classList.toggle("wb-near", belongs(link, seenFrom(link, hovered, side)) === "lit");
   }
 }
+
+/** Whether an element shows what stands beside the selected variant.
+ * @param {Element} element */
+const isBeside = (element) => element.closest("[data-beside]") !== null;
 
 /** The reach that lights a link: null where the link is of other kernels, and the reach of the
  * selected kernel alone.
@@ -107,23 +119,23 @@ function closure(start, next) {
   return reached;
 }
 
-/** @type {{of: unknown, size: number, n?: number, index: Map<number, number[]>}} */
-const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
+/** By the causes of a record: it has patches, and more nodes.
+ * @type {WeakMap<object, {size: number, n?: number, index: Map<number, number[]>}>} */
+const DERIVED = new WeakMap();
 
 /** Return the nodes made from each node, rebuilt only after a patch of the record.
  * @param {PageRecord} record */
 function derived({ nodes: { causes }, n }) {
-  if (DERIVED.of === causes && DERIVED.size === causes.length && DERIVED.n === n) {
-    return DERIVED.index;
-  }
-  /** @type {typeof DERIVED.index} */
+  const known = DERIVED.get(causes);
+  if (known && known.size === causes.length && known.n === n) return known.index;
+  /** @type {Map<number, number[]>} */
   const index = new Map();
   causes.forEach((rows, node) => {
     for (const [, , from] of rows) {
       index.get(from)?.push(node) ?? index.set(from, [node]);
     }
   });
-  Object.assign(DERIVED, { of: causes, size: causes.length, n, index });
+  DERIVED.set(causes, { size: causes.length, n, index });
   return index;
 }
 
@@ -137,7 +149,8 @@ export function listenPointer(app, root) {
   const over = (/** @type {PointerEvent} */ { buttons, target }) => {
     if (!buttons) app.hold(false);
     const element = closest(target, ".wb-link");
-    app.light(element && root.contains(element) ? LINKS.get(element) : null);
+    const link = element && root.contains(element) ? LINKS.get(element) : null;
+    (element && app.partner && isBeside(element) ? app.partner : app).light(link);
   };
   const out = () => app.light(null);
   const down = (/** @type {Event} */ { target }) =>

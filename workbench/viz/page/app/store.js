@@ -11,7 +11,8 @@ import { Channel } from "./channel.js";
 
 /** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Draft } from "../panels/results/about.js" */
-/** @import { AnyRequest, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
+/** @import { Pairing } from "./beside.js" */
+/** @import { AnyRequest, CompareReply, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
 /** @import { Changes, Column, Constants, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
 
 /** The view of a page that opens.
@@ -84,6 +85,15 @@ export class App {
   /** Code edits that were not run, by variant and language.
    * @type {Map<string, CodeDraft>} */
   codeDrafts = new Map();
+  /** What stands beside the selected variant; on that side, the main one.
+   * @type {App | null} */
+  partner = null;
+  /** The differences of the two sides; `column` is that of this one.
+   * @type {(CompareReply & {column: number}) | null} */
+  comparison = null;
+  /** The pairs of the graphs that both sides show.
+   * @type {Pairing | null} */
+  pairing = null;
   /** Code in an editor.
    * @type {CodeDraft | null} */
   editing = null;

@@ -3,7 +3,7 @@
 
 import { storedHere, storeHere } from "../base/notebook.js";
 import { aloneTree, middleTrees, stacks, treeOf, widthOf } from "./layouts.js";
-import { asTree, leaf, named, panesOf, toggled, unfoldedPanes } from "./tree.js";
+import { asTree, BESIDE, leaf, named, panesOf, toggled, unfoldedPanes } from "./tree.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { Layout, Width } from "./layouts.js" */
@@ -96,6 +96,11 @@ export class Arrangements {
    * @param {string} pane */
   shows(pane) {
     return this.shown.has(pane);
+  }
+
+  /** Whether a pane in sight shows what stands beside the selected variant. */
+  get showsBeside() {
+    return [...this.shown].some((pane) => pane.endsWith(BESIDE));
   }
 
   /** Where a pane is seen: nothing to select if it is in sight, else the layout that shows it.

@@ -273,9 +273,9 @@ export class Board {
 /** Graphs measure the room that they have: they come last, when that is known.
  * @param {Set<string>} panes */
 const inOrder = (panes) =>
-  [...panes].sort((a, b) => Number(MEASURES.has(a)) - Number(MEASURES.has(b)));
+  [...panes].sort((a, b) => Number(MEASURES.test(a)) - Number(MEASURES.test(b)));
 
-const MEASURES = new Set(["graph", "plan"]);
+const MEASURES = /^(graph|plan)\b/;
 
 /** What the elements depend on: all but sizes.
  * @param {Tree} tree

@@ -2,7 +2,7 @@
 // arrangement.
 
 import { h, refill } from "../base/elements.js";
-import { hasRoom, panesOf, removed, replaced, split } from "./tree.js";
+import { BESIDE, hasRoom, panesOf, removed, replaced, split } from "./tree.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { Way } from "./tree.js" */
@@ -33,13 +33,21 @@ export class Cell {
     this.body.append(content);
   }
 
+  /** The name of what the pane shows, where the page shows two sides. */
+  get #name() {
+    const { app, pane: { name } } = this;
+    const isPaired = app.partner && panesOf(app.arrangements.tree).includes(pairedWith(name));
+    const [beside = "", own = ""] = isPaired ? app.comparison?.names ?? [] : [];
+    return name.endsWith(BESIDE) ? beside : own;
+  }
+
   /** Show the bar as it is now. */
   update() {
     const { tree, large, hasBars } = this.app.arrangements;
     const isLarge = large === this.pane.name;
     const isShown = hasBars || isLarge;
     const panes = panesOf(tree);
-    const shown = JSON.stringify([isShown, isLarge, panes]);
+    const shown = JSON.stringify([isShown, isLarge, panes, this.#name]);
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.bar.hidden = !isShown;
@@ -54,6 +62,7 @@ export class Cell {
     const { app, pane } = this;
     return [
       this.#choice(),
+      h("span", { class: "wb-frame-name", title: this.#name }, this.#name),
       h("span", { class: "wb-gap" }),
       !isLarge && mayAdd &&
       this.#tool(
@@ -85,6 +94,8 @@ export class Cell {
 
   #choice() {
     const { app, pane, panes } = this;
+    const option = (/** @type {PaneTitle} */ { name, title }) =>
+      h("option", { value: name, selected: name === pane.name }, title);
     return h(
       "select",
       {
@@ -98,8 +109,11 @@ export class Cell {
             large: null,
           }),
       },
-      ...panes.map(({ name, title }) =>
-        h("option", { value: name, selected: name === pane.name }, title)
+      ...panes.filter(({ name }) => !name.endsWith(BESIDE)).map(option),
+      h(
+        "optgroup",
+        { label: "of what stands beside" },
+        ...panes.filter(({ name }) => name.endsWith(BESIDE)).map(option),
       ),
     );
   }
@@ -122,6 +136,10 @@ export class Cell {
     }, text);
   }
 }
+
+/** The pane that shows the same of the other side.
+ * @param {string} name */
+const pairedWith = (name) => name.endsWith(BESIDE) ? name.slice(0, -BESIDE.length) : name + BESIDE;
 
 /** Add a pane beside another one: the first of the usual ones that is not there.
  * @param {App} app

@@ -1,7 +1,7 @@
 // Layouts: named arrangements of panes, each for pages of several widths. Those that have one pane
 // or two in the middle fold what stands beside them at first.
 
-import { column, leaf, row } from "./tree.js";
+import { BESIDE, column, leaf, row } from "./tree.js";
 
 /** @import { PageRecord } from "../record.d.ts" */
 /** @import { Tree } from "./tree.js" */
@@ -85,6 +85,13 @@ const aside = (tree) => ({ ...tree, name: "aside" });
 
 const loopsAndOpts = column([50, 50], leaf("loops", FITS), "opts");
 const loopsOver = column([50, 50], leaf("loops", FITS), row([50, 50], "opts", right()));
+/** A pane, and beside it the same of what stands beside the selected variant.
+ * @param {string} pane */
+const pair = (pane) => row([50, 50], pane + BESIDE, pane);
+
+const kernelPairs = column([44, 24, 32], ...["graph", "loops", "code"].map(pair));
+const planPairs = column([52, 22, 26], ...["plan", "memory", "decisions"].map(pair));
+
 const passLists = aside(leaf("passes"));
 const reasons = aside(column([52, 48], "reasons", "decisions"));
 const planAside = row([74, 26], "plan", reasons);
@@ -210,13 +217,26 @@ export const LAYOUTS = [
   {
     name: "compare",
     title: "Compare",
-    about: "two variants or more: what differs, everywhere, and their texts side by side",
+    about: "two of anything, pane by pane: variants, devices, plans, rule sets, other pages",
     trees: {
-      wide: row([20, 80], "results", column([55, 45], "compare", "side_by_side")),
-      medium: row([26, 74], "results", column([55, 45], "compare", "side_by_side")),
+      wide: row([32, 68], "compare", kernelPairs),
+      medium: row([36, 64], "compare", kernelPairs),
     },
     stacksAt: ["small"],
-    main: ["compare", "side_by_side"],
+    main: ["compare", "graph", "code"],
+    hasBars: true,
+    isMore: true,
+  },
+  {
+    name: "compare_plans",
+    title: "Compare plans",
+    about: "two plans, pane by pane: their graphs, their memory, their decisions",
+    trees: {
+      wide: row([32, 68], "compare", planPairs),
+      medium: row([36, 64], "compare", planPairs),
+    },
+    stacksAt: ["small"],
+    main: ["compare", "plan", "decisions"],
     hasBars: true,
     isMore: true,
   },

@@ -24,6 +24,8 @@
 /** The indexes that lead from the root to a part.
  * @typedef {number[]} Path */
 
+/** The end of the names of panes that show what stands beside the selected variant. */
+export const BESIDE = "@";
 const MOST_PANES = 16;
 const MOST_DEPTH = 8;
 const LEAST_SHARE = 5; // percent, of the two parts at a border

@@ -39,6 +39,8 @@ export interface GraphNode {
   family: string;
   shape: FamilyRow["shape"];
   state: "kept" | "new" | "gone" | "changed" | "waiting";
+  /** What its state says, where that is not about a step. */
+  sign?: string;
   op: string;
   letter?: string;
   small?: boolean;

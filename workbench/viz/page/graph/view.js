@@ -262,8 +262,8 @@ const graphTool = (text, title, actOn) =>
   );
 
 /** @param {GraphNode} node */
-const hoverText = ({ label, sub, hint, state }) =>
-  [`${label} ${sub}`, hint, SIGNS[state]].filter(Boolean).join("\n");
+const hoverText = ({ label, sub, hint, state, sign }) =>
+  [`${label} ${sub}`, hint, sign ?? SIGNS[state]].filter(Boolean).join("\n");
 
 /** The meaning of a box's sign.
  * @type {Record<string, string>} */

@@ -15,6 +15,23 @@ export function passesOf(app) {
   return [...shared, ...(app.variant()?.passes || [])];
 }
 
+/** The pass that is shown: the selected one, or in another variant that of its name, else the first
+ * that rules rewrote; beside another side the first that lowers the kernel, which begins with the
+ * kernel as its opts left it.
+ * @param {App} app
+ * @returns {number | null} */
+export function shownPass(app) {
+  const { record: { passes }, view: { pass } } = app;
+  const places = passesOf(app);
+  if (pass !== null && places.includes(pass)) return pass;
+  const name = passes[pass ?? -1]?.name;
+  const own = app.arrangements.showsBeside ? app.variant()?.passes ?? [] : [];
+  return places.find((place) => passes[place].name === name) ??
+    own.find((place) => !["opt", "rewrite"].includes(passes[place].unit)) ??
+    places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
+    places[0] ?? null;
+}
+
 /** The next or previous pass with changes; null if there is none.
  * @param {App} app
  * @param {number} step

@@ -20,7 +20,6 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.differences import Row, Section, kernel_sections
 from workbench.viz.model.graph import computing_kernels
 from workbench.viz.model.node_pairs import node_pairs
-from workbench.viz.page.document import packed
 from workbench.viz.plan_differences import plan_sections
 from workbench.viz.schema.messages import (
     ComparedRow,
@@ -153,8 +152,7 @@ class _Side:
         return None if self.variant is None else self.live.kernels[self.variant]
 
     def reply(self) -> OtherSide:
-        record = packed(self.live.record)
-        return OtherSide(self.live.number, record, self.number, self.variant)
+        return OtherSide(self.live.number, self.live.packed(), self.number, self.variant)
 
 
 def _side(

@@ -5,12 +5,14 @@
 import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, errorBox, failure, hasAny, heading, stageNote, tab } from "../../app/pieces.js";
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
+import { BESIDE } from "../../board/tree.js";
 import { walkable } from "../../base/lists.js";
 import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
 import { askForCosts, lineCosts } from "../../listing/line_costs.js";
 import {
   codeView,
+  diffSigns,
   diffView,
   keepPinnedInSight,
   markLine,
@@ -109,6 +111,7 @@ function shownParts(app, variant, code, state) {
     state.helpers,
     app.view.diff,
     codeOf(reference(app), code?.language),
+    codeBeside(app, code),
     variant?.error,
     variant?.gpu,
     app.pending("code"),
@@ -178,6 +181,26 @@ function nothingToShow(app, variant) {
   return variant?.edited && variant.error ? "There is no program." : missing(app, variant);
 }
 
+/** The program in the same language that stands beside this one, while both sides are in sight.
+ * @param {App} app
+ * @param {CodeRow | null} code */
+function codeBeside({ partner, arrangements }, code) {
+  const isSeen = code && arrangements.shows("code") && arrangements.shows(`code${BESIDE}`);
+  const other = isSeen && partner ? codeOf(partner.variant(), code.language) : null;
+  return other?.lines.length ? other : null;
+}
+
+/** The signs of the lines that the program beside this one lacks.
+ * @param {App} app
+ * @param {CodeRow} code */
+function signsBeside(app, code) {
+  const other = codeBeside(app, code);
+  if (!other) return undefined;
+  const column = app.comparison?.column ?? 0;
+  const [before, now] = column ? [other, code] : [code, other];
+  return diffSigns(before.lines, now.lines)[column];
+}
+
 /**
  * @param {App} app
  * @param {HTMLElement} body
@@ -192,7 +215,8 @@ function fillBody(app, body, variant, code, state, again) {
   if (code.error) return refill(body, errorBox(code.error));
   const pinned = reference(app);
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
-  const listing = { code, variant: app.view.variant, costs: lineCosts(variant, code) };
+  const [costs, signs] = [lineCosts(variant, code), signsBeside(app, code)];
+  const listing = { code, variant: app.view.variant, costs, signs };
   const lines = other
     ? diffView(app, listing, other, state.helpers)
     : codeView(app, listing, state, again);

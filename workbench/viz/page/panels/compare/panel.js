@@ -1,21 +1,28 @@
 // Compare: variants of a kernel in columns. A row is one fact (a loop, a rule that fired, a count, an
-// instruction), aligned by what it is about; those that differ are shown, the others on request.
+// instruction), aligned by what it is about; those that differ are shown, the others on request. The
+// first column may be of another device, plan or set of rules; other panes show it beside the
+// selected variant.
 
 import { act, canAsk, checkedText } from "../../app/actions.js";
-import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { OtherApp, showRow } from "../../app/beside.js";
+import { unpacked } from "../../app/channel.js";
+import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
+import { passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
 /** @import { ComparedRow, ComparedSection, CompareReply, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 const MOST_COLUMNS = 6;
 const MOST_ROWS = 200; // of a section
+const MOST_CHIPS = 24;
 const NO_PYTHON = "Variants are compared by Python: run the cell again.";
-const ONE_ALONE = "There is one variant: apply an opt, and compare.";
+const ONE_ALONE = "There is one variant: apply an opt, or choose another device, plan or rule set.";
 
 /** @satisfies {PanelRow} */
 export const panel = {
@@ -25,15 +32,23 @@ export const panel = {
   make: (/** @type {App} */ app) => new Compare(app),
 };
 
+/** What the first column is, apart from its variant.
+ * @typedef {{device: string | null, without: string[], plan: string}} Beside */
+
+/** The selected variant as it is.
+ * @type {Beside} */
+const AS_IT_IS = { device: null, without: [], plan: "" };
+
 class Compare {
   /** @type {CompareReply | null} */
   reply = null;
-  /** The compared variants; null: the reference and the selected one.
+  /** The compared variants, the first column first; null: the reference and the selected one.
    * @type {number[] | null} */
   #chosen = null;
-  /** The variants of the reply or of the pending request. */
+  #beside = AS_IT_IS;
+  /** What the reply or the pending request compares. */
   #of = "";
-  /** Their plan: in another one, variants have other numbers.
+  /** The plan of the request: in another one, variants have other numbers.
    * @type {object | null} */
   #plan = null;
   #hasAll = false;
@@ -47,7 +62,8 @@ class Compare {
     this.el = h(
       "section",
       { class: "wb-compare", "aria-label": "compare", tabindex: 0 },
-      heading("Compare", this.choices),
+      heading("Compare"),
+      this.choices,
       this.errors,
       this.tables,
     );
@@ -57,19 +73,28 @@ class Compare {
     this.el.focus();
   }
 
+  /** Whether the first column is of another device, plan or set of rules. */
+  get #isElsewhere() {
+    const { device, without, plan } = this.#beside;
+    const other = device !== null && device !== this.app.record.device;
+    return other || without.length > 0 || plan !== "";
+  }
+
   /** The variants in columns, the reference first.
    * @returns {number[]} */
   get variants() {
     const { app } = this;
     const own = app.variantsOf(app.view.kernel);
     const chosen = this.#chosen?.filter((variant) => own.includes(variant)) ?? [];
-    if (chosen.length > 1) return chosen;
     const selected = app.view.variant ?? own[0];
+    if (chosen.length > 1) return chosen;
+    if (chosen.length === 1) return [chosen[0], selected];
+    if (this.#isElsewhere) return [selected, selected];
     const parent = rowAt(app.record.variants, selected)?.parent ?? null;
     const other = parent !== null && own.includes(parent)
       ? parent
       : own.find((v) => v !== selected);
-    return other === undefined ? [selected] : [other, selected];
+    return [other ?? selected, selected];
   }
 
   /** @param {Changes} changes */
@@ -81,32 +106,114 @@ class Compare {
       return;
     }
     if (changes.has("kernel")) this.#chosen = null;
+    if (app.record.plan !== this.#plan && this.#beside.plan) this.#beside = AS_IT_IS;
     refill(this.errors, failure(app, "compare"));
     this.#ask();
-    refill(this.choices, ...this.#chips());
+    refill(this.choices, ...this.#selectors(), ...this.#chips());
     refill(this.tables, ...this.#content());
   }
 
   async #ask() {
     const { app, variants } = this;
-    const names = `${app.record.device} ${variants}`;
-    if (variants.length < 2 || !canAsk(app) || !app.arrangements.shows("compare")) return;
-    if (names === this.#of && app.record.plan === this.#plan) return;
-    this.#of = names;
-    this.#plan = app.record.plan;
+    if (variants[0] === undefined || !canAsk(app) || !app.arrangements.shows("compare")) return;
+    const beside = this.#beside;
+    const { plan, device } = app.record;
+    const of = JSON.stringify([device, variants, beside]);
+    if (of === this.#of && plan === this.#plan) return;
+    this.#of = of;
+    this.#plan = plan;
     this.reply = null;
-    const { language } = app.view;
-    app.select({ columns: variants.slice(0, 2).map((variant) => ({ variant, language })) });
-    const reply = await act(app, "compare", { do: "compare", variants });
-    if (this.#of !== names) return;
-    this.reply = reply?.result ?? null;
+    const request = /** @type {const} */ ({ do: "compare", variants, ...beside });
+    const result = (await act(app, "compare", request))?.result ?? null;
+    const record = result?.side ? await unpacked(result.side.record, app.constants) : null;
+    if (this.#of !== of || this.#plan !== plan) return;
+    this.reply = result;
+    if (result) {
+      const shown = result.side ?? { kernel: app.view.kernel, variant: variants[0] };
+      new OtherApp(app, result, record, shown);
+    }
     app.changed("compare");
+  }
+
+  /** What the first column is: its variant, device, plan and rules; and the selected variant. */
+  #selectors() {
+    const { app, variants: [first, ...rest] } = this;
+    const { record, view } = app;
+    /** @type {[number, string][]} */
+    const own = app.variantsOf(view.kernel).map((place) => [place, record.variants[place].name]);
+    const side = (/** @type {string} */ label, /** @type {Child[]} */ ...parts) =>
+      h("div", { class: "wb-compare-side", role: "group", "aria-label": label }, ...parts);
+    return [
+      side(
+        "what stands beside",
+        h("b", { "data-term": "beside" }, "beside"),
+        chooser("variant beside", own, first ?? null, (place) => {
+          this.#chosen = [...new Set([place, ...rest])];
+          app.changed("compare");
+        }),
+        ...this.#elsewhere(),
+      ),
+      side(
+        "the selected variant",
+        h("b", {}, "selected"),
+        chooser("selected variant", own, view.variant, (variant) => app.select({ variant })),
+        this.#timeButton(),
+      ),
+    ];
+  }
+
+  /** The choices of another device, plan and set of rules. */
+  #elsewhere() {
+    const { app, reply } = this;
+    const { device: current, devices: rows } = app.record;
+    const { device, without, plan } = this.#beside;
+    const devices = rows.filter(({ available, name }) => available || name === current)
+      .map(({ name }) => name);
+    const [plans, rules] = [reply?.plans ?? [], rulesOf(app)];
+    const set = (/** @type {Partial<Beside>} */ now) => {
+      this.#beside = { ...this.#beside, ...now };
+      app.changed("compare");
+    };
+    return [
+      chooser(
+        "device beside",
+        devices.map((name, i) => [i, `on ${name}`]),
+        devices.indexOf(device ?? current),
+        (i) => set({ device: devices[i] === current ? null : devices[i] }),
+      ),
+      plans.length > 0 &&
+      chooser(
+        "plan beside",
+        orNone("this plan", plans.map(([, title]) => `plan: ${title}`)),
+        plans.findIndex(([name]) => name === plan),
+        (i) => set({ plan: plans[i]?.[0] ?? "" }),
+      ),
+      rules.length > 0 &&
+      chooser(
+        "rules beside",
+        orNone("all rules", rules.map((name) => `without ${name}`)),
+        rules.indexOf(without[0]),
+        (i) => set({ without: rules[i] === undefined ? [] : [rules[i]] }),
+      ),
+    ];
+  }
+
+  /** A button that times both variants, in turns, where both are of this record. */
+  #timeButton() {
+    const { app, variants } = this;
+    const timed = [...new Set(variants)];
+    if (this.#isElsewhere || timed.length < 2) return null;
+    const { cold } = app.view;
+    return button(app, "time in turns", () => {
+      act(app, "compare", { do: "measure", variants: timed, cold });
+    }, { python: true, name: "compare-time", title: "time these variants in turns, in one run" });
   }
 
   /** A button for each variant of the kernel, pressed if it has a column. */
   #chips() {
     const { app, variants } = this;
-    const chips = app.variantsOf(app.view.kernel).slice(0, 24).map((place) => {
+    const places = app.variantsOf(app.view.kernel);
+    const chips = places.length < 3 ? [] : places.slice(0, MOST_CHIPS).map((place) => {
       const isIn = variants.includes(place);
       const { name } = app.record.variants[place];
       return button(app, name.slice(0, 40), () => this.#toggle(place), {
@@ -119,7 +226,7 @@ class Compare {
       this.#hasAll = !this.#hasAll;
       app.changed("compare");
     }, { pressed: this.#hasAll, name: "compare-all" });
-    return [...chips, all];
+    return [h("div", { class: "wb-compare-side" }, ...chips, all)];
   }
 
   /** @param {number} place */
@@ -135,10 +242,14 @@ class Compare {
   #content() {
     const { app, reply, variants } = this;
     const quiet = (/** @type {string} */ words) => h("p", { class: "wb-quiet" }, words);
-    if (variants.length < 2) return [quiet(ONE_ALONE)];
+    const isAlone = new Set(variants).size < 2 && !this.#isElsewhere;
+    if (isAlone && this.#chosen === null) return [quiet(ONE_ALONE)];
     if (!reply) return [quiet(canAsk(app) ? "comparing .." : NO_PYTHON)];
-    const rows = variants.map((variant) => app.record.variants[variant]);
-    const sections = [measured(rows), ...reply.sections];
+    const rows = variants.flatMap((place) => rowAt(app.record.variants, place) ?? []);
+    const first = reply.side && app.partner ? app.partner.variant() : rows[0];
+    const sections = first
+      ? [measured([first, ...rows.slice(1)]), ...reply.sections]
+      : reply.sections;
     return sections.map((section) => this.#section(section, reply.names));
   }
 
@@ -146,6 +257,7 @@ class Compare {
    * @param {ComparedSection} section
    * @param {string[]} names */
   #section({ title, rows, text }, names) {
+    const { app } = this;
     const differing = rows.filter(([, , differs]) => differs);
     const shown = (this.#hasAll ? rows : differing).slice(0, MOST_ROWS);
     const equal = rows.length - differing.length;
@@ -157,11 +269,30 @@ class Compare {
       "section",
       { "aria-label": title },
       h("h4", {}, title, " ", h("span", { class: "wb-quiet" }, words)),
-      shown.length > 0 && table(names, shown),
+      shown.length > 0 && table(app, names, shown),
       more > 0 && h("p", { class: "wb-quiet" }, `and ${plural(more, "row")} more`),
       text && diffBox(text),
     );
   }
+}
+
+/** Texts as choices, after one of none of them.
+ * @param {string} none
+ * @param {string[]} texts
+ * @returns {[number, string][]} */
+const orNone = (none, texts) => [
+  [-1, none],
+  .../** @type {[number, string][]} */ (texts.map((text, i) => [i, text])),
+];
+
+/** The names of the rules that fired on the way to the selected variant, and can be switched off.
+ * @param {App} app
+ * @returns {string[]} */
+function rulesOf(app) {
+  const { passes, rules } = app.record;
+  const fired = new Set(passesOf(app).flatMap((n) => passes[n].rewrites.map(([rule]) => rule)));
+  const rows = [...fired].flatMap((rule) => rowAt(rules, rule) ?? []);
+  return [...new Set(rows.filter((row) => !row.is_fixed).map(({ name }) => name))].sort();
 }
 
 /** What was measured of variants: times, beside the first, and answers.
@@ -186,9 +317,10 @@ function measured(rows) {
 }
 
 /**
+ * @param {App} app
  * @param {string[]} names
  * @param {ComparedRow[]} rows */
-const table = (names, rows) =>
+const table = (app, names, rows) =>
   h(
     "div",
     { class: "wb-compare-scroll", tabindex: 0, role: "region", "aria-label": "rows" },
@@ -199,17 +331,30 @@ const table = (names, rows) =>
       h(
         "tbody",
         {},
-        ...rows.map(([label, cells, differs]) =>
+        ...rows.map(([label, cells, differs, about]) =>
           h(
             "tr",
             { class: differs ? "wb-compare-differs" : "" },
-            h("th", { scope: "row" }, label),
+            h("th", { scope: "row" }, about.length ? lookButton(app, label, about) : label),
             ...cells.map((cell) => h("td", { class: cell ? "" : "wb-compare-lacks" }, cell || "–")),
           )
         ),
       ),
     ),
   );
+
+/** The label of a row, which shows on both sides what the row is about.
+ * @param {App} app
+ * @param {string} label
+ * @param {string[]} about */
+const lookButton = (app, label, about) =>
+  h("button", {
+    class: "wb-compare-look",
+    type: "button",
+    "data-key": `look-${label}`,
+    title: about.length > 1 ? "show the first use of this rule" : "mark this loop everywhere",
+    onclick: () => showRow(app, about),
+  }, label);
 
 /** @param {string} text */
 function diffBox(text) {

@@ -1,5 +1,6 @@
 // The graph of a rewrite: removed and added nodes, or the whole state.
 
+import { shownPairing } from "../../app/beside.js";
 import { nodeMeaning } from "../../app/glossary.js";
 import { nodeLink } from "../../app/store.js";
 import { h, keepingFocus } from "../../base/elements.js";
@@ -10,7 +11,7 @@ import { stateLines } from "../../record/node_text.js";
 import { ancestors, passesOf } from "../../record/passes.js";
 import { textPair } from "./differences.js";
 import { REACHES } from "./position.js";
-import { changeScene, openingScene, wholeScene } from "./scene.js";
+import { changeScene, openingScene, pairedScene, wholeScene } from "./scene.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Drawing, GraphNode, Key } from "../../graph/graph.d.ts" */
@@ -60,7 +61,7 @@ export class RewriteGraph {
   draw(place, isAnew) {
     const { state, view } = this;
     const { isWhole, form, reach } = state;
-    const isStep = state.step(place) > 0;
+    const isStep = state.step(place) > 0 && !shownPairing(this.app);
     const texts = isStep && form === "texts" && this.#texts(place);
     this.texts.replaceChildren(texts || "");
     const old = isStep && form === "graphs" ? this.#scene(place, "old") : null;
@@ -139,6 +140,11 @@ export class RewriteGraph {
     const { state } = this;
     const timeline = state.timeline(place);
     const step = state.step(place);
+    const pairing = shownPairing(this.app);
+    if (pairing) {
+      const lone = this.app.comparison?.column ? "new" : "gone";
+      return pairedScene(timeline, step, pairing, lone, state.isFolded, state.closed);
+    }
     if (this.app.record.passes[place].unit === "decision") return null;
     if (state.isWhole && timeline.roots(step)?.length) {
       const scene = (/** @type {boolean} */ isFolded) =>

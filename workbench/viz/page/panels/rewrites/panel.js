@@ -2,6 +2,7 @@
 // of the replaced nodes; the rule with the texts before and after, and the picked node.
 
 import { failAt } from "../../app/actions.js";
+import { shownPairing } from "../../app/beside.js";
 import { failure, hasAny, heading } from "../../app/pieces.js";
 import { shownRule, stepUse } from "../../app/rule.js";
 import { h, refill } from "../../base/elements.js";
@@ -14,6 +15,7 @@ import { Growth, RewritesState } from "./position.js";
 import { bisectAnswer, stepBar } from "./step_bar.js";
 import { stepText } from "./step_text.js";
 
+/** @import { Pairing } from "../../app/beside.js" */
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 
@@ -74,7 +76,7 @@ class PassLists {
     const place = state.place();
     state.show(place);
     const isOther = this.#grown.hasGrown(app) || hasAny(changes, "kernel", "variant", "pass");
-    if (isOther || changes.has("filter")) {
+    if (isOther || hasAny(changes, "filter", "beside")) {
       refill(this.passes, passTree(app, state, place));
       refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
     }
@@ -116,6 +118,9 @@ class StepGraph {
   bisected = h("div", { class: "wb-rw-found" });
   nothing = h("p", { class: "wb-quiet wb-pad" });
   #grown = new Growth();
+  /** The pairs with the graph beside it that were drawn.
+   * @type {Pairing | null} */
+  #pairing = null;
 
   /** @param {App} app */
   constructor(app) {
@@ -143,10 +148,12 @@ class StepGraph {
     const { app, state, graph } = this;
     const place = state.place();
     const isOther = this.#grown.hasGrown(app) || hasAny(changes, ...POSITION);
-    const isOtherView = hasAny(changes, "drawn", "closed");
+    const pairing = shownPairing(app);
+    const isOtherView = hasAny(changes, "drawn", "closed") || pairing !== this.#pairing;
+    this.#pairing = pairing;
     if (changes.has("theme")) graph.repaint();
     if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
-    if (place !== null && (isOther || hasAny(changes, "record", "live", "drawn"))) {
+    if (place !== null && (isOther || isOtherView || hasAny(changes, "record", "live", "board"))) {
       refill(this.head, ...stepBar(app, state, place, state.step(place)));
     }
     if (place !== null && (isOther || isOtherView)) {

@@ -2,6 +2,7 @@
 // current view as Python.
 
 import { copy } from "../../app/actions.js";
+import { passDifference } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";
 import { nodeLink, rowAt } from "../../app/store.js";
@@ -12,6 +13,7 @@ import { inline } from "../../record/node_text.js";
 import { passesOf } from "../../record/passes.js";
 import { decisionOf, ruleCounts, ruleName } from "../../record/rule_uses.js";
 
+/** @import { PassDifference } from "../../app/beside.js" */
 /** @import { App } from "../../app/store.js" */
 /** @import { PageRecord, RecordedPass } from "../../record.d.ts" */
 /** @import { RewritesState } from "./position.js" */
@@ -43,6 +45,7 @@ export function passTree(app, state, current) {
 function passItem(app, place, isCurrent) {
   const pass = app.record.passes[place];
   const count = pass.matches;
+  const differs = differenceText(passDifference(app, pass.name));
   const result = pass.error
     ? "failed"
     : count
@@ -60,16 +63,28 @@ function passItem(app, place, isCurrent) {
       "data-key": `rw-pass-${place}`,
       class: `wb-rw-pass${pass.changed ? "" : " wb-idle"}${pass.error ? " wb-failed" : ""}`,
       style: `padding-left:${6 + 14 * pass.depth}px`,
-      title: `${pass.changed ? "" : "changed nothing\n"}${pass.doc}`,
+      title: [differs, pass.changed ? "" : "changed nothing", pass.doc].filter(Boolean).join("\n"),
       "aria-label": `${pass.name}, ${
         count ? plural(count, pass.unit) : pass.changed || pass.error ? result : "changed nothing"
-      }, ${secondsText(pass.seconds)}`,
+      }, ${[secondsText(pass.seconds), differs].filter(Boolean).join(", ")}`,
       onclick: () => app.select({ pass: place, step: 0 }),
     },
-    h("span", {}, pass.name),
+    h("span", {}, pass.name, differs && h("b", { class: "wb-differs" }, " ≠")),
     h("span", { class: "wb-rw-n" }, result),
     h("span", { class: "wb-quiet wb-rw-t" }, secondsText(pass.seconds)),
   );
+}
+
+/** In words, what a pass did here and not on the other side.
+ * @param {PassDifference | null} difference */
+function differenceText(difference) {
+  if (!difference) return "";
+  const { here, there, counts } = difference;
+  return [
+    here.length && `only here: ${here.join(", ")}`,
+    there.length && `only on the other side: ${there.join(", ")}`,
+    counts.length && `not as often: ${counts.join(", ")}`,
+  ].filter(Boolean).join("; ");
 }
 
 /** The glossary term of the matches of a pass, if their word has another meaning too.
@@ -150,6 +165,7 @@ function appliedLine(sides) {
  * @param {number} i */
 function rewriteItem(app, pass, place, i) {
   const [rule, before] = pass.rewrites[i];
+  const isOnlyHere = passDifference(app, pass.name)?.here.includes(ruleName(app, rule));
   const what = pass.unit === "decision"
     ? decisionOf(app, before)?.name ?? app.record.nodes.label[before]
     : ruleName(app, rule);
@@ -161,7 +177,9 @@ function rewriteItem(app, pass, place, i) {
         "data-item": "",
         "data-key": `rw-${i + 1}`,
         "aria-selected": String(app.view.step === i + 1),
-        title: app.record.rules[rule]?.doc || app.record.nodes.label[before],
+        class: isOnlyHere ? "wb-differs" : null,
+        title: (isOnlyHere ? "only on this side\n" : "") +
+          (app.record.rules[rule]?.doc || app.record.nodes.label[before]),
         onclick: () => app.select({ pass: place, step: i + 1 }),
       },
       h("span", { class: "wb-rw-i" }, String(i + 1)),

@@ -1,8 +1,8 @@
 // The reader's position in the rewrites, and the view of them.
 
-import { rowAt } from "../../app/store.js";
+import { shownPairing } from "../../app/beside.js";
 import { h } from "../../base/elements.js";
-import { passBeside, passesOf } from "../../record/passes.js";
+import { passBeside, shownPass } from "../../record/passes.js";
 import { readingOf, timelineOf } from "../../record/states.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -60,17 +60,9 @@ export class RewritesState {
     return REACHES[this.reach] === null;
   }
 
-  /** The current pass: the selected one, or in another variant that of its name, else the first
-   * that rules rewrote. */
+  /** The current pass. */
   place() {
-    const { record, view } = this.app;
-    const places = passesOf(this.app);
-    if (view.pass !== null && places.includes(view.pass)) return view.pass;
-    const { passes } = record;
-    const name = rowAt(passes, view.pass)?.name;
-    return places.find((place) => passes[place].name === name) ??
-      places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
-      places[0] ?? null;
+    return shownPass(this.app);
   }
 
   /** The states of a pass.
@@ -125,7 +117,7 @@ export class RewritesState {
   /** Fold or unfold the nodes that only one node needs.
    * @param {Key} key */
   toggleClosed(key) {
-    if (!this.isWhole) return;
+    if (!this.isWhole && !shownPairing(this.app)) return;
     if (!this.closed.delete(key)) this.closed.add(key);
     this.app.changed("closed");
   }

@@ -4,6 +4,7 @@
 import { outline } from "../../record/node_text.js";
 import { readingOf, stateOrder, stateOrderWithin } from "../../record/states.js";
 
+/** @import { Pairing } from "../../app/beside.js" */
 /** @import { GraphEdge, GraphNode, Key } from "../../graph/graph.d.ts" */
 /** @import { NodeColumns } from "../../record.d.ts" */
 /** @import { State, Timeline } from "../../record/states.js" */
@@ -95,6 +96,68 @@ export function openingScene(timeline, isFolded = true) {
   return whole && whole.nodes.length <= MOST_NEAR
     ? whole
     : unchanged(changeScene(timeline, 1, isFolded, "old"));
+}
+
+/** Return the scene of a whole state beside another one: the nodes that only this side has are
+ * `lone`, those that differ from their partner are changed. Of a large state it has the differences
+ * and what is near them.
+ * @param {Timeline} timeline
+ * @param {number} k
+ * @param {Pairing} pairing
+ * @param {"new" | "gone"} lone
+ * @param {boolean} isFolded
+ * @param {Set<Key>} closed
+ * @returns {Scene | null} */
+export function pairedScene(timeline, k, pairing, lone, isFolded, closed) {
+  const now = timeline.state(k);
+  if (!now) return null;
+  const change = { before: null, after: null, old: null, now, gone: [], fresh: [] };
+  const states = new TwoStates(timeline, change, isFolded, closed);
+  const isClosed = { has: (/** @type {number} */ m) => closed.has(timeline.keyOf(m)) };
+  const drawn = stateOrder(timeline.nodes, now.roots, isClosed).filter((n) => !states.isHidden(n));
+  const marks = new Map(drawn.map((n) => [timeline.keyOf(n), markOf(states, pairing, lone, n)]));
+  const differing = [...marks].flatMap(([key, mark]) => mark === "kept" ? [] : [key]);
+  const shown = new Set(drawn.length > MOST_NEAR && differing.length ? differing : marks.keys());
+  for (const key of shown) { // a Set grows on the way
+    if (shown.size >= MOST_NEAR) break;
+    for (const other of states.around(key)) if (marks.has(other)) shown.add(other);
+  }
+  const scene = sceneOf(states, shown, "now");
+  const nodes = scene.nodes.map((node) => {
+    const mark = marks.get(Number(node.key)) ?? "kept";
+    return { ...node, state: mark, sign: SIGNS[mark] };
+  });
+  const edges = scene.edges.map((edge) => ({ ...edge, state: /** @type {const} */ ("kept") }));
+  const first = differing.filter((key) => marks.get(key) === lone);
+  return { nodes, edges, left: marks.size - shown.size, focus: differing, first };
+}
+
+/** What a mark says of a node beside another graph.
+ * @type {Record<string, string>} */
+const SIGNS = {
+  new: "+: only on this side",
+  gone: "−: only on this side",
+  changed: "~: it differs from its partner on the other side",
+};
+
+/** The mark of a node, which differs if an operand in its text does.
+ * @param {TwoStates} states
+ * @param {Pairing} pairing
+ * @param {"new" | "gone"} lone
+ * @param {number} n
+ * @returns {GraphNode["state"]} */
+function markOf(states, pairing, lone, n) {
+  if (pairing.alone.has(n)) return lone;
+  if (pairing.changed.has(n)) return "changed";
+  const seen = new Set([n]);
+  for (const m of seen) { // a Set grows on the way
+    for (const s of states.nodes.src[m]) {
+      if (!states.isHidden(s)) continue;
+      if (pairing.alone.has(s) || pairing.changed.has(s)) return "changed";
+      seen.add(s);
+    }
+  }
+  return "kept";
 }
 
 /** Return a scene without removed nodes.

@@ -2,6 +2,7 @@
 // that changes the answer.
 
 import { act } from "../../app/actions.js";
+import { shownPairing } from "../../app/beside.js";
 import { button, chooser } from "../../app/pieces.js";
 import { h, recordText } from "../../base/elements.js";
 import { FORMS } from "./position.js";
@@ -21,7 +22,7 @@ export function stepBar(app, state, place, step) {
     h("b", { title: pass.doc }, recordText(pass.name)),
     count > 0 && stepper(state, step, count),
     pass.unit !== "decision" && viewButtons(app, state),
-    app.view.variant !== null &&
+    app.view.variant !== null && !app.arrangements.showsBeside &&
     button(app, "bisect", () => bisectRewrites(app), {
       python: true,
       title: "find the first rewrite that changes the answer of this variant",
@@ -69,27 +70,30 @@ const REACH_CHOICES = [[0, "near the change"], [1, "wider"], [2, "whole graph"]]
  * @param {App} app
  * @param {RewritesState} state */
 function viewButtons(app, state) {
+  const isPaired = Boolean(shownPairing(app)); // both whole graphs are drawn
   return h(
     "span",
     { class: "wb-rw-stepper" },
-    chooser(
-      "step as (b: the next)",
-      FORM_CHOICES,
-      FORMS.indexOf(state.form),
-      (place) => state.showAs(FORMS[place]),
-    ),
-    chooser(
-      "the drawn nodes (g: the next choice)",
-      REACH_CHOICES,
-      state.reach,
-      (place) => state.draw(place),
-    ),
+    !isPaired &&
+      chooser(
+        "step as (b: the next)",
+        FORM_CHOICES,
+        FORMS.indexOf(state.form),
+        (place) => state.showAs(FORMS[place]),
+      ),
+    !isPaired &&
+      chooser(
+        "the drawn nodes (g: the next choice)",
+        REACH_CHOICES,
+        state.reach,
+        (place) => state.draw(place),
+      ),
     button(app, "fold indexes", () => state.toggleFold(), {
       pressed: state.isFolded,
       title: "write index arithmetic inside the nodes that use it, as constants always are",
       name: "fold",
     }),
-    state.isWhole &&
+    (state.isWhole || isPaired) &&
       button(app, "fold loops", () => state.closeLoops(), {
         title:
           "hide the contents of loops; a double click on a node hides or shows the nodes that only it uses",

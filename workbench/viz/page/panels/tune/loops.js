@@ -1,6 +1,7 @@
 // The loop nest: a line per loop with its kind, trip count, and per buffer the stride and the
 // touched bytes, beside the caches; the statements in their loops; and the axis bar.
 
+import { loopDiffers } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { withNames } from "../../app/pieces.js";
 import { axisLink, NO_SELECTION } from "../../app/store.js";
@@ -76,7 +77,9 @@ function loopRow(app, row, i, buffers) {
   const el = h(
     "div",
     {
-      class: `wb-loop wb-row wb-${row.kind}`,
+      class: `wb-loop wb-row wb-${row.kind}${
+        !statement && loopDiffers(app, row.axis) ? " wb-differs" : ""
+      }`,
       role: "option",
       "aria-selected": String(chosen),
       "data-item": "",

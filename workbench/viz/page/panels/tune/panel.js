@@ -40,7 +40,9 @@ function loopsPane(app) {
     const stage = stageOf(app);
     const of = [stage?.loops, stage?.words];
     const isOther = of.some((part, i) => part !== shown[i]);
-    if (!isOther && !hasAny(changes, "record", "kernel", "variant", "axis", "node", "board")) {
+    if (
+      !isOther && !hasAny(changes, "record", "kernel", "variant", "axis", "node", "board", "beside")
+    ) {
       return;
     }
     shown = of;

@@ -1,0 +1,167 @@
+"""Compare before a real session, pane by pane: a variant beside another one, another device, plan
+or set of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.viz.browser.board.test_columns import cells
+from tests.viz.browser.browser import FAINT, drawn
+from tests.viz.browser.page.live import LivePage
+from tests.viz.browser.page.support import texts
+from tests.viz.record.support import plain
+from tests.viz.session.handlers.test_plan_comparison import product
+from tests.viz.session.support import done, session_of
+from tests.viz.support import matmul
+from workbench.viz.session.session import Session
+
+BOXES = """(pane) => [...document.querySelectorAll(`[data-pane="${pane}"] .wb-g-node`)].map((box) =>
+  [box.querySelector("title, text").textContent,
+   [..."+\u2212~"].find((sign) => box.querySelector(".wb-g-sign")?.textContent === sign) ?? ""])"""
+"""The boxes of a graph: their first text, and their sign."""
+BESIDE, NOW = "[data-pane='{}@']", "[data-pane='{}']"
+
+
+@pytest.fixture
+def session(nothing_saved: Path) -> Iterator[Session]:
+    with session_of(matmul()) as matmul_session:
+        done(matmul_session, "auto", kernel=0)
+        for variant in (0, 1):
+            done(matmul_session, "passes", variant=variant)
+        yield matmul_session
+
+
+@pytest.fixture
+def live(browser: Any, session: Session, tmp_path: Path) -> Iterator[LivePage]:
+    with LivePage(browser, tmp_path, session) as page:
+        page.answer()
+        page.page.click("[data-key=variant-1]")
+        page.page.evaluate("show({ mode: 'compare' })")
+        page.answer("compare", "pairs")
+        yield page
+
+
+def signs(page: Any, pane: str) -> set[str]:
+    drawn(page)
+    return {sign for _, sign in page.evaluate(BOXES, pane)}
+
+
+def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session) -> None:
+    page = live.page
+    for pane in ("graph", "loops", "code"):
+        assert page.locator(BESIDE.format(pane)).is_visible()
+        assert page.locator(NOW.format(pane)).is_visible()
+    boxes = [page.evaluate(BOXES, pane) for pane in ("graph@", "graph")]
+    assert "~" in signs(page, "graph@") & signs(page, "graph")
+    assert {sign for _, sign in boxes[0]} <= {"", "~", "\u2212"}, "nothing is new before"
+    assert {sign for _, sign in boxes[1]} <= {"", "~", "+"}, "nothing is gone now"
+    axes = {axis.name for axis in session.kernels[0].axes}
+    loops = texts(page, f"{BESIDE.format('loops')} .wb-loop .wb-code")
+    assert axes <= set(loops), "the other variant's loops"
+    assert page.locator(f"{NOW.format('loops')} .wb-loop.wb-differs").count() > 0
+    lines = [
+        page.locator(f"{side.format('code')} .wb-line{kind}").count()
+        for side, kind in ((BESIDE, ".wb-removed"), (NOW, ".wb-added"))
+    ]
+    assert all(lines)
+    assert page.locator(f"{BESIDE.format('code')} .wb-added").count() == 0
+    assert page.evaluate(FAINT) == []
+
+
+def test_what_is_selected_on_one_side_is_selected_on_the_other(live: LivePage) -> None:
+    page = live.page
+    row = f"{BESIDE.format('loops')} [data-key=loop-1]"
+    page.click(row)
+    assert page.get_attribute(row, "aria-selected") == "true"
+    # a node of the graph beside it, and its partner
+    middle = "(box) => { const { x, y, width, height } = box.getBoundingClientRect();" + (
+        " return [x + width / 2, y + height / 2]; }"
+    )
+    box = page.locator(f"{BESIDE.format('graph')} .wb-g-node", has_text="max").first
+    x, y = box.locator(".wb-g-box").evaluate(middle)
+    page.mouse.click(x, y)
+    picked = page.locator("[data-pane^=graph] .wb-g-node.wb-g-picked")
+    expect(picked).to_have_count(2)
+    page.mouse.move(
+        *page.locator(f"{NOW.format('graph')} .wb-g-node", has_text="max")
+        .first.locator(".wb-g-box")
+        .evaluate(middle)
+    )
+    expect(page.locator(f"{BESIDE.format('graph')} .wb-g-lit")).to_have_count(1)
+
+
+def test_a_rule_that_fired_on_one_side_opens_its_step(live: LivePage, session: Session) -> None:
+    page = live.page
+    rows = cells(page, "rules that fired")
+    label = next(name for name, (before, now) in rows.items() if before == "–" and '"' not in name)
+    of_pass, rule = label.split(": ", 1)
+    page.click(f".wb-compare-look:text-is('{label}')")
+    live.answer()
+    heads = texts(page, f"{NOW.format('graph')} .wb-rw-head b")
+    assert heads == [of_pass]
+    assert page.locator(f"{NOW.format('graph')} .wb-rw-at").text_content() != "before"
+    # the passes say so, too
+    page.select_option("[data-key=choose-loops]", "passes")
+    mark = page.locator(f"{NOW.format('passes')} .wb-rw-pass", has_text="≠").first
+    assert rule in "".join(
+        page.locator(f"{NOW.format('passes')} .wb-rw-pass").evaluate_all(
+            "(rows) => rows.map((row) => row.title)"
+        )
+    )
+    expect(mark).to_be_visible()
+
+
+def test_another_device_stands_beside_this_one(live: LivePage, session: Session) -> None:
+    page = live.page
+    page.select_option("[data-key='device beside']", label="on CUDA:H100")
+    live.answer("compare", "pairs")
+    assert cells(page, "kernel")["device"] == ["CUDA:H100", session.device]
+    names = texts(page, ".wb-frame-name >> visible=true")
+    assert set(names) == {"auto on CUDA:H100", "auto"}
+    tabs = texts(page, f"{BESIDE.format('code')} [role=tab]")
+    assert "CUDA" in tabs and "CUDA" not in texts(page, f"{NOW.format('code')} [role=tab]")
+    assert signs(page, "graph@") == {"", "~"} or "\u2212" in signs(page, "graph@")
+    assert session.device == plain(session.record)["device"] == "LLVM"
+    # its panes ask for nothing: their record has all
+    assert not [r for r in live.answer() if r["do"] != "ping"]
+    page.select_option("[data-key='device beside']", label="on LLVM")
+    live.answer("compare")
+    assert "device" not in cells(page, "kernel")
+
+
+def test_a_rule_less(live: LivePage) -> None:
+    page = live.page
+    page.select_option("[data-key='rules beside']", label="without form-fma")
+    live.answer("compare", "pairs")
+    assert cells(page, "kernel")["rules off"] == ["form-fma", "none"]
+    fired = cells(page, "rules that fired")["decompose: form-fma"]
+    assert fired[0] == "–" and int(fired[1]) > 0
+
+
+def test_plans_pane_by_pane(browser: Any, nothing_saved: Path, tmp_path: Path) -> None:
+    with session_of(product()) as session, LivePage(browser, tmp_path, session) as live:
+        page = live.page
+        live.answer()
+        page.evaluate("show({ mode: 'compare_plans' })")
+        live.answer("compare")
+        page.select_option("[data-key='plan beside']", label="plan: matmul 96x96x1 fused")
+        live.answer("compare")
+        kernels = cells(page, "plan")["kernels"]
+        assert [text.split(" ")[0] for text in kernels] == ["2", "3"]
+        decided = [
+            set(texts(page, f"{side.format('decisions')} [data-item]")) for side in (BESIDE, NOW)
+        ]
+        assert decided[0] and decided[1] and decided[0] != decided[1]
+        for pane in ("plan", "memory", "decisions"):
+            assert page.locator(BESIDE.format(pane)).is_visible()
+        drawn(page)
+        counts = [
+            page.locator(f"{side.format('plan')} .wb-g-stage").count() for side in (BESIDE, NOW)
+        ]
+        assert counts == [1, 1]
+        assert page.evaluate(FAINT) == []
