@@ -16,7 +16,7 @@ export function passesOf(app) {
 }
 
 /** The pass that is shown: the selected one, or in another variant that of its name, else the first
- * that rules rewrote; beside another side the first that lowers the kernel, which begins with the
+ * that rules rewrote, or that has steps (decisions have no graph); beside another side the first that lowers the kernel, which begins with the
  * kernel as its opts left it.
  * @param {App} app
  * @returns {number | null} */
@@ -29,6 +29,7 @@ export function shownPass(app) {
   return places.find((place) => passes[place].name === name) ??
     own.find((place) => !["opt", "rewrite"].includes(passes[place].unit)) ??
     places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
+    places.find((place) => passes[place].unit !== "decision" && passes[place].rewrites.length) ??
     places[0] ?? null;
 }
 
