@@ -74,6 +74,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "device": "What runs the kernels. A missing one says how to get it.",
         "LLVM": "A compiler, and the device that compiles with it and runs on this machine's own"
             " processor. Its language, LLVM IR, is a text between C and machine code.",
+        "NULL": "A device that compiles kernels and runs none: Python has it, the page's list"
+            " of devices does not.",
         "by LLVM": "The machine code that LLVM makes of this program, for this processor.",
         "selected: plain": "In Side by side: this half follows the variant that is selected, here"
             " plain. Any other choice stays.",

@@ -44,12 +44,13 @@ export function page(panels) {
 /** Show the panels in an element; return a function that removes them.
  * @param {App} app
  * @param {HTMLElement} el
- * @param {Panel[]} panels */
-function start(app, el, panels) {
+ * @param {Panel[]} panels
+ * @param {unknown} boards the arrangements that a file was written with */
+function start(app, el, panels, boards) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
   const kinds = paneKinds(app, panels);
   const layouts = layoutsOf(panels);
-  app.arrangements.open(layouts, kinds.map(({ name }) => name));
+  app.arrangements.open(layouts, kinds.map(({ name }) => name), boards);
   const board = new Board(app, kinds);
   /** @type {Pane[] | null} */
   let panes = null;
@@ -220,6 +221,7 @@ function fileOf(model) {
  * @param {{model: Model, el: HTMLElement}} host */
 async function render(panels, { model, el }) {
   const live = model.get("live") === true;
+  const { boards, ...opens } = model.get("view") ?? {};
   let isOpen = true;
   const keep = debounced((/** @type {View} */ view) => {
     if (!isOpen) return; // the model may be closed, too
@@ -229,7 +231,7 @@ async function render(panels, { model, el }) {
   const constants = model.get("constants") ?? null;
   const record = await unpacked(model.get("record"), constants);
   const app = new App(record, {
-    view: { mode: openingLayout(shownRecord(record, null)), ...model.get("view") },
+    view: { mode: openingLayout(shownRecord(record, null)), ...opens },
     send: live ? (message) => model.send(message) : null,
     keep,
     file: fileOf(model),
@@ -250,7 +252,7 @@ async function render(panels, { model, el }) {
     },
   };
   for (const [name, act] of Object.entries(handlers)) model.on(name, act);
-  const end = start(app, el, panels);
+  const end = start(app, el, panels, boards);
   el.append(hidingStill(model.get("still") ?? ""));
   channel.ping();
   const seekNoMore = live ? seekParts(model) : () => {};

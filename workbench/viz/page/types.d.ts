@@ -125,7 +125,7 @@ export type Panel = PanelRow & { name: string };
 /** The model of a host: anywidget's, or the shim of an exported page. */
 export interface Model {
   get(name: "record"): string;
-  get(name: "view"): Partial<View>;
+  get(name: "view"): Partial<View> & { boards?: unknown };
   get(name: "live"): boolean;
   get(name: "constants"): Constants | undefined;
   get(name: "shell" | "still" | "_css" | "_esm" | "parts_name"): string | undefined;

@@ -103,6 +103,44 @@ def test_a_pane_is_split_chosen_enlarged_and_closed(page: Any) -> None:
     assert set(panes(page)) == set(before) - {"opts"}
 
 
+def test_a_pane_is_named_once_and_its_words_stay_at_hand(page: Any) -> None:
+    names = """() => [...document.querySelectorAll("[data-pane]")].filter((e) => e.checkVisibility())
+      .map((e) => [e.querySelector(".wb-frame-choice"), ...e.querySelectorAll(".wb-heading > h3")]
+        .filter((part) => part?.checkVisibility())
+        .map((part) => (part.selectedOptions?.[0] ?? part).textContent.toLowerCase()))
+      .filter((texts) => new Set(texts).size < texts.length)"""
+    assert page.evaluate(names) == []
+    words = page.locator("[data-key=words-passes]")
+    assert "done to the program" in words.get_attribute("title")
+    words.click()
+    assert page.locator(".wb-words-sheet h4").all_inner_texts() == ["PASSES"]
+    page.keyboard.press("Escape")
+    page.click("[data-key=arrange]")
+    heading = page.locator("[data-pane=passes] h3 >> nth=0")
+    assert heading.is_visible(), "without bars the pane names itself"
+
+
+def test_a_file_opens_as_the_reader_arranged_it(page: Any, browser: Any, tmp_path: Path) -> None:
+    page.click("[data-key=close-loops]")
+    page.focus("[data-key=divider-passes-graph]")
+    keys(page, "ArrowRight ArrowRight ArrowRight")
+    arranged = page.evaluate(BOXES)
+    page.focus(".wb")
+    keys(page, "e")
+    with page.expect_download() as saved:
+        page.click(".wb-export [data-key=export-html]")
+    path = tmp_path / "other" / "arranged.html"
+    saved.value.save_as(path)
+    other = opened(browser, path)
+    other.set_viewport_size({"width": 1400, "height": 900})
+    drawn(other)
+    assert other.evaluate(BOXES) == arranged
+    other.click("[data-key=reset-layout]")
+    drawn(other)
+    assert "loops" in panes(other), "it is the layout as it was at first"
+    leave(browser, other)
+
+
 def test_keys_do_what_the_bar_does(page: Any) -> None:
     page.focus("[data-pane=passes] [data-item] >> nth=0")
     keys(page, "m")

@@ -25,6 +25,13 @@ Deno.test("it opens with the first pass that rules rewrote, not with the longest
   assert.equal(stateAt(null, 0).place(), 2);
 });
 
+Deno.test("before rules rewrote anything it opens with what a function did in steps", () => {
+  const state = stateAt(null, 0);
+  const { passes } = state.app.record;
+  passes.forEach((row) => row.name === "decompose" && Object.assign(row, { rewrites: [] }));
+  assert.equal(state.place(), 3);
+});
+
 Deno.test("in another variant, as after a search, it shows the pass of the same name", () => {
   assert.equal(stateAt(2, 0).place(), 2);
   assert.equal(stateAt(1, 1).place(), 4);

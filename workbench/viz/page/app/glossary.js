@@ -80,12 +80,12 @@ function explainAll({ record }, root) {
   }
 }
 
-/** A click on the heading of a pane shows the glossary terms of that pane.
+/** A click on the heading of a pane, or on the sign beside its name, shows its glossary terms.
  * @param {App} app
  * @param {Element} root */
 export function listenHeadings(app, root) {
   root.addEventListener("click", ({ target }) => {
-    const heading = target instanceof Element && target.closest("h3[data-term]");
+    const heading = target instanceof Element && target.closest("h3[data-term], .wb-frame-words");
     const term = heading && termOf(app.record, heading.getAttribute("data-term") ?? "");
     if (term) app.select({ help: term.group, exporting: false });
   });

@@ -43,13 +43,15 @@ export class Arrangements {
     this.app = app;
   }
 
-  /** Know the layouts and the panes, and what is stored for this notebook.
+  /** Know the layouts and the panes, and what is stored for this notebook or file; if nothing is,
+   * what a file was written with.
    * @param {Layout[]} layouts
-   * @param {string[]} panes */
-  open(layouts, panes) {
+   * @param {string[]} panes
+   * @param {unknown} [written] */
+  open(layouts, panes, written) {
     this.layouts = layouts;
     this.panes = new Set(panes);
-    this.#changes = this.#valid(storedHere(STORED));
+    this.#changes = this.#valid(storedHere(STORED) ?? written);
   }
 
   /** The layout of the view. */
@@ -151,6 +153,12 @@ export class Arrangements {
     if (width === this.width) return;
     this.width = width;
     this.app.changed("board");
+  }
+
+  /** All arrangements of the reader, for a file.
+   * @returns {Record<string, Change>} */
+  get all() {
+    return { ...this.#changes, ...this.isChanged && { [this.#key]: this.#current } };
   }
 
   /** The reader's arrangement, for a link.

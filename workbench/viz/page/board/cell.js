@@ -1,7 +1,8 @@
 // A cell of the board: a pane, and over it a bar with the choice of the pane and what changes the
-// arrangement.
+// arrangement. A heading that only names the pane is hidden below the bar, which names it, too.
 
-import { h, refill } from "../base/elements.js";
+import { meaningOf } from "../app/glossary.js";
+import { elementsOf, h, refill } from "../base/elements.js";
 import { BESIDE, hasRoom, panesOf, removed, replaced, split } from "./tree.js";
 
 /** @import { App } from "../app/store.js" */
@@ -18,6 +19,12 @@ export class Cell {
   bar = h("div", { class: "wb-frame-bar" });
   body = h("div", { class: "wb-frame-body" });
   #shown = "";
+  #words = h("button", {
+    class: "wb-frame-tool wb-frame-words",
+    type: "button",
+    hidden: true,
+    "data-term": "",
+  }, "?");
 
   /**
    * @param {App} app
@@ -30,7 +37,32 @@ export class Cell {
     this.panes = panes;
     this.content = content;
     this.el = h("div", { class: "wb-frame", "data-pane": pane.name }, this.bar, this.body);
+    this.#words.setAttribute("aria-label", `${pane.title}: its words`);
+    this.#words.dataset.key = `words-${pane.name}`;
     this.body.append(content);
+    new MutationObserver(() => this.#hideName()).observe(content, {
+      childList: true,
+      subtree: true,
+    });
+  }
+
+  /** The headings that only name the pane. */
+  #names() {
+    const own = this.pane.name.endsWith(BESIDE) ? pairedWith(this.pane.name) : this.pane.name;
+    const title = this.panes.find(({ name }) => name === own)?.title.toLowerCase();
+    return elementsOf(this.content, ".wb-heading > h3")
+      .filter(({ textContent }) => textContent?.trim().toLowerCase() === title);
+  }
+
+  /** Hide the headings that the bar repeats; the bar leads to the words of the pane then. */
+  #hideName() {
+    const names = this.#names();
+    for (const name of names) name.hidden = !this.bar.hidden;
+    const term = names[0]?.dataset.term ?? "";
+    if (this.#words.dataset.term === term) return;
+    this.#words.dataset.term = term;
+    this.#words.hidden = !term;
+    this.#words.title = meaningOf(this.app.record, term);
   }
 
   /** The name of what the pane shows, where the page shows two sides. */
@@ -52,6 +84,7 @@ export class Cell {
     this.#shown = shown;
     this.bar.hidden = !isShown;
     refill(this.bar, ...isShown ? this.#parts(isLarge, panes.length > 1, hasRoom(tree)) : []);
+    this.#hideName();
   }
 
   /**
@@ -62,6 +95,7 @@ export class Cell {
     const { app, pane } = this;
     return [
       this.#choice(),
+      this.#words,
       h("span", { class: "wb-frame-name", title: this.#name }, this.#name),
       h("span", { class: "wb-gap" }),
       !isLarge && mayAdd &&

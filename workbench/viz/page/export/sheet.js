@@ -246,7 +246,7 @@ function fileName(app, part, kind) {
   return `${words.join("-").slice(0, 60)}.${kind}`;
 }
 
-// The page as one HTML file, with the current record and view.
+// The page as one HTML file, with the current record, view, and arrangements of panes.
 
 const SLOTS = /** @type {const} */ (["css", "script", "record", "title", "view"]);
 
@@ -255,7 +255,8 @@ const SLOTS = /** @type {const} */ (["css", "script", "record", "title", "view"]
  * @param {App} app
  * @param {Record<"shell" | "css" | "script", string>} parts */
 async function pageHtml(app, { shell, css, script }) {
-  const view = JSON.stringify({ ...app.view, help: false, exporting: false });
+  const boards = app.arrangements.all;
+  const view = JSON.stringify({ ...app.view, help: false, exporting: false, boards });
   const parts = {
     title: asText(app.record.expr.text),
     css,

@@ -16,8 +16,8 @@ export function passesOf(app) {
 }
 
 /** The pass that is shown: the selected one, or in another variant that of its name, else the first
- * that rules rewrote, or that has steps (decisions have no graph); beside another side the first that lowers the kernel, which begins with the
- * kernel as its opts left it.
+ * that rules rewrote, or that has steps (decisions have no graph); beside another side the first
+ * that lowers the kernel, which begins with the kernel as its opts left it.
  * @param {App} app
  * @returns {number | null} */
 export function shownPass(app) {

@@ -3,7 +3,7 @@
 // result is checked and timed like any variant.
 
 import { copy, reference, toggleDiff } from "../../app/actions.js";
-import { button, errorBox, failure, hasAny, heading, stageNote, tab } from "../../app/pieces.js";
+import { button, errorBox, failure, hasAny, headingOf, stageNote, tab } from "../../app/pieces.js";
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
 import { walkable } from "../../base/lists.js";
@@ -251,7 +251,7 @@ function codeBar(app, variant, code, edit) {
       )
     );
   return [
-    heading("CODE"),
+    headingOf("code", "SOURCE"),
     walkable(
       "tablist",
       "language",

@@ -69,12 +69,8 @@ function triedTree(search) {
     return [row, ...(isOpen ? children.flatMap((child) => rows(child, level + 1)) : [])];
   };
   const fill = () => {
-    refill(
-      tree,
-      ...candidates.filter((candidate) => candidate.parent === null).flatMap((candidate) =>
-        rows(candidate, 1)
-      ),
-    );
+    const first = candidates.filter(({ parent }) => parent === null);
+    refill(tree, ...first.flatMap((candidate) => rows(candidate, 1)));
     const focused = focusedAround(tree);
     rove(tree, tree.contains(focused) ? focused : null);
   };
