@@ -59,3 +59,44 @@ Deno.test("what waits when the way to Python closes fails", async () => {
   await assert.rejects(reply, (error) => error === OFFLINE);
   assert.equal(app.live, "silent");
 });
+
+Deno.test("what another page replaces is told, the page's own changes are not", async () => {
+  const { app, channel, sent } = live();
+  const told = [];
+  channel.tell = (text) => told.push(text);
+  const noted = (text) => ({ append: {}, set: [[["variants", 0, "note"], text]] });
+  await channel.receive({ patch: noted("first") });
+  assert.deepEqual(told, [], "nothing was replaced");
+  await channel.receive({ patch: noted("second") });
+  app.drafts.set("note", { of: 0, text: "mine", recordText: "second" });
+  await channel.receive({ patch: noted("third") });
+  await channel.receive({ patch: { append: {}, set: [[["device"], "OTHER"]] } });
+  const [note, beside, device] = told;
+  assert.ok(note.includes("“second”") && !note.includes("yours"));
+  assert.ok(beside.includes("“third”") && beside.includes("yours replaces it"));
+  assert.ok(device.includes("OTHER"));
+  assert.equal(app.drafts.get("note").text, "mine");
+  const reply = app.ask({ do: "note", variant: 0, text: "mine" });
+  const { id } = sent.find((message) => message.do === "note");
+  await channel.receive({ id, ok: true, error: null, result: null, patch: noted("mine") });
+  channel.stopWatching();
+  await reply;
+  assert.equal(told.length, 3);
+  assert.equal(app.record.variants[0].note, "mine");
+});
+
+Deno.test("why Python does not answer is a sentence", async () => {
+  const { app, channel, sent } = live();
+  channel.closed();
+  assert.ok(channel.silence.includes("closed this workbench"));
+  const again = live();
+  again.channel.ping();
+  const [{ id }] = again.sent;
+  const error = { what: "no longer connected", because: "its exploration was dropped", try: "" };
+  await again.channel.receive({ id, ok: false, error, result: null });
+  await new Promise((done) => setTimeout(done));
+  again.channel.stopWatching();
+  channel.stopWatching();
+  assert.ok(again.app.live === "silent" && again.channel.silence.includes(error.because));
+  assert.deepEqual([app.live, sent], ["silent", []]);
+});

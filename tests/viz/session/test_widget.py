@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,6 +70,20 @@ def test_script_and_style_travel_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(str(others)) < 5000
     widgets[0].parts.close()  # as Widget.close_all() does
     assert ex.to_widget().parts.comm is not None
+
+
+def test_in_marimo_each_widget_carries_script_and_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    """marimo closes a shared widget when the cell that made it runs again."""
+    notebook = SimpleNamespace(running_in_notebook=lambda: True)
+    monkeypatch.setitem(sys.modules, "marimo", notebook)
+    ex = matmul()
+    bundle = ex._repr_mimebundle_()
+    widget = ex.to_widget()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] != widget.model_id
+    state = widget.get_state()
+    assert state["parts"] is None and state["still"] == ""
+    carried, parts = state["carried"], page_parts().get_state()
+    assert carried == {name: parts[name] for name in ("script", "shell", "_css", "constants")}
 
 
 def test_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:

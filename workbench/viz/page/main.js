@@ -9,17 +9,19 @@
 // a key to a function, before the keys of the whole page. A panel that has a section of the record
 // gets it as `make(app, section)`.
 
-import { unpacked } from "./app/channel.js";
+import { notify } from "./app/actions.js";
+import { RESTARTED, unpacked } from "./app/channel.js";
 import { explain, listenHeadings } from "./app/glossary.js";
 import { header, notices } from "./app/header.js";
 import { helpPane } from "./app/help.js";
+import { listenTheme, measureHost } from "./app/host.js";
 import { listenKeys } from "./app/keys.js";
 import { lightAll, listenPointer } from "./app/links.js";
+import { listenPrint } from "./app/print.js";
 import { paneOf } from "./app/sections.js";
 import { Sight } from "./app/sight.js";
 import { connectLate, seekParts } from "./app/startup.js";
 import { App } from "./app/store.js";
-import { listenTheme } from "./app/theme.js";
 import { tourPane } from "./app/tour.js";
 import { debounced, focusedAround, h } from "./base/elements.js";
 import { layoutOf } from "./board/arrangement.js";
@@ -58,6 +60,7 @@ function start(app, el, panels, boards) {
    * @type {Changes} */
   let missed = new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]);
   app.root = root;
+  measureHost(root, el);
   el.append(root);
   app.arrangements.measure(root.clientWidth || innerWidth);
   const sized = new ResizeObserver(() => app.arrangements.measure(root.clientWidth));
@@ -98,7 +101,13 @@ function start(app, el, panels, boards) {
 function listenAll(app, root, board, layouts) {
   listenKeys(app, root, board, layouts);
   listenHeadings(app, root);
-  return [listenPointer(app, root), listenTheme(app, root), listenLink(app), explain(app, root)];
+  return [
+    listenPointer(app, root),
+    listenTheme(app, root),
+    listenPrint(root),
+    listenLink(app),
+    explain(app, root),
+  ];
 }
 
 /** @type {(panels: Panel[]) => Panel[]} */
@@ -239,6 +248,7 @@ async function render(panels, { model, el }) {
   });
   if (live) connectLate(model, app.view);
   const { channel } = app;
+  channel.tell = (text) => notify(app, text, 8000);
   let received = Promise.resolve();
   /** @type {Record<string, (message: Message) => unknown>} */
   const handlers = {
@@ -247,7 +257,7 @@ async function render(panels, { model, el }) {
     "change:view": () => app.select(model.get("view") || {}), // Python may set the view
     "comm:close": () => channel.closed(),
     "comm_live_update": () => { // the Python session was restarted
-      channel.isRestarted = true;
+      channel.silence = RESTARTED;
       channel.ping();
     },
   };

@@ -63,6 +63,8 @@ class LivePage:
             return {}
         still = picture()
         try:
+            if is_in_marimo():
+                return _reference(self.to_widget(ex, _one_pane(ex).then(view)), still)
             from workbench.viz.session.saved_output import SavedOutput
             from workbench.viz.session.widget import CELL_OUTPUTS
 
@@ -73,13 +75,10 @@ class LivePage:
             CELL_OUTPUTS.prepare(saved)
             widget = self.to_widget(ex, opens, saved)
             CELL_OUTPUTS.add(widget, saved)
-            bundle = widget._repr_mimebundle_()
+            return _reference(widget, still)
         except Exception:  # the picture needs no widget
             _LOG.exception("the workbench cannot be shown; this is its picture")
             return still
-        reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
-        # empty HTML for front ends without widgets, because the picture is an output of its own
-        return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
 
     def to_widget(self, ex: Exploration, view: ViewState | None = None, saved: Any = None) -> Any:
         """Return a widget of the exploration's session, which opens with `view`; `saved` is the
@@ -87,7 +86,7 @@ class LivePage:
         from workbench.viz.session.widget import Workbench
 
         opens = ex.display.view.then(_one_pane(ex)) if view is None else view
-        return Workbench(session_of(ex), opens, saved)
+        return Workbench(session_of(ex), opens, saved, shares_parts=not is_in_marimo())
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file, with the session's variants, if there is a session."""
@@ -165,6 +164,14 @@ class LivePage:
             listener.select(view)
 
 
+def _reference(widget: Any, still: Bundle) -> Bundle:
+    """Return the mimebundle of a widget. Its HTML for front ends without widgets is empty, because
+    the picture is an output of its own."""
+    bundle = widget._repr_mimebundle_()
+    reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
+    return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
+
+
 def _one_pane(ex: Exploration) -> ViewState:
     """Return the view of the one pane that an exploration shows, if it shows only one."""
     return Pane(ex, ex.show).view if ex.show else NO_VIEW
@@ -187,4 +194,10 @@ def is_live() -> bool:
         return False
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
+    return getattr(shell, "kernel", None) is not None or is_in_marimo()
+
+
+def is_in_marimo() -> bool:
+    """Whether this is a notebook of marimo's, which needs no IPython."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())

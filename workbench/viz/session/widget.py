@@ -36,7 +36,8 @@ from workbench.viz.session.session import Session, reply_to, sending
 # Script and style of the page as one widget that all workbenches of a Python session share.
 #
 # A widget is sent, and saved, with all of its traits. So a workbench has only its record and a
-# short script, which fetches this widget from the widget manager of the front end.
+# short script, which fetches this widget from the widget manager of the front end. marimo closes a
+# widget when the cell that made it runs again: there each workbench carries script and style.
 
 _lock = free_lock()
 LOADER = """const PARTS = { shell: "shell", _css: "_css", _esm: "script", constants: "constants" };
@@ -65,11 +66,17 @@ async function pageOf(script) {
 
 export default {
   async render({ model, el }) {
-    const parts = await partsOf(model);
+    const carried = model.get("carried");
+    const parts = carried?.script ? { get: (name) => carried[name] } : await partsOf(model);
+    if (carried?._css) { // beside the page, which may stand in a shadow tree
+      el.append(Object.assign(document.createElement("style"), { textContent: carried._css }));
+    }
     const script = parts.get("script");
     if (!pages.has(script)) pages.set(script, pageOf(script));
+    const act = (name) => (...values) => model[name](...values); // a model may be of a class
+    const acts = ["set", "save_changes", "send", "on", "off"].map((name) => [name, act(name)]);
     const get = (name) => name in PARTS ? parts.get(PARTS[name]) : model.get(name);
-    return (await pages.get(script)).render({ model: { ...model, get }, el });
+    return (await pages.get(script)).render({ model: { ...Object.fromEntries(acts), get }, el });
   },
 };
 """
@@ -98,6 +105,12 @@ def page_parts() -> PageParts:
         return _parts[0]
 
 
+def carried_parts() -> dict[str, Any]:
+    """Return the parts for a widget that carries them itself."""
+    own = {"script": page.esm(), "shell": page.shell(), "_css": page.css()}
+    return own | {"constants": constants().plain()}
+
+
 # --------------------------------------------------------------------------------------------------
 # The widget.
 
@@ -112,7 +125,8 @@ class Workbench(anywidget.AnyWidget):
     """A widget of a session. `record` is the packed record (base64 of compressed JSON), `view` the
     selection, `live` whether a Python session answers, `parts` the widget of script and style.
     `still` is the key of the saved output, which the page hides. The page sets `lacks_parts` when
-    it finds no saved output that carries script and style under the name `parts_name`."""
+    it finds no saved output that carries script and style under the name `parts_name`. `carried`
+    has the parts where the widget carries them itself, by their names in PageParts."""
 
     _esm = LOADER
     record = traitlets.Unicode().tag(sync=True)
@@ -121,14 +135,22 @@ class Workbench(anywidget.AnyWidget):
     still = traitlets.Unicode().tag(sync=True)
     lacks_parts = traitlets.Bool(False).tag(sync=True)
     parts_name = traitlets.Unicode().tag(sync=True)
-    parts = traitlets.Instance(PageParts).tag(sync=True, **widget_serialization)
+    parts = traitlets.Instance(PageParts, allow_none=True).tag(sync=True, **widget_serialization)
+    carried = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, session: Session, view: ViewState, saved: SavedOutput | None = None):
+    def __init__(
+        self,
+        session: Session,
+        view: ViewState,
+        saved: SavedOutput | None = None,
+        shares_parts: bool = True,
+    ):
         still = "" if saved is None else saved.key
         name = "" if saved is None else page.name(constants())
         super().__init__(
-            record=session.packed(), view=to_builtins(view), still=still, parts=page_parts(),
-            parts_name=name,
+            record=session.packed(), view=to_builtins(view), still=still, parts_name=name,
+            parts=page_parts() if shares_parts else None,
+            carried={} if shares_parts else carried_parts(),
         )  # fmt: skip
         self._session = weakref.ref(session)
         self._saved, self._has_page = saved, False

@@ -96,7 +96,7 @@ def _token(name: str) -> str:
 def by_host(element: str) -> str:
     """Return rules that show the elements of a selector in the theme of the host, by the signs that
     the page reads; on paper in the light one."""
-    signs = dict(_SIGNS.findall((_PAGE / "app/theme.js").read_text(encoding="utf-8")))
+    signs = dict(_SIGNS.findall((_PAGE / "app/host.js").read_text(encoding="utf-8")))
     return "\n".join(
         [
             f"{element}{{color-scheme:light dark}}",

@@ -15,6 +15,9 @@ export const OFFLINE = {
   because: "the page was opened without one",
   try: "run the cell again",
 };
+const BUSY = "Python does not answer: it is busy, or was restarted.";
+const CLOSED = "Python closed this workbench: its cell ran again, or its output was cleared.";
+export const RESTARTED = "Python was restarted, and does not answer this page.";
 const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
 
 /** Return the record from the text that Python sends: base64 of zlib-compressed JSON, without the
@@ -37,8 +40,11 @@ export class Channel {
   nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model send requests too
   /** @type {number | null} */
   timer = null;
-  /** Whether Jupyter reported a restarted Python session. */
-  isRestarted = false;
+  /** Tells the reader what another page, or a cell, has changed.
+   * @type {(text: string) => void} */
+  tell = () => {};
+  /** Why Python does not answer, as a sentence. */
+  silence = BUSY;
 
   /**
    * @param {App} app
@@ -84,9 +90,15 @@ export class Channel {
     const { app } = this;
     // progress that is sent while a cell runs answers no ping
     const isAnswer = "id" in message;
-    if (isAnswer) this.stopWatching();
+    if (isAnswer) {
+      this.stopWatching();
+      this.silence = BUSY; // the next time
+    }
     if (isAnswer || app.live === "unknown") this.setLive("live");
-    if ("patch" in message && message.patch) this.takePatch(message.patch);
+    if ("patch" in message && message.patch) {
+      if (!isAnswer && !this.hasAsked()) this.tellReplaced(message.patch);
+      this.takePatch(message.patch);
+    }
     const whole = wholeRecord(message);
     if (whole.record) await this.takeRecord(whole.record, isAnswer);
     if ("status" in message) {
@@ -108,8 +120,33 @@ export class Channel {
    * @param {string} packed
    * @param {boolean} isAnswer */
   async takeRecord(packed, isAnswer) {
+    const isOwn = isAnswer || this.hasAsked();
     this.app.replace(await unpacked(packed, this.app.constants));
+    if (!isOwn) this.tell("another page or a cell has changed the plan");
     if (!isAnswer) this.app.unpick(); // another plan has its own numbering of patches
+  }
+
+  /** Whether the page waits for what it has asked for, which may change the record. */
+  hasAsked() {
+    return [...this.waiting.values()].some(({ request }) => request.do !== "ping");
+  }
+
+  /** Tell the reader what another page, or a cell, replaces: the last one counts. An unsent text stays.
+   * @param {RecordPatch} patch */
+  tellReplaced({ set }) {
+    const { record, drafts } = this.app;
+    for (const [path, value] of set) {
+      const [field, place, name] = path;
+      if (field === "device" && path.length === 1 && record.device !== value) {
+        this.tell(`another page or a cell has chosen ${value}`);
+      }
+      if (field !== "variants" || path.length !== 3 || name !== "note") continue;
+      const { note: before, name: variant } = record.variants[Number(place)];
+      const hasDraft = drafts.get(name)?.of === place;
+      if (before === value || !(before || hasDraft)) continue;
+      const yours = hasDraft ? "; yours replaces it when you leave the field" : "";
+      this.tell(`another page or a cell has changed the note of ${variant} to “${value}”${yours}`);
+    }
   }
 
   /** Apply a numbered patch once, and only if all before it have arrived.
@@ -126,6 +163,8 @@ export class Channel {
   /** The channel is closed: all pending requests fail. */
   closed() {
     this.stopWatching();
+    this.silence = CLOSED;
+    this.app.changed("live");
     this.setLive("silent");
     this.waiting.forEach(({ fail }) => fail(OFFLINE));
     this.waiting.clear();
@@ -136,7 +175,12 @@ export class Channel {
    * whole record.
    * @param {number | null} [have] */
   ping(have = null) {
-    if (this.send && !this.pending("ping", {})) this.ask({ do: "ping", have }).catch(() => {});
+    if (!this.send || this.pending("ping", {})) return;
+    this.ask({ do: "ping", have }).catch((/** @type {ErrorWords} */ error) => {
+      if (error === OFFLINE) return;
+      this.silence = `Python has not got this exploration any more: ${error.because}.`;
+      this.setLive("silent");
+    });
   }
 
   watch() {

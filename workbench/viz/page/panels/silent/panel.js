@@ -1,4 +1,4 @@
-// Over all modes: a notice that Python does not answer, because it is busy or was restarted.
+// Over all modes: a sentence that Python does not answer, why, what still works, and what to do.
 
 import { notify } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
@@ -10,9 +10,9 @@ import { h, refill } from "../../base/elements.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 0, make: silentPane };
 
-const BUSY = "Python does not answer: it is busy, or was restarted. ";
-const RESTARTED = "Python was restarted, and does not answer this page. ";
-const REMEDY = "Browsing still works; to apply, time or check, run the cell again.";
+const REMEDY = " Browsing still works; to apply, time or check, run the cell again.";
+const SAVED =
+  "Saved without Python: what was recorded can be read; to apply, time or check, run the code in a notebook.";
 
 /** Shown only while Python does not answer.
  * @param {App} app */
@@ -20,22 +20,22 @@ function silentPane(app) {
   const el = h("div", { class: "wb-silent", role: "status", hidden: true });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "live")) return;
-    el.hidden = app.live !== "silent";
+    const isSaved = app.live === "offline";
+    el.hidden = app.live !== "silent" && !isSaved;
+    el.classList.toggle("wb-saved", isSaved);
     const askAgain = button(app, "ask again", () => {
       app.channel.ping();
       notify(app, "asking … after a restart, run the cell again");
     });
-    refill(
-      el,
-      ...el.hidden ? [] : [
-        h(
-          "span",
-          { title: "it is asked again every 15 seconds" },
-          (app.channel.isRestarted ? RESTARTED : BUSY) + REMEDY,
-        ),
+    if (el.hidden) refill(el);
+    else if (isSaved) refill(el, SAVED);
+    else {
+      refill(
+        el,
+        h("span", { title: "it is asked again every 15 seconds" }, app.channel.silence + REMEDY),
         askAgain,
-      ],
-    );
+      );
+    }
   };
   return { el, update };
 }

@@ -1,0 +1,36 @@
+// Paper. The style sheet shows whole panes (shell.css); a graph is shown whole, too, whatever part of it
+// is in sight.
+
+const MARGIN = 12;
+
+/** Show whole graphs while the page is printed; return a function that ends that.
+ * @param {HTMLElement} root */
+export function listenPrint(root) {
+  /** @type {SVGSVGElement[]} */
+  let whole = [];
+  const before = () => {
+    whole = [...root.querySelectorAll("svg")].filter((drawing) => showWhole(drawing));
+  };
+  const after = () => whole.forEach((drawing) => drawing.removeAttribute("viewBox"));
+  addEventListener("beforeprint", before);
+  addEventListener("afterprint", after);
+  return () => {
+    removeEventListener("beforeprint", before);
+    removeEventListener("afterprint", after);
+  };
+}
+
+/** Let a drawing that a camera moves show all of its elements; return whether it is one.
+ * @param {SVGSVGElement} drawing */
+function showWhole(drawing) {
+  const world = drawing.querySelector("g");
+  if (!world || !drawing.matches(".wb-g-svg") || drawing.hasAttribute("viewBox")) return false;
+  const { x, y, width, height } = world.getBBox();
+  const { a, e, f } = world.transform.baseVal.consolidate()?.matrix ?? new DOMMatrix();
+  const box = [
+    ...[a * x + e - MARGIN, a * y + f - MARGIN],
+    ...[a * width + 2 * MARGIN, a * height + 2 * MARGIN],
+  ];
+  if (width) drawing.setAttribute("viewBox", box.join(" "));
+  return width > 0;
+}
