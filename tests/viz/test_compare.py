@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import Opt, OptOps, Tensor, WorkbenchError, compare, explore, load
-from workbench.viz.compare import Differences, differences_bundle
+from workbench.viz.compare import Differences, differences_bundle, graph_signs
 from workbench.viz.model.differences import Row, aligned
 
 A = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32)
@@ -60,6 +60,13 @@ def test_variants_of_a_kernel() -> None:
     lines = [line.text for line in plain.compile().assembly_lines if not line.is_label]
     counted = {row.label: row.cells[0] for row in both["instructions"].rows if row.cells[0]}
     assert counted == {k: str(n) for k, n in Counter(t.split()[0] for t in lines).items()}
+    nodes = {(row.label, row.cells) for row in both["graph"].different}
+    assert ("u0", ("", 'RANGE.index 8 {"u0", UPCAST}')) in nodes, "only the second has it"
+    assert ("g1", ('RANGE.index 16 {"g1", GLOBAL}', 'RANGE.index 2 {"g1", GLOBAL}')) in nodes
+    back = {(row.label, row.cells[::-1]) for row in compare(wide, plain)["graph"].different}
+    assert {cells for _, cells in back} == {cells for _, cells in nodes}
+    html = differences_bundle(both)["text/html"]
+    assert '<span class="added">+' in html and '<span class="removed">-' in html
     same = compare(plain, plain)
     assert not any(s.different or s.text for s in same.sections if s.title != "kernel")
 
@@ -101,6 +108,12 @@ def test_plans_are_aligned_by_their_values() -> None:
     added = [row.label for row in more["values"].different]
     assert added == ["2.0 scalar", "add scalar"]
     assert len(more["kernels"].rows) == 1 and more["source"].text
+    one, other = explore((Tensor(A) + 1).sum()), explore((Tensor(A) * 3 + 1).sum())
+    before, now = graph_signs(one, other)
+    assert set(before.values()) <= {"~"} and {n.op.name for n, s in now.items() if s == "+"} == {
+        "MUL", "CONST",
+    }  # fmt: skip
+    assert graph_signs(one, one) == ({}, {})
 
 
 def test_a_file_of_yesterday_stands_beside_today(tmp_path: Path) -> None:
@@ -111,7 +124,9 @@ def test_a_file_of_yesterday_stands_beside_today(tmp_path: Path) -> None:
     assert both.names == ("ex", "loaded")
     assert not both["values"].different and not both["decisions"].different
     assert cells(both, "variants", "kernel 1, mine <b>") == ("not timed", "not timed")
+    assert graph_signs(ex, loaded) == ({}, {}), "another process has other memory of equal shape"
     html = differences_bundle(both)["text/html"]
+    assert html.count("<img") == 2
     assert "mine &lt;b&gt;" in html and "<b>" not in html.replace("<b>", "", 0).split("variants")[1]
 
 

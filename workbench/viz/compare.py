@@ -22,16 +22,19 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, cut, kind_of
 from workbench.base.terminal import Bundle, Printed, register
+from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import answers, require_times
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.side_by_side import Ratio, ratio
 from workbench.measure.timing import Samples, interleave
 from workbench.tensor.tensor import Tensor
+from workbench.viz import formatters
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import explore
 from workbench.viz.exploration.tables import Variant
 from workbench.viz.model.differences import Row, Section, kernel_sections
+from workbench.viz.model.node_pairs import node_pairs
 from workbench.viz.model.words import error_text, opts_words, plural
 from workbench.viz.names import variables
 from workbench.viz.plan_differences import plan_sections
@@ -55,6 +58,8 @@ class Differences(Printed):
 
     names: tuple[str, ...]
     sections: tuple[Section, ...]
+    plans: tuple[Exploration, ...] = ()
+    """The compared plans, whose tensor graphs are drawn in a notebook."""
 
     def __getitem__(self, title: str) -> Section:
         """Return the section of a title. Errors: WorkbenchError for another title."""
@@ -99,11 +104,33 @@ def _section_text(section: Section, names: Sequence[str]) -> str:
 def differences_bundle(differences: Differences) -> Bundle:
     """Return Differences as tables: the rows that differ, and the others folded."""
     parts = [_section_part(section, differences.names) for section in differences.sections]
+    if differences.plans:
+        parts.insert(0, _graphs_part(differences))
     html = cards.page(cards.card(parts))
     return {"text/html": html, "text/plain": str(differences)}
 
 
 register(Differences, differences_bundle)
+
+
+def _graphs_part(differences: Differences) -> str:
+    """Return the tensor graphs as pictures, with signs where there are two that differ."""
+    plans = differences.plans
+    signs = graph_signs(*plans) if len(plans) == 2 else [{} for _ in plans]
+    pictures = [
+        cards.muted(name) + formatters.marked_graph(plan, own)
+        for name, plan, own in zip(differences.names, plans, signs, strict=True)
+    ]
+    said = "− is only in the first, + only in the second, ~ differs" if any(signs) else ""
+    return cards.fold(f"graphs {cards.muted(said)}", "".join(pictures), is_open=any(signs))
+
+
+def graph_signs(one: Exploration, other: Exploration) -> tuple[dict[UOp, str], dict[UOp, str]]:
+    """Return the signs of the nodes of two tensor graphs that differ, by node."""
+    pairs = node_pairs(one.outputs, other.outputs)
+    changed = [dict.fromkeys(side, "~") for side in (pairs.changed, pairs.changed.values())]
+    removed, added = dict.fromkeys(pairs.removed, "−"), dict.fromkeys(pairs.added, "+")
+    return changed[0] | removed, changed[1] | added
 
 
 def _section_part(section: Section, names: Sequence[str]) -> str:
@@ -114,7 +141,7 @@ def _section_part(section: Section, names: Sequence[str]) -> str:
     if equal and differ:
         tables[1] = cards.fold(cards.muted(words), tables[1])
     if section.text:
-        tables.append(cards.fold("line by line", cards.source(section.text)))
+        tables.append(cards.fold("line by line", cards.line_diff(section.text)))
     summary = f"{escape(section.title)} {cards.muted(words)}"
     return cards.fold(summary, "".join(tables), is_open=bool(differ))
 
@@ -141,10 +168,10 @@ def compare(*values: Compared | Mapping[str, Compared], seconds: float = 0.0) ->
     `compare(k, k.on("CUDA:H100").kernel)`.
 
     Kernels are compared in their opts, loops (with the stride and the touched bytes for each
-    buffer), rules that fired, counts, instructions, memory, answers and source; plans in their
-    kernels, decisions, values, rules that fired and memory. If `seconds` is not 0, they are timed
-    in turns for about so long, a plan's kernels with the default opts, and the first column is
-    what others are compared with.
+    buffer), nodes, rules that fired, counts, instructions, memory, answers and source; plans in
+    their kernels, decisions, values, rules that fired and memory. If `seconds` is not 0, they are
+    timed in turns for about so long, a plan's kernels with the default opts, and the first column
+    is what others are compared with.
 
     Errors: WorkbenchError for fewer than two values, and for a kernel beside a plan; DeviceError
     for times of a machine that is not here.
@@ -165,7 +192,7 @@ def compare(*values: Compared | Mapping[str, Compared], seconds: float = 0.0) ->
         because = "a kernel and a plan of kernels have no rows in common"
         raise WorkbenchError("cannot compare these", because, "compare(k, ex.kernels[0])")
     sections = _of_kernels(kernels, seconds) if kernels else _of_plans(plans, seconds)
-    return Differences(_distinct(names), tuple(sections))
+    return Differences(_distinct(names), tuple(sections), tuple(plans))
 
 
 def _side(value: object, place: int) -> Kernel | Exploration:

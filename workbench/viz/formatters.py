@@ -8,12 +8,13 @@ rows as a record has them; only rows that are printed are built.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from workbench.base.context import LIVE
 from workbench.base.terminal import Bundle, register
 from workbench.base.trace import PassRecord
 from workbench.ir.meaning.tiles import LaneMap
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.viz.decision_text import passes_text
@@ -40,6 +41,8 @@ from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.cards import code, fold, page, source, tag
 from workbench.viz.still.lane_picture import TileLanes, lane_map_html
+from workbench.viz.still.picture import LETTER_WIDTH
+from workbench.viz.still.svg import graph_picture
 from workbench.viz.text import nest_text
 
 DETAIL_S = 0.25
@@ -159,6 +162,20 @@ def _graph_part(ex: ScheduledTensors) -> str:
     nodes = Nodes(lines, ex.lines, ex.items)
     plan = plan_graph(ex, nodes, lines)
     return cards.graph_part(plan, nodes.columns, nodes.readings.listed, lines.listed)
+
+
+def marked_graph(ex: ScheduledTensors, signs: Mapping[UOp, str]) -> str:
+    """Return the tensor graph of an Exploration as a picture, with a sign before the label of some
+    nodes; "" where there are none."""
+    lines = Lines()
+    nodes = Nodes(lines, ex.lines, ex.items)
+    plan = plan_graph(ex, nodes, lines)
+    for row in plan.nodes:
+        sign = signs.get(nodes.at(row.n))
+        if sign is not None:
+            row.label = f"{sign} {row.label}"
+            row.w += LETTER_WIDTH * (len(sign) + 1)
+    return tag("div", graph_picture(plan, nodes.columns, nodes.readings.listed), "scroll")
 
 
 # a kernel's card

@@ -1,7 +1,7 @@
 """Differences of kernels: sections of rows with a cell for each kernel, aligned by provenance.
 
-A row is one fact: a loop, a rule of a pass, an instruction. Loops are aligned by their axis,
-rewrites by pass and rule. `workbench.compare` adds plans, answers and times.
+A row is one fact: a loop, a node, a rule of a pass, an instruction. Loops are aligned by their
+axis, nodes in pairs, rewrites by pass and rule. `workbench.compare` adds plans, answers and times.
 
 Sections: Rows; Kernels; The alignment of rows.
 """
@@ -16,12 +16,18 @@ from typing import NamedTuple, TypeVar
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord, unobserved
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import brief, own_name
 from workbench.kernel.compiled import Compiled
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.node_pairs import node_pairs
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.words import error_text, figure_text, opts_words, plural
 from workbench.viz.schema.variant import Nest, NestRow
+
+MOST_NODES = 3000
+"""Most nodes of the kernels together that are compared node by node."""
 
 # --------------------------------------------------------------------------------------------------
 # Rows.
@@ -67,6 +73,7 @@ def kernel_sections(kernels: Sequence[Kernel]) -> list[Section]:
     sections = [
         Section("kernel", tuple(_facts(kernels, programs))),
         Section("loops", tuple(_loops(nests))),
+        Section("graph", tuple(_nodes(kernels))),
         Section("rules that fired", tuple(fired_rules(passes))),
         Section("counts", tuple(_counts(programs))),
         Section("instructions", tuple(_instructions(programs))),
@@ -123,6 +130,36 @@ def _loops(nests: Sequence[Nest]) -> list[Row]:
             cells = [_use_text(row, name) for row in found]
             rows.append(Row(f"  {key} in {name}", tuple(cells), about))
     return rows
+
+
+def _nodes(kernels: Sequence[Kernel]) -> list[Row]:
+    """Return a row for each node of the first kernel, with its partner in each other one, then a
+    row for each node that only others have. Constants stand in the texts of their users."""
+    first = kernels[0].ast.toposort()
+    others = [kernel.ast for kernel in kernels[1:]]
+    if len(first) + sum(len(root.toposort()) for root in others) > MOST_NODES:
+        return []
+    columns = [node_pairs([kernels[0].ast], [root]) for root in others]
+    rows = []
+    for node in first:
+        if node.is_const:
+            continue
+        text = brief(node)
+        cells = [text]
+        for pairs in columns:
+            partner = pairs.changed.get(node)
+            cells.append(text if node in pairs.same else "" if partner is None else brief(partner))
+        rows.append(Row(_node_label(node), tuple(cells)))
+    for place, pairs in enumerate(columns, 1):
+        for node in pairs.added:
+            if not node.is_const:
+                own = [brief(node) if n == place else "" for n in range(len(kernels))]
+                rows.append(Row(_node_label(node), tuple(own)))
+    return rows
+
+
+def _node_label(node: UOp) -> str:
+    return own_name(node) or node.op.name.lower()
 
 
 def _loop_text(row: NestRow | None) -> str:

@@ -61,6 +61,20 @@ def source(words: str) -> str:
     return tag("pre", escape(words), "src")
 
 
+def line_diff(words: str) -> str:
+    """Return a difference line by line as a block of code, in which added and removed lines have
+    their colours."""
+    kinds = {"+": "added", "-": "removed"}
+    lines = words.split("\n")
+    marked = [
+        tag("span", escape(line), kinds[line[0]]) if line[:1] in kinds else escape(line)
+        for line in lines[:MOST_LINES]
+    ]
+    more = len(lines) - len(marked)
+    marked += [f"... and {more:,} more lines"] if more else []
+    return tag("pre", "\n".join(marked), "src")
+
+
 def fold(summary: str, body: str, is_open: bool = False) -> str:
     """Return `body` under a line that shows and hides it; both are HTML."""
     state = " open" if is_open else ""

@@ -151,6 +151,8 @@ _RULES = """
  .body{margin:2px 0 8px 15px}
  pre.src{margin:0;padding:8px 10px;background:var(--wb-card);border:1px solid var(--wb-line);
  border-radius:4px;overflow:auto;max-height:420px;white-space:pre;line-height:1.4}
+ .added{color:light-dark(#1a7f37,#5fd37c)}
+ .removed{color:light-dark(#b3261e,#ff9a92)}
  .opts{display:flex;flex-wrap:wrap;gap:4px;margin:2px 0 6px}
  .opts code{border:1px solid var(--wb-line);border-radius:4px;padding:0 5px;
  background:var(--wb-card)}
