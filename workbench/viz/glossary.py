@@ -246,6 +246,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "fused": "The value is computed where it is needed, and never goes to memory.",
         "input": "An array that existed before the expression.",
         "forced": "You decided this, not the scheduler.",
+        "by hand": "Choices that you make instead of the scheduler: what is stored or computed"
+            " again, partial results of a reduction, the order of kernels, what is written over"
+            " what. Each can be undone; the call below makes them all again.",
+        "predicted plan": "The kernels of a plan, the sum of their times as the cost model"
+            " predicts them with the default opts, and the most memory that values hold at once.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
         "before, now": "The plan before your last change beside the present one: kernels, their"

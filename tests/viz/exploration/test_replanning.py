@@ -19,7 +19,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.by_hand import readers_of
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.record.recipe import replan_calls
+from workbench.viz.exploration.replanning import replan_calls
 
 Array = np.ndarray[Any, Any]
 NOT_COMPARED = "bfloat16"

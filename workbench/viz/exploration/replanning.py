@@ -1,20 +1,33 @@
-"""The arguments of `Exploration.replan`: changes of the choices by hand, checked and merged."""
+"""The choices by hand of an exploration: their changes, and their code.
+
+Sections: The arguments of `Exploration.replan`, checked and merged; Choices as calls of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.by_hand import HandChoices, partial, split_in, value_text
+from workbench.ir.schedule.by_hand import (
+    NOTHING_BY_HAND,
+    HandChoices,
+    partial,
+    split_in,
+    value_text,
+)
 from workbench.tensor.tensor import Tensor
-from workbench.viz.exploration.planned import value_of
+from workbench.viz.exploration.planned import Planned, planned, value_of
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.graph import label_of
 from workbench.viz.model.words import shape_text
+
+# --------------------------------------------------------------------------------------------------
+# The arguments of `Exploration.replan`, checked and merged.
 
 Value = UOp | Tensor
 """A value of an expression: a node of `decisions`, or a tensor."""
@@ -143,3 +156,71 @@ def _count(value: object) -> int:
         because = f"{value!r:.40} is not a number of partial results"
         raise WorkbenchError("this is not a decision", because, HINTS["split"])
     return int(value)
+
+
+# --------------------------------------------------------------------------------------------------
+# Choices as calls of `Exploration.replan`.
+
+
+def replan_calls(ex: ScheduledTensors) -> list[str]:
+    """Return calls of `ex.replan` that make the choices of an exploration on one that has none: two
+    if choices are about a graph that others change, because the second names its values."""
+    choices = ex.choices
+    if not choices:
+        return []
+    names = _NodeNames(_planned(ex, NOTHING_BY_HAND))
+    calls = []
+    if choices.of_graph and not all(map(names.has, choices.nodes)):
+        calls.append(_replan_call(choices.of_graph, names))
+        names = _NodeNames(_planned(ex, choices.of_graph))
+        choices = replace(choices, recomputed={}, parts={})
+    return [*calls, _replan_call(choices, names)] if choices else calls
+
+
+def _planned(ex: ScheduledTensors, choices: HandChoices) -> Planned:
+    return planned(ex.expression, choices, ex.rules_off, on=ex.on)
+
+
+def _replan_call(choices: HandChoices, names: _NodeNames) -> str:
+    """Return a call that makes choices, on an exploration in which their values have `names`."""
+    name = names.name
+    readers = {node: f"[{', '.join(map(name, own))}]" for node, own in choices.recomputed.items()}
+    in_place = {n: "False" if over is False else name(over) for n, over in choices.in_place.items()}
+    arguments: dict[str, Mapping[UOp, object]] = {
+        "": choices.stored,
+        "recompute=": readers,
+        "split=": choices.parts,
+        "before=": {node: name(later) for node, later in choices.before.items()},
+        "in_place=": in_place,
+    }
+    texts = [
+        f"{argument}{{{', '.join(f'{name(node)}: {choice}' for node, choice in rows.items())}}}"
+        for argument, rows in arguments.items()
+        if rows
+    ]
+    return f"ex = ex.replan({', '.join(texts)})"
+
+
+class _NodeNames:
+    """Code for the values of an exploration `ex`, as choices by hand name them."""
+
+    def __init__(self, ex: Planned):
+        self._names: dict[UOp, str] = {}
+        for place, output in enumerate(ex.outputs):
+            for number, node in enumerate(output.toposort()):
+                self._add(ex, node, f"list(ex.outputs[{place}].toposort())[{number}]")
+        for place, decision in enumerate(ex.decisions):
+            self._names[ex.originals.get(decision.node, decision.node)] = (
+                f"ex.decisions[{place}].node"
+            )
+
+    def _add(self, ex: Planned, node: UOp, name: str) -> None:
+        self._names.setdefault(ex.originals.get(node, node), name)
+
+    def has(self, node: UOp) -> bool:
+        """Whether a value has a name."""
+        return node in self._names
+
+    def name(self, node: UOp) -> str:
+        """Return code for a value: "y" if it is not in the expression."""
+        return self._names.get(node, "y")

@@ -589,11 +589,23 @@ export interface DecisionRow {
 }
 
 /**
+ * A choice by hand in words: the node that it is about (null: it is not in the record), and
+ * its kind, as in the request that undoes it.
+ */
+export interface HandChoiceRow {
+  node: number | null;
+  kind: "before" | "changes" | "in_place" | "recompute" | "split";
+  text: string;
+}
+
+/**
  * This plan beside the one before it; `kernels` and `seconds` are those of the earlier one
  * and of this one. `change` is the place of the decision that was forced, `moved` are the
  * places of others that changed. `speed` says which plan is faster, `verdict` says it as a
- * sentence. `number` is that of this plan; `kernels_now` and `variants_now` have the places
- * that the kernels and variants of the earlier plan have in this record (null: none).
+ * sentence. `predicted_s` is the predicted time of the earlier plan (null: not known),
+ * `bytes` the most that each holds at once. `number` is that of this plan; `kernels_now` and
+ * `variants_now` have the places that the kernels and variants of the earlier plan have in
+ * this record (null: none).
  */
 export interface ComparedPlans {
   kernels: [number, number];
@@ -602,6 +614,8 @@ export interface ComparedPlans {
   seconds: [number, number] | null;
   speed: string;
   verdict: string;
+  predicted_s: number | null;
+  bytes: [number, number];
   number?: number;
   kernels_now?: Array<number | null>;
   variants_now?: Array<number | null>;
@@ -703,7 +717,7 @@ export interface ActivationRow {
  * row for each kernel. `phases` are those of the kernels, `activations` begin with the
  * largest; both are [] if nothing is trained. `hint` says what would make a simpler plan
  * ("": nothing is known). `check` is the verdict on all kernels and results (null: not
- * checked).
+ * checked). `by_hand` are the reader's choices.
  */
 export interface PlanPicture {
   width: number;
@@ -718,6 +732,7 @@ export interface PlanPicture {
   runs: Array<PlanRun>;
   phases: Array<PhaseRow>;
   activations: Array<ActivationRow>;
+  by_hand: Array<HandChoiceRow>;
   hint?: string;
   check?: CheckRow | null;
 }
@@ -841,7 +856,8 @@ export interface Reading {
 /**
  * Python code that a page copies. `plan` prints the plan, after the lines of the expression;
  * `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a
- * variant; `without` is the text before and after the name of a rule that is to be off.
+ * variant; `without` is the text before and after the name of a rule that is to be off;
+ * `replan` makes the choices by hand again ("": there are none).
  */
 export interface PageRecipes {
   plan: string;
@@ -849,6 +865,7 @@ export interface PageRecipes {
   baseline: string;
   add: string;
   without: Array<string>;
+  replan: string;
 }
 
 /**
@@ -1411,6 +1428,42 @@ export interface PairsReply {
 }
 
 /**
+ * What is predicted of a plan: its kernels, the sum of their times with the default opts
+ * (null: not known), and the most bytes that are held at once.
+ */
+export interface PlanForecast {
+  kernels: number;
+  seconds: number | null;
+  bytes: number;
+}
+
+/**
+ * A choice by hand, with the fields of its request, and what the plan would be with it
+ * (null: it is `refused`, for this reason).
+ */
+export interface ChoiceOffer {
+  kind: "before" | "changes" | "in_place" | "recompute" | "split";
+  title: string;
+  node: number;
+  store: boolean | null;
+  others: Array<number>;
+  parts: number;
+  undo: boolean;
+  refused: string;
+  forecast: PlanForecast | null;
+}
+
+/**
+ * The choices about a value, the plan `now`, and the most partial results that the value can
+ * have (0: it is no reduction).
+ */
+export interface OfferedChoices {
+  offers: Array<ChoiceOffer>;
+  now: PlanForecast;
+  most_parts: number;
+}
+
+/**
  * Why a rule does not fire: the part of its text that failed begins and ends at the carets.
  */
 export interface WhyNotReply {
@@ -1840,12 +1893,28 @@ export interface BisectRequest {
 }
 
 /**
- * Plan again with a value stored, fused, or left to the scheduler (null).
+ * Plan again with a choice by hand about a value. Of "changes": it is stored, fused, or left
+ * to the scheduler (null). Of others, unless they `undo` one: the readers that compute it
+ * again, the number of partial results, the value of the kernel after its own, the value
+ * that it is written over (none: over no other). Without a node all choices are undone.
  */
 export interface ReplanRequest {
   do: "replan";
+  node: number | null;
+  store?: boolean | null;
+  kind?: "before" | "changes" | "in_place" | "recompute" | "split";
+  others?: Array<number>;
+  parts?: number;
+  undo?: boolean;
+  id?: number | null;
+}
+
+/**
+ * List the choices by hand about a value, with what the plan would be with each.
+ */
+export interface ChoicesRequest {
+  do: "choices";
   node: number;
-  store: boolean | null;
   id?: number | null;
 }
 
@@ -1950,6 +2019,7 @@ export type AnyRequest =
   | RuleOffRequest
   | BisectRequest
   | ReplanRequest
+  | ChoicesRequest
   | PlansRequest
   | CheckAllRequest
   | KernelsRequest
@@ -1999,6 +2069,7 @@ export interface Results {
   rule_off: RuleReply;
   bisect: BisectReply;
   replan: PatchCount;
+  choices: OfferedChoices;
   plans: NoResult;
   check_all: NoResult;
   kernels: NoResult;

@@ -23,6 +23,8 @@ from workbench.viz.record.nodes import Lines, Nodes, bounded, unlisted
 from workbench.viz.schema.plan import (
     ActivationRow,
     DecisionRow,
+    HandChoiceRow,
+    HandKind,
     PhaseRow,
     PlanEdge,
     PlanNode,
@@ -40,7 +42,7 @@ MOST_DRAWN = 3000
 
 def empty_plan() -> PlanPicture:
     """Return a plan without rows, which is compared with no other."""
-    return PlanPicture(0, 0, [], [], [], [], None, [], [], [], [], [])
+    return PlanPicture(0, 0, [], [], [], [], None, [], [], [], [], [], [])
 
 
 def plan_picture(ex: ScheduledTensors, nodes: Nodes, lines: Lines) -> PlanPicture | None:
@@ -138,6 +140,44 @@ def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
         for place, d in enumerate(ex.decisions)
     ]
     return ranked(rows, ex.decisions)
+
+
+def hand_choice_rows(ex: ScheduledTensors, nodes: Nodes) -> list[HandChoiceRow]:
+    """Return a row for each choice by hand, in words."""
+    images = {original: node for node, original in ex.originals.items()}
+    known = {*UOp.sink(*ex.outputs).toposort()}
+
+    def row(node: UOp, kind: HandKind, text: str) -> HandChoiceRow:
+        image = images.get(node, node)
+        return HandChoiceRow(nodes.add(image) if image in known else None, kind, bounded(text))
+
+    def name(node: UOp) -> str:
+        image = images.get(node, node)
+        named = ex.lines.name(node) or ex.lines.name(image) or value_name(image, ex.lines.on)
+        return f"{named} {shape_text(node.shape)}"
+
+    choices = ex.choices
+    rows = [
+        row(n, "changes", f"{name(n)} is {'stored' if stored else 'fused into its readers'}")
+        for n, stored in choices.stored.items()
+    ]
+    rows += [
+        row(n, "recompute", f"{name(n)} is computed again in {', '.join(map(name, readers))}")
+        for n, readers in choices.recomputed.items()
+    ]
+    rows += [
+        row(n, "split", f"{name(n)} combines {parts} partial results")
+        for n, parts in choices.parts.items()
+    ]
+    rows += [
+        row(n, "before", f"the kernel of {name(n)} runs before that of {name(later)}")
+        for n, later in choices.before.items()
+    ]
+    rows += [
+        row(n, "in_place", f"{name(n)} is written over {name(old) if old else 'no other value'}")
+        for n, old in choices.in_place.items()
+    ]
+    return rows
 
 
 # kernels

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.measure.speeds import Speeds
-from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.replanning import replan_calls
 from workbench.viz.glossary import glossary_rows
 from workbench.viz.model.graph import FAMILIES, kind_rows
 from workbench.viz.model.words import opt_kind_rows, plural
@@ -54,70 +51,6 @@ def recipe(ex: Exploration) -> str:
     return "\n".join(["from workbench import explore", "", *lines, ""])
 
 
-def replan_calls(ex: Exploration) -> list[str]:
-    """Return calls of `ex.replan` that make the choices of an exploration on one that has none: two
-    if choices are about a graph that others change, because the second names its values."""
-    choices = ex.choices
-    if not choices:
-        return []
-    names = _NodeNames(_planned(ex, NOTHING_BY_HAND))
-    calls = []
-    if choices.of_graph and not all(map(names.has, choices.nodes)):
-        calls.append(_replan_call(choices.of_graph, names))
-        names = _NodeNames(_planned(ex, choices.of_graph))
-        choices = replace(choices, recomputed={}, parts={})
-    return [*calls, _replan_call(choices, names)] if choices else calls
-
-
-def _planned(ex: Exploration, choices: HandChoices) -> Exploration:
-    return exploration.of(ex.tensors, ex.page, choices, ex.rules_off, expression=ex.expression)
-
-
-def _replan_call(choices: HandChoices, names: _NodeNames) -> str:
-    """Return a call that makes choices, on an exploration in which their values have `names`."""
-    name = names.name
-    readers = {node: f"[{', '.join(map(name, own))}]" for node, own in choices.recomputed.items()}
-    in_place = {n: "False" if over is False else name(over) for n, over in choices.in_place.items()}
-    arguments: dict[str, Mapping[UOp, object]] = {
-        "": choices.stored,
-        "recompute=": readers,
-        "split=": choices.parts,
-        "before=": {node: name(later) for node, later in choices.before.items()},
-        "in_place=": in_place,
-    }
-    texts = [
-        f"{argument}{{{', '.join(f'{name(node)}: {choice}' for node, choice in rows.items())}}}"
-        for argument, rows in arguments.items()
-        if rows
-    ]
-    return f"ex = ex.replan({', '.join(texts)})"
-
-
-class _NodeNames:
-    """Code for the values of an exploration `ex`, as choices by hand name them."""
-
-    def __init__(self, ex: Exploration):
-        self._names: dict[UOp, str] = {}
-        for place, output in enumerate(ex.outputs):
-            for number, node in enumerate(output.toposort()):
-                self._add(ex, node, f"list(ex.outputs[{place}].toposort())[{number}]")
-        for place, decision in enumerate(ex.decisions):
-            self._names[ex.originals.get(decision.node, decision.node)] = (
-                f"ex.decisions[{place}].node"
-            )
-
-    def _add(self, ex: Exploration, node: UOp, name: str) -> None:
-        self._names.setdefault(ex.originals.get(node, node), name)
-
-    def has(self, node: UOp) -> bool:
-        """Whether a value has a name."""
-        return node in self._names
-
-    def name(self, node: UOp) -> str:
-        """Return code for a value: "y" if it is not in the expression."""
-        return self._names.get(node, "y")
-
-
 def page_recipes(ex: Exploration) -> PageRecipes:
     """Return the Python code of a page that belongs to no single kernel or pass."""
     off = [json.dumps(name) for name in ex.rules_off]
@@ -127,6 +60,7 @@ def page_recipes(ex: Exploration) -> PageRecipes:
         baseline=f"ex = {EXPLORE}(...); {baseline_recipe(ex)}",
         add='ex.add(kernel, "its name")',
         without=[f'{EXPLORE}(y, without=({", ".join([*off, ""])}"', '"))' if off else '",))'],
+        replan="\n".join(replan_calls(ex)),
     )
 
 

@@ -38,6 +38,7 @@ from workbench.viz.record.passes import kernel_numbers
 from workbench.viz.record.plan import (
     activation_rows,
     decision_rows,
+    hand_choice_rows,
     phase_rows,
     plan_picture,
     read_rows,
@@ -117,6 +118,7 @@ class Recorder:
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
         plan = self.record.plan
         plan.decisions = decision_rows(ex, self._nodes)
+        plan.by_hand = hand_choice_rows(ex, self._nodes)
         plan.repeats = fold_rows(ex.kernels)
         plan.reads = read_rows(ex.items, self._nodes)
         plan.runs = run_rows(ex.kernels)

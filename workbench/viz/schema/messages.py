@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from workbench.viz.schema.plan import HandKind
 from workbench.viz.schema.record import LineRow, NodeColumns, Reading, RecordedPass, RuleRow
 from workbench.viz.schema.variant import AxisRow, CodeRow, ErrorWords, OptRow, VariantRow
 
@@ -265,6 +266,39 @@ class PairsReply(Struct, forbid_unknown_fields=True):
     changed: list[NodePair]
     removed: list[int]
     added: list[int]
+
+
+class PlanForecast(Struct, forbid_unknown_fields=True):
+    """What is predicted of a plan: its kernels, the sum of their times with the default opts (null:
+    not known), and the most bytes that are held at once."""
+
+    kernels: int
+    seconds: float | None
+    bytes: int
+
+
+class ChoiceOffer(Struct, forbid_unknown_fields=True):
+    """A choice by hand, with the fields of its request, and what the plan would be with it (null:
+    it is `refused`, for this reason)."""
+
+    kind: HandKind
+    title: str
+    node: int
+    store: bool | None
+    others: list[int]
+    parts: int
+    undo: bool
+    refused: str
+    forecast: PlanForecast | None
+
+
+class OfferedChoices(Struct, forbid_unknown_fields=True):
+    """The choices about a value, the plan `now`, and the most partial results that the value can
+    have (0: it is no reduction)."""
+
+    offers: list[ChoiceOffer]
+    now: PlanForecast
+    most_parts: int
 
 
 class WhyNotReply(Struct, forbid_unknown_fields=True):

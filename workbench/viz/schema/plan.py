@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from workbench.viz.schema.variant import CheckRow, NamedNumber
@@ -91,12 +93,26 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     python: str
 
 
+HandKind = Literal["changes", "recompute", "split", "before", "in_place"]
+"""The kind of a choice by hand: the argument of `replan` that makes it."""
+
+
+class HandChoiceRow(Struct, forbid_unknown_fields=True):
+    """A choice by hand in words: the node that it is about (null: it is not in the record), and its
+    kind, as in the request that undoes it."""
+
+    node: int | None
+    kind: HandKind
+    text: str
+
+
 class ComparedPlans(Struct, forbid_unknown_fields=True):
     """This plan beside the one before it; `kernels` and `seconds` are those of the earlier one and
     of this one. `change` is the place of the decision that was forced, `moved` are the places of
     others that changed. `speed` says which plan is faster, `verdict` says it as a sentence.
-    `number` is that of this plan; `kernels_now` and `variants_now` have the places that the
-    kernels and variants of the earlier plan have in this record (null: none)."""
+    `predicted_s` is the predicted time of the earlier plan (null: not known), `bytes` the most that
+    each holds at once. `number` is that of this plan; `kernels_now` and `variants_now` have the
+    places that the kernels and variants of the earlier plan have in this record (null: none)."""
 
     kernels: tuple[int, int]
     change: int | None
@@ -104,6 +120,8 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
     seconds: tuple[float, float] | None
     speed: str
     verdict: str
+    predicted_s: float | None
+    bytes: tuple[int, int]
     number: int = -1
     kernels_now: list[int | None] = []
     variants_now: list[int | None] = []
@@ -199,7 +217,8 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     are in the order of their kernels, outer ones before inner ones; `runs` has a row for each
     kernel. `phases` are those of the kernels, `activations` begin with the largest; both are [] if
     nothing is trained. `hint` says what would make a simpler plan ("": nothing is known). `check`
-    is the verdict on all kernels and results (null: not checked)."""
+    is the verdict on all kernels and results (null: not checked). `by_hand` are the reader's
+    choices."""
 
     width: float
     height: float
@@ -213,5 +232,6 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     runs: list[PlanRun]
     phases: list[PhaseRow]
     activations: list[ActivationRow]
+    by_hand: list[HandChoiceRow]
     hint: str = ""
     check: CheckRow | None = None

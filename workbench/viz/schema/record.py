@@ -165,13 +165,15 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
 class PageRecipes(Struct, forbid_unknown_fields=True):
     """Python code that a page copies. `plan` prints the plan, after the lines of the expression;
     `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a variant;
-    `without` is the text before and after the name of a rule that is to be off."""
+    `without` is the text before and after the name of a rule that is to be off; `replan` makes the
+    choices by hand again ("": there are none)."""
 
     plan: str
     opts: str
     baseline: str
     add: str
     without: list[str]
+    replan: str
 
 
 class PassRecipe(Struct, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from workbench.viz.schema.messages import (
     NodeChecksReply,
     NodeValue,
     NoResult,
+    OfferedChoices,
     OptsReply,
     PairsReply,
     PatchCount,
@@ -25,6 +26,7 @@ from workbench.viz.schema.messages import (
     WholeRecord,
     WhyNotReply,
 )
+from workbench.viz.schema.plan import HandKind
 
 MOST_TEXT = 400_000
 MOST_AT_ONCE = 16
@@ -49,6 +51,7 @@ def text(name: str) -> Meta:
 
 Kernel = Annotated[int, place("kernel", "kernels")]
 Node = Annotated[int, place("node", "nodes", "op")]
+Nodes = Annotated[list[Node], Meta(max_length=100, title="list of at most 100 nodes")]
 Pass = Annotated[int, place("pass", "passes")]
 Rule = Annotated[int, place("rule", "rules")]
 Variant = Annotated[int, place("variant", "variants")]
@@ -344,11 +347,25 @@ class BisectRequest(Request, tag="bisect"):
 
 
 class ReplanRequest(Request, tag="replan"):
-    """Plan again with a value stored, fused, or left to the scheduler (null)."""
+    """Plan again with a choice by hand about a value. Of "changes": it is stored, fused, or left to
+    the scheduler (null). Of others, unless they `undo` one: the readers that compute it again, the
+    number of partial results, the value of the kernel after its own, the value that it is written
+    over (none: over no other). Without a node all choices are undone."""
 
     reply: ClassVar[type[Struct]] = PatchCount
+    node: Node | None
+    store: bool | None = None
+    kind: HandKind = "changes"
+    others: Nodes = []
+    parts: OptAmount = 0
+    undo: bool = False
+
+
+class ChoicesRequest(Request, tag="choices"):
+    """List the choices by hand about a value, with what the plan would be with each."""
+
+    reply: ClassVar[type[Struct]] = OfferedChoices
     node: Node
-    store: bool | None
 
 
 class PlansRequest(Request, tag="plans"):
@@ -400,6 +417,7 @@ class PingRequest(Request, tag="ping"):
 AnyRequest = (
     AccessesRequest
     | ApplyRequest
+    | ChoicesRequest
     | CompareRequest
     | PairsRequest
     | OptsRequest

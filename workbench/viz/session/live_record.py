@@ -75,12 +75,14 @@ class Edited:
 @dataclass(frozen=True, slots=True)
 class PreviousPlan:
     """The plan before the present one: the number of its data in the worker, its exploration, its
-    un-optimised kernels, and whether each value was `stored`."""
+    un-optimised kernels, whether each value was `stored`, and the predicted time of all kernels
+    with the default opts (None: not known)."""
 
     number: int
     exploration: Exploration
     kernels: tuple[Kernel, ...]
     stored: Mapping[UOp, bool]
+    predicted_s: float | None = None
 
 
 class LiveRecord:

@@ -12,7 +12,7 @@ import atexit
 import math
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache
 from threading import Timer
 from typing import Any
@@ -23,6 +23,7 @@ from msgspec import Struct
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import Uninterrupted, free_rlock, scope
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
@@ -36,12 +37,14 @@ from workbench.viz.schema.messages import (
     StoppedJobs,
     WholeRecord,
 )
+from workbench.viz.schema.plan import HandKind
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
     all_kernels,
     baselines,
     edits,
+    hand_choices,
     inspection,
     measurement,
     node_values,
@@ -100,7 +103,8 @@ LONG: dict[str, Callable[..., Any]] = {
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
     "check_nodes": node_values.check_nodes,
-    "replan": lambda session, node, store: session.replan(node, store),
+    "replan": lambda session, **choice: session.replan(**choice),
+    "choices": hand_choices.offered,
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }
 """Requests that take long, most of them because they run kernels; they become jobs."""
@@ -174,19 +178,32 @@ class Session(LiveRecord):
         do = request.get("do") if isinstance(request, dict) else None
         return not isinstance(do, str) or do not in LONG
 
-    def replan(self, node: int, store: bool | None) -> PatchCount:
-        """Plan again with one decision forced (None: left to the scheduler); return the number of
-        patches.
+    def replan(
+        self,
+        node: int | None,
+        store: bool | None = None,
+        kind: HandKind = "changes",
+        others: Sequence[int] = (),
+        parts: int = 0,
+        undo: bool = False,
+    ) -> PatchCount:
+        """Plan again with a choice by hand, as ReplanRequest says, or without all of them (node
+        None); return the number of patches.
 
         Errors: WorkbenchError where that is impossible.
         """
+        ex = self.recorder.exploration
+        if node is None:
+            return self.reopen(ex.planned_again(NOTHING_BY_HAND, ex.rules_off))
         target = self.recorder.node(node)
-        return self.reopen(self.recorder.exploration.replan({target: store}), target)
+        values = [self.recorder.node(other) for other in others]
+        choice = hand_choices.arguments(kind, target, store, values, parts, undo)
+        return self.reopen(ex.replan(**choice), ex.originals.get(target, target))
 
     def reopen(self, planned: Exploration, target: UOp | None = None) -> PatchCount:
         """Replace the exploration by `planned`, one of the same tensors, compare both plans, and
-        send the new record; return the number of patches. `target` is the value whose decision was
-        forced (None: a rule was switched)."""
+        send the new record; return the number of patches. `target` is the value that a choice by
+        hand was about, without such choices (None: a rule was switched, or all were undone)."""
         with self.lock:
             self._patches += 1
             last_record, ex, device = self.record, self.recorder.exploration, self.device

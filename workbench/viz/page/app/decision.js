@@ -10,17 +10,18 @@ import { linked } from "./links.js";
 import { button } from "./pieces.js";
 import { NO_SELECTION, nodeLink, rowAt } from "./store.js";
 
-/** @import { DecisionRow, RecordedPass } from "../record.d.ts" */
+/** @import { DecisionRow, RecordedPass, ReplanRequest } from "../record.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** Reverse a decision, and show the same value in the new plan, where values have other numbers.
+/** Plan again with a choice by hand (node null: without all), and show the same value in the new
+ * plan, where values have other numbers.
  * @param {App} app
- * @param {number} node
- * @param {boolean | null} store */
-async function replan(app, node, store) {
+ * @param {number | null} node
+ * @param {Partial<ReplanRequest>} choice */
+export async function replan(app, node, choice) {
   const mode = app.arrangements.shows("plan") ? "plan" : "rewrites"; // where it was asked for
   const { record: was, view: { variant } } = app;
-  if (!(await act(app, mode, { do: "replan", node, store }))) return;
+  if (!(await act(app, mode, { do: "replan", node, ...choice }))) return;
   const { plan, passes } = app.record;
   const lost = lostVariant(was, app.record, variant);
   if (lost) notify(app, lost, 6000);
@@ -37,8 +38,9 @@ async function replan(app, node, store) {
 
 /** A decision's reason and numbers, with the button that tries the alternative.
  * @param {App} app
- * @param {DecisionRow} decision */
-export function decisionParts(app, decision) {
+ * @param {DecisionRow} decision
+ * @param {HTMLElement | null} [more] what else can be tried */
+export function decisionParts(app, decision, more = null) {
   const estimates = decision.estimates.map(([name, value]) =>
     h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, planFigure(value)))
   );
@@ -50,6 +52,7 @@ export function decisionParts(app, decision) {
       decision.forced && h("b", {}, " (forced by you)"),
     ),
     h("div", { class: "wb-try" }, ...planButtons(app, decision)),
+    more,
     choiceBars(decision),
     h("p", {}, decision.costs),
     estimates.length > 0 &&
@@ -66,7 +69,7 @@ export function decisionParts(app, decision) {
  * @param {DecisionRow} decision */
 function planButtons(app, decision) {
   const { node, stored, forced } = decision;
-  const turn = (/** @type {boolean | null} */ to) => () => replan(app, node, to);
+  const turn = (/** @type {boolean | null} */ to) => () => replan(app, node, { store: to });
   const waits = app.pending("replan");
   if (decision.is_requested) return []; // it is stored at any cost
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];

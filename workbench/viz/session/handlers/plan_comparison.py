@@ -15,8 +15,10 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import Ratio, ratio
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.plan import ComparedPlans
 from workbench.viz.session.handlers import measurement, variants
@@ -37,7 +39,17 @@ AT = ("plan", "compared")
 def present_plan(session: LiveRecord) -> PreviousPlan:
     """Return the present plan of a session, for the comparison with the next one."""
     ex = session.recorder.exploration
-    return PreviousPlan(session.number, ex, ex.kernels, {d.node: d.stored for d in ex.decisions})
+    stored = {value: d.stored for value, d in _decided(ex).items()}
+    runs = session.record.plan.runs
+    times = [run.predicted_s for run in runs for run in [runs[run.like]]]
+    known = [seconds for seconds in times if seconds is not None]
+    predicted_s = sum(known) if len(known) == len(times) else None
+    return PreviousPlan(session.number, ex, ex.kernels, stored, predicted_s)
+
+
+def _decided(ex: Exploration) -> dict[UOp, Decision]:
+    """Return the decisions by their values, named as without choices by hand."""
+    return {ex.originals.get(d.node, d.node): d for d in ex.decisions}
 
 
 def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) -> None:
@@ -46,12 +58,13 @@ def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) ->
     changed with it. `measure` adds the times.
     """
     ex = session.recorder.exploration
+    values = [ex.originals.get(d.node, d.node) for d in ex.decisions]
     moved = [
-        place for place, d in enumerate(ex.decisions)
-        if d.node is not target and d.stored is not last_plan.stored.get(d.node, d.stored)
+        place for place, (value, d) in enumerate(zip(values, ex.decisions, strict=True))
+        if value is not target and d.stored is not last_plan.stored.get(value, d.stored)
     ]  # fmt: skip
     session.before = last_plan
-    places = [place for place, d in enumerate(ex.decisions) if d.node is target]
+    places = [place for place, value in enumerate(values) if value is target]
     row = ComparedPlans(
         kernels=(len(last_plan.kernels), len(ex.kernels)),
         change=places[0] if places else None,
@@ -59,8 +72,14 @@ def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) ->
         seconds=None,
         speed="",
         verdict="",
+        predicted_s=last_plan.predicted_s,
+        bytes=(_peak(last_plan.exploration), _peak(ex)),
     )
     session.put(AT, row)
+
+
+def _peak(ex: Exploration) -> int:
+    return ex.memory_plan.peak_bytes
 
 
 def is_small(session: LiveRecord, flops: float) -> bool:

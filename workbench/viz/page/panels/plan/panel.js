@@ -11,6 +11,7 @@ import { focusItem } from "../../base/lists.js";
 import { plural, secondsText } from "../../base/text.js";
 import { GraphView } from "../../graph/view.js";
 import { decidedAt, readersOf } from "../../record/film.js";
+import { choicesLine, predictions } from "./by_hand.js";
 import { copyPlan, fillDecisions, showPicked } from "./decisions.js";
 import { Film, litValues, planDrawing, planFirst, planLit } from "./drawing.js";
 import { Levels } from "./levels.js";
@@ -107,8 +108,10 @@ function reasonsPane(app) {
     if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
     state.isOpen = true;
     if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
-    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
-    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
+    if (hasAny(changes, "record", "live", "pending")) {
+      refill(before, planBefore(app), choicesLine(app, () => showKernel(null)));
+    }
+    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason", "choices")) {
       refill(detail, ...planDetail(app, state.kernel, showKernel));
     }
     if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
@@ -250,14 +253,16 @@ function planBefore(app) {
   if (!compared) return null;
   const { kernels, seconds, verdict, moved } = compared;
   const timed = seconds !== null;
+  const predicted = predictions(app, compared);
   /** @type {(name: string, k: 0 | 1) => HTMLElement[]} */
   const row = (name, k) => [
     h("b", {}, name),
     h("span", {}, plural(kernels[k], "kernel")),
+    ...predicted[k].map((text) => h("span", { class: "wb-figure wb-quiet" }, text)),
     h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : ""),
   ];
   const hint =
-    "with the default opts: the sum of the kernels' times, each warm; both plans in turns, in one run";
+    "≈ predicted, the most memory that is held, then measured: the sum of the kernels' times with the default opts, each warm; both plans in turns, in one run";
   return h(
     "div",
     { class: "wb-plan-before", role: "status", "data-term": "before, now" },

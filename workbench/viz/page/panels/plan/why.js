@@ -19,6 +19,7 @@ import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
 import { drawnKernels, kernelColour, phasesOf } from "../../record/kernels.js";
 import { decisionOf } from "../../record/rule_uses.js";
+import { choiceOffers, choicesMade } from "./by_hand.js";
 import { activationList, equalKernelsLine } from "./groups.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -111,6 +112,7 @@ function wholeParts(app) {
     ? oneKernel(app)
     : "The kernels do not read each other's results: each computes one of its own.";
   return [
+    choicesMade(app),
     ...activationList(app),
     headingOf("kernels?", `WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
@@ -344,7 +346,7 @@ function valueParts(app, n, decision, drawn, showKernel) {
     cut && h("p", {}, cutSentence(app, cut)),
     readersLine(app, n),
     ...(decision
-      ? decisionParts(app, decision)
+      ? decisionParts(app, decision, choiceOffers(app, n))
       : [h("p", { class: "wb-quiet" }, "It needed no decision.")]),
     kernel !== null && tuneButton(app, kernel),
   ];
