@@ -10,6 +10,7 @@ import {
   groundPath,
   isDecided,
   readersOf,
+  withRewrites,
 } from "../../../workbench/viz/page/record/film.js";
 
 const { record, film, readers } = JSON.parse(Deno.readTextFileSync(Deno.args[0]));
@@ -34,4 +35,17 @@ assert.deepEqual(
   plan.nodes.map((_, place) => readersOf(plan, place).sort((a, b) => a - b)),
   readers,
 );
+// the rewrites of a value follow its decision, forwards and backwards; the picture stays
+const detailed = withRewrites(steps);
+const kept = detailed.filter(({ rewrite }) => !rewrite);
+assert.deepEqual(kept, steps);
+detailed.forEach(({ decision, pass, step, rewrite, place }, i) => {
+  assert.equal(filmAt({ view: { pass, step, node: decision.node } }, detailed), i + 1);
+  assert.equal(decidedAt(detailed, i + 1), place + 1);
+  assert.equal(rewrite, rewrite ? detailed[i - 1].rewrite + 1 : 0);
+  assert(record.passes[pass].rewrites[step - 1], "the record has it");
+});
+const rewritten = new Set(detailed.flatMap(({ rewrite, step }) => rewrite ? [step] : []));
+const built = record.passes.filter(({ name }) => name === "rangeify");
+assert.equal(rewritten.size, built.reduce((sum, { rewrites }) => sum + rewrites.length, 0));
 console.log(`${film.length} steps agree`);

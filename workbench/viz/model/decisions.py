@@ -61,6 +61,8 @@ def decision_row(
         is_requested=decision.name in BY_OTHERS,
         is_copy=decision.node.op is Ops.COPY,
         python=python,
+        rewritten_by=None,
+        rewrites=[],
     )
 
 

@@ -568,7 +568,8 @@ export interface CostChoice {
  * of them). `value` is the value in words; `name` is that, too, or the title of the kernel
  * that ends with it, after the user's name. `is_requested`: it is a result, or asked to be
  * stored. `is_copy`: it is only copied to a device. `python` prints the decision, after the
- * lines of the expression.
+ * lines of the expression. `rewrites` are the steps, from 1, of the pass `rewritten_by`
+ * (null: none) that make kernels of the value.
  */
 export interface DecisionRow {
   node: number;
@@ -586,6 +587,8 @@ export interface DecisionRow {
   is_requested: boolean;
   is_copy: boolean;
   python: string;
+  rewritten_by: number | null;
+  rewrites: Array<number>;
 }
 
 /**

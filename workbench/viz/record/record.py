@@ -30,6 +30,7 @@ from workbench.viz.record import variants as rows
 from workbench.viz.record.about import MachineSpeeds
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
+from workbench.viz.record.film import rewrites_of_decisions
 from workbench.viz.record.gpu import gpu_trace
 from workbench.viz.record.kernels import KernelRuns, fold_rows, run_rows
 from workbench.viz.record.offers import OfferLists
@@ -115,9 +116,13 @@ class Recorder:
         """Add what a page opens with: the plan, the passes of scheduling, every kernel, and the
         loops and C of as many kernels as FIRST_SHOWN allows."""
         ex = self.exploration
-        self._passes.add(ex.passes, kernel_numbers(ex.passes))
+        passes = self._passes.add(ex.passes, kernel_numbers(ex.passes))
         plan = self.record.plan
         plan.decisions = decision_rows(ex, self._nodes)
+        rewrites = rewrites_of_decisions(ex.passes)
+        for decision, row in zip(ex.decisions, plan.decisions, strict=True):
+            at, row.rewrites = rewrites.get(decision.node, (None, []))
+            row.rewritten_by = None if at is None else passes[at]
         plan.by_hand = hand_choice_rows(ex, self._nodes)
         plan.repeats = fold_rows(ex.kernels)
         plan.reads = read_rows(ex.items, self._nodes)

@@ -74,7 +74,8 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     explain best why there are not more kernels (None: it is not one of them). `value` is the value
     in words; `name` is that, too, or the title of the kernel that ends with it, after the user's
     name. `is_requested`: it is a result, or asked to be stored. `is_copy`: it is only copied to a
-    device. `python` prints the decision, after the lines of the expression."""
+    device. `python` prints the decision, after the lines of the expression. `rewrites` are the
+    steps, from 1, of the pass `rewritten_by` (null: none) that make kernels of the value."""
 
     node: int
     name: str
@@ -91,6 +92,8 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     is_requested: bool
     is_copy: bool
     python: str
+    rewritten_by: int | None
+    rewrites: list[int]
 
 
 HandKind = Literal["changes", "recompute", "split", "before", "in_place"]

@@ -1,12 +1,16 @@
-// The film of scheduling: one step for each decision about a value that a kernel computes. The
-// record has the decisions, and for each drawn value the number of decisions after which its
-// kernels are known; a step leaves out everything undecided.
+// The film of scheduling: one step for each decision about a value that a kernel computes, and, if
+// the reader wants them, one for each rewrite by which its kernel is built. The record has the
+// decisions, and for each drawn value the number of decisions after which its kernels are known; a
+// step leaves out everything undecided.
 
 /** @import { DecisionRow, PageRecord, PlanNode, PlanPicture } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 
-/** A step: its decision, that decision's place among all, and the rewrite that recorded it.
- * @typedef {{decision: DecisionRow, place: number, pass: number, step: number}} FilmStep */
+/** A step: its decision, that decision's place among all, and the rewrite that recorded it; of a
+ * rewrite of the value (`rewrite`: its number among these, 0 of the decision itself) that one.
+ * @typedef {{
+ *   decision: DecisionRow, place: number, pass: number, step: number, rewrite: number
+ * }} FilmStep */
 
 /** The steps of the film, in the order in which the scheduler decided.
  * @param {Pick<PageRecord, "plan" | "passes">} record
@@ -20,7 +24,7 @@ export function filmOf({ plan, passes }) {
     rewrites.forEach((_, i) => {
       const decision = plan.decisions[first + i];
       if (decision && decision.kernel !== null) {
-        film.push({ decision, place: first + i, pass, step: i + 1 });
+        film.push({ decision, place: first + i, pass, step: i + 1, rewrite: 0 });
       }
     });
     first += matches;
@@ -28,12 +32,28 @@ export function filmOf({ plan, passes }) {
   return film;
 }
 
-/** The current step, from 1; 0: the whole plan.
+/** The steps of a film, each followed by the rewrites of its value.
+ * @param {FilmStep[]} film
+ * @returns {FilmStep[]} */
+export function withRewrites(film) {
+  return film.flatMap((at) => {
+    const { rewritten_by: pass, rewrites } = at.decision;
+    if (pass === null) return [at];
+    return [at, ...rewrites.map((step, i) => ({ ...at, pass, step, rewrite: i + 1 }))];
+  });
+}
+
+/** The current step, from 1; 0: the whole plan. A rewrite may be about several values.
  * @param {App} app
  * @param {FilmStep[]} film */
 export function filmAt({ view }, film) {
   if (!view.step) return 0;
-  return film.findLastIndex(({ pass, step }) => pass === view.pass && step <= view.step) + 1;
+  const same = film.filter(({ pass, step }) => pass === view.pass && step === view.step);
+  const shown = same.find(({ decision }) => decision.node === view.node) ?? same[0];
+  if (shown) return film.indexOf(shown) + 1;
+  return film.findLastIndex(({ pass, step, rewrite }) =>
+    !rewrite && pass === view.pass && step <= view.step
+  ) + 1;
 }
 
 /** The number of decisions after which the plan is shown at a step; all of them at step 0.

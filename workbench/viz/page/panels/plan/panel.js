@@ -128,8 +128,7 @@ function decisionsPane(app) {
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "node", "kernel", "stored", "step")) return;
     if (changes.has("record")) state.listed = null;
-    const { film: steps, at } = film;
-    const shown = at ? steps.map((step) => step.decision) : null;
+    const shown = film.at ? film.decisions.map((step) => step.decision) : null;
     fillDecisions(app, el, state, shown, () => update(new Set(["stored"])));
     if (hasAny(changes, "node", "step")) showPicked(el);
   };
