@@ -193,3 +193,27 @@ def test_a_narrow_page_has_the_film(page: Any, tmp_path: Path) -> None:
         .filter((b) => b.left < box.left || b.right > box.right + 1 || b.bottom > box.bottom + 1).length;
     }""")
     assert outside == 0
+
+
+def test_the_rewrites_of_a_value_follow_its_decision(page: Any, record: Record) -> None:
+    """Forwards and backwards by the same keys; each with its rule, and the way to it."""
+    rows = [d for d in record["plan"]["decisions"] if d["kernel"] is not None]
+    first = rows[0]["rewrites"]
+    page.click('[data-key="film-rewrites"]')
+    page.focus(".wb")
+    page.keyboard.press("s")
+    expect(page.locator(WORDS)).to_have_text(f"1 of {len(rows)}")
+    expect(page.locator(".wb-film-caption")).to_contain_text(rows[0]["reason"])
+    rewrites = record["passes"][rows[0]["rewritten_by"]]["rewrites"]
+    for number, step in enumerate(first, 1):
+        page.keyboard.press("j")
+        words = f"1 of {len(rows)}, rewrite {number} of {len(first)}"
+        expect(page.locator(WORDS)).to_have_text(words)
+        rule = record["rules"][rewrites[step - 1][0]]["name"]
+        expect(page.locator(".wb-film-caption b")).to_have_text(rule)
+    page.keyboard.press("j")
+    expect(page.locator(WORDS)).to_have_text(f"2 of {len(rows)}")
+    page.keyboard.press("k")
+    expect(page.locator(WORDS)).to_have_text(words)
+    page.click('[data-key="film-rewrites"]')  # the decision stays
+    expect(page.locator(WORDS)).to_have_text(f"1 of {len(rows)}")

@@ -120,9 +120,9 @@ class Recorder:
         plan = self.record.plan
         plan.decisions = decision_rows(ex, self._nodes)
         rewrites = rewrites_of_decisions(ex.passes)
-        for decision, row in zip(ex.decisions, plan.decisions, strict=True):
-            at, row.rewrites = rewrites.get(decision.node, (None, []))
-            row.rewritten_by = None if at is None else passes[at]
+        for decided, built in zip(ex.decisions, plan.decisions, strict=True):
+            at, built.rewrites = rewrites.get(decided.node, (None, []))
+            built.rewritten_by = None if at is None else passes[at]
         plan.by_hand = hand_choice_rows(ex, self._nodes)
         plan.repeats = fold_rows(ex.kernels)
         plan.reads = read_rows(ex.items, self._nodes)
