@@ -419,7 +419,6 @@ AnyRequest = (
     | ApplyRequest
     | ChoicesRequest
     | CompareRequest
-    | PairsRequest
     | OptsRequest
     | PasteRequest
     | AutoRequest
@@ -453,6 +452,7 @@ AnyRequest = (
     | KernelsRequest
     | SearchRequest
     | EmulateRequest
+    | PairsRequest
     | StopJobs
     | PingRequest
 )
