@@ -135,6 +135,26 @@ FORMS: list[Callable[[], Kernel]] = [
 ]
 
 
+def shared(machine: str) -> Kernel:
+    """A transpose through a tile in shared memory."""
+    kernel = kernel_of(numbers(64, 64).transpose().contiguous()).on(machine).kernel
+    return kernel.apply(opt("LOCAL", "g0", 16), opt("LOCAL", "g1", 4), opt("UPCAST", "g1", 4))
+
+
+IN_WARPS: list[Callable[[], Kernel]] = [
+    *FORMS[:8],
+    lambda: square("CUDA:H100"),
+    lambda: explore(numbers(64, 64) @ numbers(64, 64)).kernels[0].on("CUDA:H100").kernel.apply(
+        opt("LOCAL", "g0", 16), opt("LOCAL", "g1", 16)
+    ),
+    lambda: shared("CUDA:H100"),
+    lambda: shared("HIP:MI300X"),
+    lambda: kernel_of(numbers(50, 37).pad(((1, 2), (0, 3))).relu()).on("METAL:M3").kernel.apply(
+        opt("LOCAL", "g1", 8)
+    ),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("number", range(len(FORMS)))
 def test_accesses_are_those_of_a_walk(number: int) -> None:
     kernel = FORMS[number]()
@@ -159,6 +179,65 @@ def test_accesses_are_those_of_a_walk(number: int) -> None:
         assert {k: v for k, v in listed.items() if v} == expected, name
         compared += sum(map(len, listed.values()))
     assert compared > 10
+
+
+@pytest.mark.parametrize("number", range(len(IN_WARPS)))
+def test_lanes_of_a_warp_access_what_a_walk_of_their_work_items_does(number: int) -> None:
+    """Loops and grid stand still; each lane is a work-item, whose number the loops over work-items
+    give, the last of them fastest."""
+    kernel = IN_WARPS[number]()
+    block = stages(kernel.ast, Device[kernel.device].target, upto="tree").tree
+    axes = axes_of(block)
+    items = [a for a in axes.values() if a.axis_kind.is_work_item]
+    still = {
+        n: a.extent // 2 for n, a in axes.items()
+        if a not in items and not a.axis_kind.is_lane
+    }  # fmt: skip
+    sizes = [a.extent for a in items]
+    warps = [kernel.warp(0, still)]
+    warps += [kernel.warp(n, still) for n in range(1, warps[0].warps)]
+    compared, width = 0, warps[0].lanes
+    for item, at in enumerate(np.ndindex(*sizes)):
+        own = dict(zip([a.axis_name for a in items], map(int, at), strict=True))
+        walk = {
+            (buffer, element, writes)
+            for buffer, element, writes, _ in walked(block.src, {}, still | own)
+        }
+        warp, lane = warps[item // width], item % width
+        lanes = {
+            (name_of(i.buffer), int(element), i.is_store)
+            for i in warp.instructions if i.elements is not None
+            for element in i.elements[lane] if element >= 0
+        }  # fmt: skip
+        assert lanes == walk, (own, kernel)
+        compared += len(walk)
+    assert compared and all(i.elements is not None for w in warps for i in w.instructions)
+
+
+def test_a_warp_that_reads_a_column_takes_a_sector_for_each_lane() -> None:
+    kernel = kernel_of(numbers(64, 64).transpose().contiguous()).on("CUDA:H100").kernel
+    found = kernel.apply(opt("LOCAL", "g1", 32)).warp(at={"g0": 3})
+    load, store = found.instructions
+    assert load.elements is not None and load.elements[:, 0].tolist() == [
+        3 + 64 * n for n in range(32)
+    ]
+    assert (load.transactions, load.least) == (32, 4) and "32 sectors, 4 would do" in str(found)
+    assert (store.transactions, store.least) == (4, 4)
+    assert load.banks is not None and len({*load.banks.reshape(-1).tolist()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("warp", "at", "because"),
+    [
+        (1, {}, "no warp 1"),
+        (-1, {}, "no warp"),
+        (0, {"zz": 0}, "no axis"),
+        (0, {"g0": 99}, "stand at"),
+    ],
+)
+def test_a_warp_that_there_is_not_is_refused(warp: int, at: Any, because: str) -> None:
+    with pytest.raises(WorkbenchError, match=because):
+        product().warp(warp, at)
 
 
 def test_steps_are_counted_in_elements_lines_and_pages() -> None:

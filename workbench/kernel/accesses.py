@@ -20,7 +20,7 @@ from workbench.backends.native.machine import line_bytes
 from workbench.base.errors import WorkbenchError, plural, require, shape_text
 from workbench.base.terminal import Printed
 from workbench.base.trace import unobserved
-from workbench.ir.nest.access_order import OrderedAccesses, axes_of, ordered_accesses
+from workbench.ir.nest.access_order import OrderedAccesses, axes_of, ordered_accesses, statements_of
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.transactions import BANK_BYTES, BANKS
 from workbench.ir.node.ops import Ops
@@ -69,6 +69,7 @@ class BufferAccesses(Printed):
     steps: Array
     elements: Array
     writes: Array
+    statements: Array
     unknown: int
     line_bytes: int
 
@@ -158,7 +159,8 @@ def _character(steps: set[int]) -> str:
 @dataclass(frozen=True, slots=True, repr=False)
 class AxisAccesses(Printed):
     """The accesses of `steps` steps of the loop or lane axis `axis`, from `first` on, of `extent`
-    in all; the axes around it stand at `at`. `buffers` has those that it touches."""
+    in all; the axes around it stand at `at`. `buffers` has those that it touches, and `statements`
+    those of the whole kernel that access memory."""
 
     axis: str
     kind: str
@@ -166,6 +168,7 @@ class AxisAccesses(Printed):
     first: int
     at: Mapping[str, int]
     buffers: tuple[BufferAccesses, ...]
+    statements: tuple[UOp, ...]
 
     def __getitem__(self, name: str) -> BufferAccesses:
         """Return the accesses of a buffer by its name in the kernel or the user's. Errors:
@@ -204,7 +207,8 @@ def loop_accesses(
     found = ordered_accesses(tree, axis, at, first, steps)
     line = line_bytes()
     buffers = tuple(_of_buffer(kernel, accesses, line) for accesses in found)
-    return AxisAccesses(axis, axes[axis].axis_kind.name.lower(), extent, first, dict(at), buffers)
+    kind, statements = axes[axis].axis_kind.name.lower(), tuple(statements_of(tree))
+    return AxisAccesses(axis, kind, extent, first, dict(at), buffers, statements)
 
 
 def nest_axes(kernel: RunnableKernel) -> dict[str, UOp]:
@@ -221,6 +225,13 @@ def innermost(kernel: RunnableKernel) -> str:
     return ([""] + [*axes] if not loops else loops)[-1]
 
 
+def buffer_of(kernel: RunnableKernel, buffer: UOp) -> BufferAccesses:
+    """Return a buffer of a kernel, without accesses."""
+    nothing = np.zeros(0, np.int64)
+    none = OrderedAccesses(buffer, nothing, nothing, nothing.astype(bool), nothing)
+    return _of_buffer(kernel, none, line_bytes())
+
+
 def _tree(kernel: RunnableKernel) -> UOp:
     target = Device[kernel.device].target
     with unobserved(), without(kernel.rules_off):
@@ -234,7 +245,7 @@ def _of_buffer(kernel: RunnableKernel, found: OrderedAccesses, line: int) -> Buf
     space = "memory" if is_argument else "shared" if buffer.space == "shared" else "scratch"
     return BufferAccesses(
         name_of(buffer), user, str(buffer.dtype), buffer.dtype.itemsize, _shape(kernel, buffer),
-        space, found.steps, found.elements, found.writes, found.unknown, line,
+        space, found.steps, found.elements, found.writes, found.statements, found.unknown, line,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.performance import Comparison, compared
 from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
+from workbench.kernel.warp_accesses import WarpAccesses, warp_accesses
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
 from workbench.measure.speeds import speeds
@@ -191,6 +192,19 @@ class Kernel(RunnableKernel, Displayed):
         number of steps out of range, and for more accesses than can be listed.
         """
         return loop_accesses(self, axis, at, first, steps)
+
+    def warp(self, warp: int = 0, at: Mapping[str, int] = NO_POSITIONS) -> WarpAccesses:
+        """Return which elements the lanes of each load and store of a warp access together, with
+        the sectors of memory or the passes over banks that this takes. Loops and the grid stand at
+        `at`, or else at 0:
+
+            k.optimized().warp(1, at={"g0": 3, "r0": 2})
+
+        Errors: WorkbenchError for a warp that a group lacks, for a position out of range, and for
+        groups of too many work-items.
+        """
+        require(at, Mapping, "warp: at", 'at={"g0": 1}')
+        return warp_accesses(self, warp, at)
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which

@@ -32,13 +32,15 @@ MOST_ACCESSES = 1 << 19
 @dataclass(frozen=True, slots=True)
 class OrderedAccesses:
     """The accesses of one buffer, in order. `steps` has the step of the loop of each, `elements`
-    the number of the element in the buffer, `writes` whether it is written. `unknown` counts the
-    places in the program whose index depends on memory: they are not among the accesses."""
+    the number of the element in the buffer, `writes` whether it is written, `statements` the number
+    of the statement among those of the tree (see `statements_of`). `unknown` counts the places in
+    the program whose index depends on memory: they are not among the accesses."""
 
     buffer: UOp
     steps: Array
     elements: Array
     writes: Array
+    statements: Array
     unknown: int = 0
 
 
@@ -50,6 +52,8 @@ class _Place(NamedTuple):
     nodes: tuple[UOp, ...]
     numbers: tuple[int, ...]
     lanes: tuple[UOp, ...]
+    statement: int
+    """The number of the statement among all that access memory."""
 
     @property
     def axes(self) -> tuple[UOp, ...]:
@@ -79,13 +83,13 @@ def ordered_accesses(
             raise WorkbenchError(f"cannot stand at {outer!r:.40}={position!r:.40}", upto)
     axis = axes[name]
     last = axis.extent if most == 0 else min(first + most, axis.extent)
-    by_buffer: dict[UOp, list[tuple[MemoryAccess, Array | None]]] = {}
+    by_buffer: dict[UOp, list[tuple[_Place, Array | None]]] = {}
     room = MOST_ACCESSES
     for place in _places(block):
         if axis in place.axes:
             columns = _columns(place, axis, range(first, last), at, room)
             room -= 0 if columns is None else columns.shape[1]
-            by_buffer.setdefault(place.access.buffer, []).append((place.access, columns))
+            by_buffer.setdefault(place.access.buffer, []).append((place, columns))
     return [_in_order(buffer, found) for buffer, found in by_buffer.items()]
 
 
@@ -95,8 +99,15 @@ def axes_of(block: UOp) -> dict[str, UOp]:
     return {axis.axis_name: axis for axis in axes}
 
 
+def statements_of(block: UOp) -> list[UOp]:
+    """Return the statements of a tree that access memory, in program order."""
+    numbered = {place.statement: place.nodes[-1] for place in _places(block)}
+    return [numbered[number] for number in range(len(numbered))]
+
+
 def _places(block: UOp) -> Iterator[_Place]:
     """Yield the places of a statement tree that access memory, in program order."""
+    statement = 0
     stack: list[tuple[tuple[UOp, ...], tuple[int, ...]]] = [((block,), ())]
     while stack:
         nodes, numbers = stack.pop()
@@ -107,10 +118,12 @@ def _places(block: UOp) -> Iterator[_Place]:
             stack += reversed(below)
         elif node.op in (Ops.STORE, Ops.ACCUMULATE):
             lanes = lanes_of(node)
-            for number, access in enumerate(accesses(node)):
+            own_accesses = accesses(node)
+            for number, access in enumerate(own_accesses):
                 used = access.flat.toposort()
                 own = tuple(lane for lane in lanes if lane in used)
-                yield _Place(access, nodes, (*numbers, number), own)
+                yield _Place(access, nodes, (*numbers, number), own, statement)
+            statement += bool(own_accesses)
 
 
 def _columns(
@@ -164,20 +177,22 @@ def _order(place: _Place, axis: UOp, positions: Mapping[UOp, Array]) -> Iterator
             yield positions[lane]
 
 
-def _in_order(buffer: UOp, found: Sequence[tuple[MemoryAccess, Array | None]]) -> OrderedAccesses:
-    known = [(access, columns) for access, columns in found if columns is not None]
+def _in_order(buffer: UOp, found: Sequence[tuple[_Place, Array | None]]) -> OrderedAccesses:
+    known = [(place, columns) for place, columns in found if columns is not None]
     depth = max((len(columns) for _, columns in known), default=2)
     padded = [
         np.pad(columns, ((0, depth - len(columns)), (0, 0)), constant_values=-1)
         for _, columns in known
     ]
-    writes = [np.full(columns.shape[1], access.writes) for access, columns in known]
     if not known:
         empty = np.zeros(0, np.int64)
-        return OrderedAccesses(buffer, empty, empty, empty.astype(bool), len(found))
+        return OrderedAccesses(buffer, empty, empty, empty.astype(bool), empty, len(found))
+    counts = [columns.shape[1] for _, columns in known]
+    writes = np.repeat([place.access.writes for place, _ in known], counts)
+    statements = np.repeat([place.statement for place, _ in known], counts)
     rows = np.concatenate(padded, axis=1)
     order = np.lexsort(rows[:0:-1])
     return OrderedAccesses(
-        buffer, rows[1][order], rows[0][order], np.concatenate(writes)[order],
+        buffer, rows[1][order], rows[0][order], writes[order], statements[order],
         len(found) - len(known),
     )  # fmt: skip

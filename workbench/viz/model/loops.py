@@ -88,6 +88,11 @@ def loop_nest(kernel: UOp, target: Target, links: Links = unlinked) -> Nest:
         return tree_nest(stages(kernel, target, upto="tree").tree, links)
 
 
+def statement_text(statement: UOp) -> str:
+    """Return the text of a statement, over one or more lines."""
+    return to_expr(UOp(Ops.BLOCK, dtypes.void, (statement,)))
+
+
 def tree_nest(block: UOp, links: Links = unlinked) -> Nest:
     """Return the loop nest of a statement tree; the output is the first of its buffers."""
     buffers = buffers_of(block)
@@ -112,7 +117,7 @@ class _NestReader:
 
     def statement_row(self, statement: UOp, around: list[str]) -> NestRow:
         """Return a row with the text of a statement, over one or more lines."""
-        text = to_expr(UOp(Ops.BLOCK, dtypes.void, (statement,)))
+        text = statement_text(statement)
         links = self._links(statement)
         return NestRow("statement", len(around), around, "", "", 0, False, text, {}, *links)
 

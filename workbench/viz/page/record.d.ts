@@ -1339,10 +1339,10 @@ export interface NodeChecksReply {
 }
 
 /**
- * The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of
- * its `element`, and whether it is written. `unknown` counts the places in the program whose
- * index depends on memory, which are not listed. Units: bytes of an element, and of a cache
- * line.
+ * The accesses of a buffer by steps of an axis or by instructions of a warp, in order: the
+ * `step` of each, the number of its `element`, whether it is written, and its statement or
+ * lane. `unknown` counts the places in the program whose index depends on memory, which are
+ * not listed. Units: bytes of an element, and of a cache line.
  */
 export interface AccessedBuffer {
   name: string;
@@ -1355,20 +1355,35 @@ export interface AccessedBuffer {
   steps: Array<number>;
   elements: Array<number>;
   writes: Array<boolean>;
+  statements: Array<number>;
+  lanes: Array<number>;
   unknown: number;
 }
 
 /**
- * The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop
- * nest, loops first, `around` those around it, and `at` has positions of these.
+ * A statement that accesses memory, as text and as a node of the record.
+ */
+export interface AccessStatement {
+  text: string;
+  node: number;
+}
+
+/**
+ * The accesses of `count` steps of an axis from `first` on, or of the instructions of the
+ * warp `axis` "", number `first` of `warps`, whose names are `names`. `axes` are those of
+ * the loop nest, loops first; `around` those that stand still, and `at` has positions of
+ * these.
  */
 export interface AccessesReply {
   axes: Array<AxisRow>;
   axis: string;
   first: number;
   count: number;
-  around: Array<string>;
+  warps: number;
+  names: Array<string>;
+  around: Array<AxisRow>;
   at: Record<string, number>;
+  statements: Array<AccessStatement>;
   buffers: Array<AccessedBuffer>;
 }
 
@@ -1824,7 +1839,8 @@ export interface CheckNodesRequest {
 
 /**
  * List the accesses of at most `steps` steps of an axis of a variant ("": its innermost
- * loop), from step `first` on, with the axes around it at the positions `at`.
+ * loop), from step `first` on, with the axes around it at the positions `at`; or those of
+ * the loads and stores of the `warp` of this number.
  */
 export interface AccessesRequest {
   do: "accesses";
@@ -1833,6 +1849,7 @@ export interface AccessesRequest {
   at: Record<string, number>;
   first: number;
   steps: number;
+  warp?: number | null;
   id?: number | null;
 }
 

@@ -176,9 +176,10 @@ class NodeChecksReply(Struct, forbid_unknown_fields=True):
 
 
 class AccessedBuffer(Struct, forbid_unknown_fields=True):
-    """The accesses of a buffer by steps of an axis, in order: the `step` of each, the number of its
-    `element`, and whether it is written. `unknown` counts the places in the program whose index
-    depends on memory, which are not listed. Units: bytes of an element, and of a cache line."""
+    """The accesses of a buffer by steps of an axis or by instructions of a warp, in order: the
+    `step` of each, the number of its `element`, whether it is written, and its statement or lane.
+    `unknown` counts the places in the program whose index depends on memory, which are not listed.
+    Units: bytes of an element, and of a cache line."""
 
     name: str
     user: str
@@ -190,19 +191,32 @@ class AccessedBuffer(Struct, forbid_unknown_fields=True):
     steps: list[int]
     elements: list[int]
     writes: list[bool]
+    statements: list[int]
+    lanes: list[int]
     unknown: int
 
 
+class AccessStatement(Struct, forbid_unknown_fields=True):
+    """A statement that accesses memory, as text and as a node of the record."""
+
+    text: str
+    node: int
+
+
 class AccessesReply(Struct, forbid_unknown_fields=True):
-    """The accesses of `count` steps of an axis from `first` on; `axes` are those of the loop nest,
-    loops first, `around` those around it, and `at` has positions of these."""
+    """The accesses of `count` steps of an axis from `first` on, or of the instructions of the warp
+    `axis` "", number `first` of `warps`, whose names are `names`. `axes` are those of the loop
+    nest, loops first; `around` those that stand still, and `at` has positions of these."""
 
     axes: list[AxisRow]
     axis: str
     first: int
     count: int
-    around: list[str]
+    warps: int
+    names: list[str]
+    around: list[AxisRow]
     at: dict[str, int]
+    statements: list[AccessStatement]
     buffers: list[AccessedBuffer]
 
 

@@ -288,7 +288,8 @@ class CheckNodesRequest(Request, tag="check_nodes"):
 
 class AccessesRequest(Request, tag="accesses"):
     """List the accesses of at most `steps` steps of an axis of a variant ("": its innermost loop),
-    from step `first` on, with the axes around it at the positions `at`."""
+    from step `first` on, with the axes around it at the positions `at`; or those of the loads and
+    stores of the `warp` of this number."""
 
     reply: ClassVar[type[Struct]] = AccessesReply
     variant: Variant
@@ -296,6 +297,7 @@ class AccessesRequest(Request, tag="accesses"):
     at: Positions
     first: Place
     steps: Steps
+    warp: Place | None = None
 
 
 class CompareRequest(Request, tag="compare"):

@@ -123,6 +123,22 @@ def test_accesses_of_an_axis(session: Session) -> None:
         buffer = kernel.accesses("r0", steps=2)[row["name"]]
         assert row["elements"] == buffer.elements.tolist()
         assert row["steps"] == buffer.steps.tolist() and row["shape"] == [*buffer.shape]
+        assert row["statements"] == buffer.statements.tolist()
+    texts = [statement["text"] for statement in reply["statements"]]
+    assert any("acc0" in text for text in texts) and len(texts) == 2
+    rows = plain(session.row(1))["loops"]["rows"]
+    nodes = [row["nodes"][0] for row in rows if row["kind"] == "statement"]
+    assert {statement["node"] for statement in reply["statements"]} <= {*nodes}
+    warp = {"variant": 1, "axis": "", "first": 0, "steps": 1, "warp": 0}
+    reply = done(session, "accesses", at={"g0": 2, "r0": 1}, **warp)
+    found = kernel.warp(0, {"g0": 2, "r0": 1}).instructions
+    assert reply["names"] == [f"{i.name}: {i.cost}" for i in found]
+    for row in reply["buffers"]:
+        own = [(n, i) for n, i in enumerate(found) if f" {row['name']}" in i.name]
+        pairs = [(n, e) for n, i in own for e in i.elements.reshape(-1).tolist() if e >= 0]
+        assert [*zip(row["steps"], row["elements"], strict=True)] == pairs
+        assert len(row["lanes"]) == len(pairs) and not row["statements"]
+    assert not ask(session, "accesses", at={}, **(warp | {"warp": 7}))["ok"]
     error = ask(session, "accesses", variant=1, axis="zz", at={}, first=0, steps=2)["error"]
     assert error["what"] == "there is no axis 'zz'"
     with session_of(explore(array(512, 512) + 1)) as large:

@@ -7,9 +7,11 @@ the pane GPU.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from workbench.base.errors import WorkbenchError
@@ -21,16 +23,21 @@ from workbench.emulator.emulate import (
     seconds_for_steps,
 )
 from workbench.emulator.steps import Trace
+from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.kernel.accesses import innermost, nest_axes
+from workbench.kernel.accesses import buffer_of, innermost, nest_axes
+from workbench.kernel.kernel import Kernel
+from workbench.kernel.warp_accesses import WarpAccesses, WarpInstruction
 from workbench.viz.exploration.questions import bisected
 from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as model_passes
+from workbench.viz.model.loops import statement_text
 from workbench.viz.model.words import short
 from workbench.viz.record.about import ASSEMBLY
 from workbench.viz.schema.messages import (
     AccessedBuffer,
     AccessesReply,
+    AccessStatement,
     BisectReply,
     NoResult,
     WhyNotReply,
@@ -51,18 +58,27 @@ MOST_ACCESSES = 1 << 15
 
 
 def accesses(
-    session: LiveRecord, variant: int, axis: str, at: dict[str, int], first: int, steps: int
+    session: LiveRecord,
+    variant: int,
+    axis: str,
+    at: dict[str, int],
+    first: int,
+    steps: int,
+    warp: int | None,
 ) -> AccessesReply:
     """Return the accesses of `steps` steps of an axis of a variant ("": of its innermost loop), or
-    of fewer if they have more than MOST_ACCESSES accesses.
+    of fewer if they have more than MOST_ACCESSES accesses; or those of a `warp`.
 
-    Errors: WorkbenchError for edited source, an axis or a position that does not exist, and for
-    one step of more accesses.
+    Errors: WorkbenchError for edited source, an axis, a warp or a position that does not exist, and
+    for one step of more accesses.
     """
     if session.row(variant).edited:
         what, because = "its accesses are not known", "its code was edited by hand"
         raise WorkbenchError(what, because, "the variant that it was made from")
     kernel = session.kernels[variant]
+    axes = nest_axes(kernel)
+    if warp is not None:
+        return _of_warp(kernel, axes, kernel.warp(warp, at))
     axis = axis or innermost(kernel)
     one = kernel.accesses(axis, at, first, 1)
     each = sum(len(buffer.steps) for buffer in one.buffers)
@@ -71,18 +87,69 @@ def accesses(
         raise WorkbenchError("these accesses are too many to show", because, "an inner loop")
     count = min(steps, MOST_ACCESSES // max(1, each), one.extent - first)
     found = kernel.accesses(axis, at, first, count)
-    axes = nest_axes(kernel)
-    rows = [AxisRow(name, a.axis_kind.name, a.extent) for name, a in axes.items()]
     before = [*axes][: [*axes].index(axis)]  # loops come first, outer ones before those inside
-    around = [name for name in before if not axes[name].axis_kind.is_lane]
+    around = {name: axes[name] for name in before if not axes[name].axis_kind.is_lane}
     buffers = [
         AccessedBuffer(
             b.name, short(b.user), b.dtype, b.itemsize, b.line_bytes, list(b.shape), b.space,
-            b.steps.tolist(), b.elements.tolist(), b.writes.tolist(), b.unknown,
+            b.steps.tolist(), b.elements.tolist(), b.writes.tolist(), b.statements.tolist(), [],
+            b.unknown,
         )
         for b in found.buffers
     ]  # fmt: skip
-    return AccessesReply(rows, axis, first, count, around, dict(at), buffers)
+    with session.lock:
+        statements = [
+            AccessStatement(statement_text(s), session.recorder.place(s)) for s in found.statements
+        ]
+    return AccessesReply(
+        _axis_rows(axes), axis, first, count, 1, [], _axis_rows(around), dict(at), statements,
+        buffers,
+    )  # fmt: skip
+
+
+def _axis_rows(axes: Mapping[str, UOp]) -> list[AxisRow]:
+    return [AxisRow(name, axis.axis_kind.name, axis.extent) for name, axis in axes.items()]
+
+
+def _of_warp(kernel: Kernel, axes: Mapping[str, UOp], found: WarpAccesses) -> AccessesReply:
+    """Return the accesses of a warp: each of its loads and stores is a step.
+
+    Errors: WorkbenchError for more than MOST_ACCESSES accesses.
+    """
+    known = [i for i in found.instructions if i.elements is not None and i.space != "scratch"]
+    total = sum(i.elements.size for i in known if i.elements is not None)
+    if total > MOST_ACCESSES:
+        because = f"they are {total:,}, and a page gets at most {MOST_ACCESSES:,}"
+        raise WorkbenchError("these accesses are too many to show", because, "a loop")
+    buffers = []
+    for buffer in dict.fromkeys(i.buffer for i in found.instructions):
+        shown = buffer_of(kernel, buffer)
+        rows = [(step, i) for step, i in enumerate(known) if i.buffer is buffer]
+        parts = [_lanes_of(step, i) for step, i in rows] or [np.zeros((4, 0), np.int64)]
+        steps, elements, writes, lanes = np.concatenate(parts, axis=1)
+        unknown = sum(i.buffer is buffer and i.elements is None for i in found.instructions)
+        if rows or unknown:
+            buffers.append(
+                AccessedBuffer(
+                    shown.name, short(shown.user), shown.dtype, shown.itemsize, shown.line_bytes,
+                    list(shown.shape), shown.space, steps.tolist(), elements.tolist(),
+                    writes.astype(bool).tolist(), [], lanes.tolist(), unknown,
+                )
+            )  # fmt: skip
+    names = [f"{i.name}: {i.cost}" for i in known]
+    return AccessesReply(
+        _axis_rows(axes), "", found.warp, len(known), found.warps, names, _axis_rows(found.axes),
+        dict(found.at), [], buffers,
+    )  # fmt: skip
+
+
+def _lanes_of(step: int, instruction: WarpInstruction) -> Any:
+    """Return the accesses of an instruction in columns: step, element, whether it writes, lane."""
+    assert instruction.elements is not None
+    lanes, _ = np.nonzero(instruction.elements >= 0)
+    elements = instruction.elements[instruction.elements >= 0]
+    still = np.ones_like(elements)
+    return np.stack([still * step, elements, still * instruction.is_store, lanes])
 
 
 def bisect(session: LiveRecord, variant: int) -> BisectReply:

@@ -1,27 +1,22 @@
-// Accesses: which elements of each buffer the steps of a loop, work-item or lane touch, in order:
-// played step by step, with their cache lines; of shared memory a row has a word of each bank.
+// Accesses: which elements of each buffer the steps of a loop, work-item or lane touch, in order, or
+// the lanes of a warp in each of its instructions: played step by step, with their cache lines, and
+// coloured by how often an element was touched before. Two variants are stepped together.
 
 import { act, canAsk } from "../../app/actions.js";
-import { chooser, failure, hasAny, heading } from "../../app/pieces.js";
-import { CellGrid } from "../../base/cell_grid.js";
+import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
+import { rowAt } from "../../app/store.js";
 import { h, refill } from "../../base/elements.js";
 import { Player } from "../../base/player.js";
-import { bytesText, plural } from "../../base/text.js";
+import { plural } from "../../base/text.js";
+import { drawn, legend, title, touchAt } from "./buffers.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { Look } from "../../base/cell_grid.js" */
-/** @import { AccessedBuffer, AccessesReply } from "../../record.d.ts" */
+/** @import { AccessesReply, AxisRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { Drawn } from "./buffers.js" */
 
 const STEPS = 64; // asked for at a time
-const PAGE_BYTES = 4096;
-const BANKS = 32;
-const BANK_BYTES = 4;
-const MOST_CELLS = 200_000; // of a buffer that are drawn, around its first access
-const MARGIN_ROWS = 2; // above the first access where rows are left out
-const TINTS = ["#d4e4f7", "#a9caf0", "#7bade6", "#4d8fd9"]; // touched in 1, 2, 3, more steps before
-const NOW = "#e8780c"; // touched in this step
-const TOUCHED_LINE = "#fbe3c8"; // in a cache line of this step, and not touched
+const OF_WARP = -1; // the choice of a warp, among axes
 const NO_PYTHON = "Accesses are listed by Python: run the cell again.";
 
 /** @satisfies {PanelRow} */
@@ -32,29 +27,17 @@ export const panel = {
   make: (/** @type {App} */ app) => new Accesses(app),
 };
 
-/** The accesses of a buffer: the steps that touch each element, and the drawn part.
- * @typedef {{
- *   row: AccessedBuffer, steps: Map<number, number[]>, first: number, count: number,
- *   columns: number, grid: CellGrid, words: HTMLElement,
- *   now: {elements: Set<number>, lines: Set<number>}
- * }} Drawn */
+/** What is asked for: an axis ("": the innermost loop) from step `first` on, or a warp (null:
+ * none), with other axes at positions.
+ * @typedef {{axis: string, first: number, at: Record<string, number>, warp: number | null}} Choice */
+
+const FIRST = { axis: "", first: 0, at: {}, warp: null };
 
 class Accesses {
-  /** @type {AccessesReply | null} */
-  reply = null;
-  /** @type {Drawn[]} */
-  #drawn = [];
-  /** The variant of the reply, or of the pending request. */
-  #of = -1;
-  #device = "";
-  /** @type {object | null} */
-  #plan = null;
-  /** The chosen axis ("": the innermost loop), its first step, and the positions of others. */
-  #axis = "";
-  #first = 0;
-  /** @type {Record<string, number>} */
-  #at = {};
   #step = 0;
+  /** The variant beside the selected one; null: none.
+   * @type {number | null} */
+  #other = null;
 
   /** @param {App} app */
   constructor(app) {
@@ -63,7 +46,7 @@ class Accesses {
       {
         first: 0,
         last: () => this.#count - 1,
-        at: () => (this.reply ? this.#step : null),
+        at: () => (this.#shown.length ? Math.min(this.#step, this.#count - 1) : null),
         isShown: () => app.arrangements.shows("accesses"),
         go: (step) => this.#go(step),
         changed: () => app.changed("accesses"),
@@ -79,17 +62,24 @@ class Accesses {
         list: ".wb-accesses",
       },
     );
-    this.choices = h("div", { class: "wb-accesses-bar" });
-    this.buffers = h("div", { class: "wb-accesses-buffers" });
+    const renewed = () => {
+      this.#step = 0;
+      app.changed("accesses");
+    };
+    this.sides = [0, 1].map((number) =>
+      new Side(app, number, renewed, (choice) => this.sides[1 - number].follow(choice))
+    );
     this.errors = h("div", {});
+    this.beside = h("div", { class: "wb-accesses-bar" });
     this.el = h(
       "section",
       { class: "wb-accesses", "aria-label": "accesses" },
       heading("Accesses"),
-      this.choices,
+      this.beside,
       this.player.el,
       this.errors,
-      this.buffers,
+      h("div", { class: "wb-accesses-sides" }, ...this.sides.map(({ el }) => el)),
+      legend(),
     );
   }
 
@@ -101,8 +91,13 @@ class Accesses {
     this.player.slider.focus();
   }
 
+  /** The sides that have accesses. */
+  get #shown() {
+    return this.sides.filter(({ reply }) => reply);
+  }
+
   get #count() {
-    return this.reply?.count ?? 0;
+    return Math.max(0, ...this.#shown.map(({ reply }) => reply?.count ?? 0));
   }
 
   /** @param {number} step */
@@ -114,100 +109,253 @@ class Accesses {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
-    if (hasAny(changes, "record", "board", "mode", "kernel", "variant", "live", "failure")) {
-      const { device, plan } = app.record;
-      if (app.view.variant !== this.#of || device !== this.#device || plan !== this.#plan) {
-        Object.assign(this, { reply: null });
-        this.#first = 0;
-        this.#at = {};
-        this.#ask();
-      }
-      refill(this.errors, failure(app, "accesses"));
-      if (!this.reply && !canAsk(app)) {
-        refill(this.buffers, h("p", { class: "wb-quiet" }, NO_PYTHON));
-      }
+    if (changes.has("kernel")) this.#other = null;
+    if (
+      hasAny(changes, "record", "board", "mode", "kernel", "variant", "live", "failure", "beside")
+    ) {
+      this.sides[0].show(app.view.variant);
+      this.sides[1].show(this.#other === app.view.variant ? null : this.#other);
+      refill(this.beside, ...this.#choices());
+      refill(
+        this.errors,
+        failure(app, "accesses"),
+        !this.#shown.length && !canAsk(app) && h("p", { class: "wb-quiet" }, NO_PYTHON),
+      );
     }
-    if (changes.has("theme")) this.#drawn.forEach(({ grid }) => grid.repaint());
+    if (changes.has("theme")) this.sides.forEach((side) => side.repaint());
+    if (changes.has("node")) this.sides.forEach((side) => side.chooseNode());
     if (changes.has("accesses")) this.#show();
   }
 
-  /** Ask for the accesses of the selected variant. */
-  async #ask() {
+  /** The choice of a variant beside the selected one: at first the one before its last opt. */
+  #choices() {
     const { app } = this;
-    const { variant } = app.view;
-    if (variant === null || !canAsk(app) || !app.arrangements.shows("accesses")) return;
+    const { variants } = app.record;
+    const own = app.variantsOf(app.view.kernel).filter((place) => place !== app.view.variant);
+    const parent = rowAt(variants, app.view.variant)?.parent ?? null;
+    if (!own.length) return [];
+    /** @type {[number, string][]} */
+    const rows = [
+      [-1, "no other"],
+      ...own.map((place) => /** @type {[number, string]} */ ([place, variants[place].name])),
+    ];
+    const choose = (/** @type {number} */ place) => {
+      this.#other = place < 0 ? null : place;
+      app.changed("beside");
+    };
+    return [
+      h("span", {}, "beside "),
+      chooser("the variant beside it", rows, this.#other ?? -1, choose),
+      parent !== null && this.#other !== parent && own.includes(parent) &&
+      button(app, "before the last opt", () => choose(parent), { name: "accesses-before" }),
+    ].filter(Boolean);
+  }
+
+  /** Show the current step in each side. */
+  #show() {
+    const words = this.#shown.map((side) => side.step(this.#step));
+    if (words.length) this.player.show(words[0], words.join("; "));
+  }
+}
+
+/** The accesses of one variant. */
+class Side {
+  /** @type {AccessesReply | null} */
+  reply = null;
+  /** @type {Drawn[]} */
+  #drawn = [];
+  /** The variant of the reply, or of the pending request; null: none is shown.
+   * @type {number | null} */
+  #of = null;
+  #device = "";
+  /** @type {object | null} */
+  #plan = null;
+  /** @type {Choice} */
+  #choice = FIRST;
+  /** The statement whose accesses alone are shown; -1: all are.
+   * @type {number} */
+  #statement = -1;
+
+  /**
+   * @param {App} app
+   * @param {number} number 0 of the selected variant, 1 of the one beside it
+   * @param {() => void} renewed
+   * @param {(choice: Choice) => void} chosen is told another loop or warp */
+  constructor(app, number, renewed, chosen) {
+    this.app = app;
+    this.number = number;
+    this.renewed = renewed;
+    this.chosen = chosen;
+    this.name = h("b", {});
+    this.choices = h("div", { class: "wb-accesses-bar" });
+    this.words = h("p", { class: "wb-quiet wb-accesses-step" });
+    this.statements = h("div", { class: "wb-accesses-bar" });
+    this.buffers = h("div", { class: "wb-accesses-buffers" });
+    this.el = h(
+      "div",
+      { class: "wb-accesses-side" },
+      this.name,
+      this.choices,
+      this.statements,
+      this.words,
+      this.buffers,
+    );
+  }
+
+  repaint() {
+    this.#drawn.forEach(({ grid }) => grid.repaint());
+  }
+
+  /** Show a variant, or none.
+   * @param {number | null} variant */
+  show(variant) {
+    const { app } = this;
+    const { device, plan, variants } = app.record;
+    this.el.hidden = variant === null;
+    this.name.textContent = rowAt(variants, variant)?.name ?? "";
+    const isNone = variant === null && this.#of === null;
+    const isSame = variant === this.#of && device === this.#device && plan === this.#plan;
+    if (isNone || isSame) return;
+    Object.assign(this, { reply: null });
+    this.#of = null;
+    this.#drawn = [];
+    this.#choice = { ...FIRST, axis: this.#choice.axis, warp: this.#choice.warp };
+    this.#statement = -1;
+    refill(this.buffers);
+    if (variant === null) app.changed("accesses");
+    else this.#ask(variant);
+  }
+
+  /** @param {number} variant */
+  async #ask(variant) {
+    const { app } = this;
+    if (!canAsk(app) || !app.arrangements.shows("accesses")) return;
     this.#of = variant;
     this.#device = app.record.device;
     this.#plan = app.record.plan;
+    const choice = this.#choice;
     const reply = await act(app, "accesses", {
       do: "accesses",
       variant,
-      axis: this.#axis,
-      at: this.#at,
-      first: this.#first,
+      ...choice,
+      first: choice.warp === null ? choice.first : 0,
       steps: STEPS,
     });
-    if (this.#of !== variant || app.view.variant !== variant) return;
-    if (!reply?.result && this.#axis) {
-      this.#axis = ""; // another variant may lack it
-      await this.#ask();
+    if (this.#of !== variant || this.#choice !== choice) return;
+    if (!reply?.result && choice.axis) {
+      this.#choice = FIRST; // another variant may lack it
+      await this.#ask(variant);
       return;
     }
     this.reply = reply?.result ?? null;
-    this.#step = 0;
     this.#renew();
   }
 
-  /** @param {{axis?: string, first?: number, at?: Record<string, number>}} choice */
-  #choose({ axis = this.#axis, first = 0, at = this.#at }) {
-    this.#axis = axis;
-    this.#first = first;
-    this.#at = at;
-    this.#ask();
+  /** @param {Partial<Choice>} changes */
+  #choose(changes) {
+    this.#choice = { ...this.#choice, first: 0, ...changes };
+    if (this.#of !== null) this.#ask(this.#of);
+    if ("axis" in changes) this.chosen(this.#choice);
+  }
+
+  /** Show the loop or warp that was chosen in the other side, if this variant has it, too.
+   * @param {Choice} choice */
+  follow({ axis, warp }) {
+    const has = warp !== null || this.reply?.axes.some(({ name }) => name === axis);
+    if (this.#of === null || !has) return;
+    this.#choice = { ...FIRST, axis, warp };
+    this.#ask(this.#of);
   }
 
   #renew() {
     const { reply } = this;
     if (!reply) return refill(this.buffers);
-    const { axes, axis, first, around, at } = reply;
-    const rows = axes.map((
-      { name, kind, size },
-      place,
-    ) => /** @type {[number, string]} */ ([place, `${name} ${size} (${kind.toLowerCase()})`]));
-    const own = axes.findIndex(({ name }) => name === axis);
-    const extent = axes[own].size;
-    const others = axes.filter(({ name }) => around.includes(name));
-    refill(
-      this.choices,
-      h("span", {}, "steps of "),
-      chooser(
-        "loop or lane",
-        rows,
-        own,
-        (place) => this.#choose({ axis: axes[place].name, at: {} }),
-      ),
-      first + this.#count < extent || first > 0
-        ? this.#number("from step", first, extent - 1, (value) => this.#choose({ first: value }))
-        : null,
-      others.length ? h("span", {}, " at ") : null,
-      ...others.map(({ name, size }) =>
-        this.#number(
-          name,
-          at[name] ?? 0,
-          size - 1,
-          (value) => this.#choose({ first, at: { ...at, [name]: value } }),
-        )
-      ),
-    );
-    this.#drawn = reply.buffers.map((row, place) => drawn(row, place));
+    refill(this.choices, ...this.#axes(reply));
+    this.chooseNode();
+    this.#draw(reply);
+    this.renewed();
+  }
+
+  /** Draw the buffers that the chosen statement accesses.
+   * @param {AccessesReply} reply */
+  #draw(reply) {
+    refill(this.statements, ...this.#statements(reply));
+    this.#drawn = reply.buffers
+      .map((row, place) => drawn(row, `accesses-${this.number || ""}${place}`, this.#statement))
+      .filter(({ touches, row }) => touches.length || (row.unknown && this.#statement < 0));
     refill(
       this.buffers,
       ...this.#drawn.map(({ row, grid, words }) =>
         h("div", { class: "wb-accesses-buffer" }, h("p", {}, title(row), " ", words), grid.el)
       ),
-      legend(),
     );
+  }
+
+  /** The statements of the kernel: a click shows the accesses of one alone.
+   * @param {AccessesReply} reply */
+  #statements({ statements }) {
+    if (statements.length < 2) return [];
+    return statements.map(({ text, node }, place) =>
+      h("button", {
+        class: "wb-button wb-accesses-statement wb-code",
+        type: "button",
+        title: "the accesses of this statement alone",
+        "aria-pressed": String(place === this.#statement),
+        "data-key": `accesses-${this.number}-statement-${place}`,
+        onclick: () => this.app.select({ node: place === this.#statement ? null : node }),
+      }, text.slice(0, 120))
+    );
+  }
+
+  /** The selected node may be a statement: then its accesses alone are shown. */
+  chooseNode() {
+    const { reply } = this;
+    if (!reply) return;
+    const { node } = this.app.view;
+    const place = node === null
+      ? -1
+      : reply.statements.findIndex((statement) => statement.node === node);
+    if (place === this.#statement) return;
+    this.#statement = place;
+    this.#draw(reply);
     this.app.changed("accesses");
+  }
+
+  /** The loop or warp, its first step, and the positions of the axes around it.
+   * @param {AccessesReply} reply */
+  #axes({ axes, axis, first, count, warps, around, at, names }) {
+    const isWarp = axis === "";
+    /** @type {[number, string][]} */
+    const rows = axes.map(({ name, kind, size }, place) => [
+      place,
+      `steps of ${name} ${size} (${kind.toLowerCase()})`,
+    ]);
+    const own = axes.findIndex(({ name }) => name === axis);
+    const extent = isWarp ? names.length : axes[own].size;
+    const number = this.#number.bind(this);
+    return [
+      chooser(
+        this.number ? "loop, lane or warp beside" : "loop, lane or warp",
+        [...rows, [OF_WARP, "instructions of a warp"]],
+        isWarp ? OF_WARP : own,
+        (place) =>
+          place === OF_WARP
+            ? this.#choose({ axis: "", at: {}, warp: 0 })
+            : this.#choose({ axis: axes[place].name, at: {}, warp: null }),
+      ),
+      isWarp && warps > 1 && number("warp", first, warps - 1, (warp) => this.#choose({ warp })),
+      !isWarp && (first + count < extent || first > 0) &&
+      number("from step", first, extent - 1, (value) => this.#choose({ first: value })),
+      around.length > 0 && h("span", {}, " at "),
+      ...around.map(({ name, size }) =>
+        number(
+          name,
+          at[name] ?? 0,
+          size - 1,
+          (value) => this.#choose({ at: { ...at, [name]: value }, first: isWarp ? 0 : first }),
+        )
+      ),
+    ].filter(Boolean);
   }
 
   /**
@@ -222,153 +370,27 @@ class Accesses {
       max: most,
       value,
       "aria-label": `position of ${label}`,
-      "data-key": `accesses-at-${label}`,
+      "data-key": `accesses-at-${this.number ? "beside-" : ""}${label}`,
       onchange: ({ target }) =>
         actOn(Math.max(0, Math.min(most, Math.round(Number(target.value))))),
     });
     return h("label", {}, `${label} `, input);
   }
 
-  /** Show the current step. */
-  #show() {
+  /** Show a step, or the last one if there are fewer; return its name.
+   * @param {number} number */
+  step(number) {
     const { reply } = this;
-    if (!reply) return;
-    const step = reply.first + this.#step;
-    const own = reply.axes.find(({ name }) => name === reply.axis);
-    const words = `${reply.axis} = ${step} of ${own?.size ?? 0}`;
-    this.player.show(words, words);
-    for (const one of this.#drawn) {
-      const { row, now } = one;
-      now.elements = touchedAt(row, step);
-      now.lines = new Set([...now.elements].map((element) => lineOf(row, element)));
-      const before = new Set(
-        row.elements.filter((_, place) => row.steps[place] < step)
-          .map((element) => lineOf(row, element)),
-      );
-      const isNew = [...now.lines].filter((line) => !before.has(line)).length;
-      const pages = new Set([...now.elements].map((e) => pageOf(row, e))).size;
-      one.words.textContent = `${plural(now.elements.size, "element")}, ` +
-        `${plural(now.lines.size, "cache line")}, ${isNew} new, ${plural(pages, "page")}` +
-        (row.unknown ? `; ${plural(row.unknown, "index")} from memory: not listed` : "");
-      one.grid.show(-1, [step]);
-    }
+    if (!reply) return "";
+    const { axes, axis, first, count, names } = reply;
+    const place = Math.min(number, count - 1);
+    const step = axis === "" ? place : first + place;
+    const size = axes.find(({ name }) => name === axis)?.size ?? 0;
+    const words = axis === ""
+      ? `${place + 1} of ${plural(count, "instruction")}`
+      : `${axis} = ${step} of ${size}`;
+    this.words.textContent = axis === "" ? `${words}: ${names[place] ?? ""}` : words;
+    this.#drawn.forEach((one) => touchAt(one, step));
+    return words;
   }
 }
-
-/** @type {(row: AccessedBuffer, element: number) => number} */
-const lineOf = ({ element_bytes, line_bytes }, element) =>
-  Math.floor((element * element_bytes) / line_bytes);
-
-/** @type {(row: AccessedBuffer, element: number) => number} */
-const pageOf = ({ element_bytes }, element) => Math.floor((element * element_bytes) / PAGE_BYTES);
-
-/** @type {(row: AccessedBuffer, step: number) => Set<number>} */
-const touchedAt = ({ steps, elements }, step) =>
-  new Set(elements.filter((_, place) => steps[place] === step));
-
-/** @param {AccessedBuffer} row */
-function title({ name, user, dtype, shape, space, writes }) {
-  const does = [writes.includes(false) && "read", writes.includes(true) && "written"];
-  const size = shape.join(" × ") || "1";
-  return h(
-    "span",
-    {},
-    h("code", {}, user ? `${user} ${name}` : name),
-    " ",
-    h(
-      "span",
-      { class: "wb-quiet" },
-      [`${dtype} ${size}`, space, ...does].filter(Boolean).join(", "),
-    ),
-  );
-}
-
-/** The grid of a buffer: a row of its last dimension; of shared memory a word of each bank.
- * @param {AccessedBuffer} row
- * @param {number} place
- * @returns {Drawn} */
-function drawn(row, place) {
-  const perBank = Math.max(1, Math.floor(BANK_BYTES / row.element_bytes));
-  const columns = row.space === "shared" ? BANKS * perBank : (row.shape.at(-1) || 1);
-  const size = row.shape.reduce((a, b) => a * b, 1);
-  const least = Math.max(0, Math.min(...row.elements, size) - MARGIN_ROWS * columns);
-  const first = size > MOST_CELLS ? Math.floor(least / columns) * columns : 0;
-  /** @type {Map<number, number[]>} */
-  const steps = new Map();
-  row.elements.forEach((element, n) => {
-    const known = steps.get(element) ?? [];
-    if (known.at(-1) !== row.steps[n]) known.push(row.steps[n]);
-    steps.set(element, known);
-  });
-  const now = { elements: new Set(), lines: new Set() };
-  const grid = new CellGrid({
-    name: `accesses-${place}-cell`,
-    label: `elements of ${row.name}`,
-    rows: {
-      count: Math.min(size - first, MOST_CELLS),
-      columns,
-      least: 4,
-      most: 12,
-      height: 10,
-    },
-    look: (cell) => lookOf(made, first + cell),
-    words: (cell) => wordsOf(row, steps, columns, first + cell),
-  });
-  const words = h("span", { class: "wb-quiet", role: "status" });
-  /** @type {Drawn} */
-  const made = { row, steps, first, count: size, columns, grid, words, now };
-  return made;
-}
-
-/**
- * @param {Drawn} drawn
- * @param {number} element
- * @returns {Look} */
-function lookOf({ row, steps, now }, element) {
-  if (now.elements.has(element)) return { fill: NOW, edge: "fg" };
-  const touched = steps.get(element)?.length ?? 0;
-  const isInLine = now.lines.has(lineOf(row, element));
-  if (isInLine && !touched) return { fill: TOUCHED_LINE, edge: "edge" };
-  if (!touched) return { fill: "bg", edge: "line-colour" };
-  return { fill: TINTS[Math.min(touched, TINTS.length) - 1], edge: isInLine ? NOW : "edge" };
-}
-
-/**
- * @param {AccessedBuffer} row
- * @param {Map<number, number[]>} steps
- * @param {number} columns
- * @param {number} element */
-function wordsOf(row, steps, columns, element) {
-  const touched = steps.get(element) ?? [];
-  const at = row.shape.reduceRight(
-    (/** @type {{places: number[], rest: number}} */ { places, rest }, size) => ({
-      places: [rest % size, ...places],
-      rest: Math.floor(rest / size),
-    }),
-    { places: [], rest: element },
-  ).places;
-  const by = touched.length
-    ? `touched in ${plural(touched.length, "step")}: ${touched.slice(0, 8).join(", ")}` +
-      (touched.length > 8 ? ", .." : "")
-    : "not touched by the listed steps";
-  const bank = row.space === "shared"
-    ? `, bank ${Math.floor((element % columns) * BANKS / columns)}`
-    : "";
-  return `${row.name}[${at.join(", ")}]: ${by}; byte ${
-    bytesText(element * row.element_bytes)
-  }, cache line ${lineOf(row, element)}${bank}`;
-}
-
-const legend = () =>
-  h(
-    "p",
-    { class: "wb-accesses-legend wb-quiet" },
-    ...[
-      [NOW, "this step"],
-      [TOUCHED_LINE, "in its cache lines, unused"],
-      [TINTS[0], "one listed step"],
-      [TINTS[3], "four or more"],
-    ].map(([colour, words]) =>
-      h("span", {}, h("i", { style: `background:${colour}` }), ` ${words}`)
-    ),
-  );
