@@ -419,7 +419,6 @@ class PingRequest(Request, tag="ping"):
 AnyRequest = (
     AccessesRequest
     | ApplyRequest
-    | ChoicesRequest
     | CompareRequest
     | OptsRequest
     | PasteRequest
@@ -448,6 +447,7 @@ AnyRequest = (
     | RuleOffRequest
     | BisectRequest
     | ReplanRequest
+    | ChoicesRequest
     | PlansRequest
     | CheckAllRequest
     | CheckNodesRequest

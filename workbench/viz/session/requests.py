@@ -137,6 +137,8 @@ def _field(kind: type[Request], name: str) -> FieldInfo:
 def _title(info: types.Type) -> str:
     if isinstance(info, types.UnionType):
         return " or ".join(map(_title, info.types))
+    if isinstance(info, types.LiteralType):
+        return " or ".join(map(str, info.values))
     if isinstance(info, types.Metadata):
         return str((info.extra_json_schema or {})["title"])
     return _NAMES[type(info)]

@@ -103,7 +103,9 @@ LONG: dict[str, Callable[..., Any]] = {
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
     "check_nodes": node_values.check_nodes,
-    "replan": lambda session, **choice: session.replan(**choice),
+    "replan": lambda session, node, store, kind, others, parts, undo: session.replan(
+        node, store, kind, others, parts, undo
+    ),
     "choices": hand_choices.offered,
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }
