@@ -34,7 +34,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Memo, Pass, Switch, tables
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, rules_off, unknown_rule
+from workbench.ir.rewriting.rewrite import (
+    Rule,
+    RuleSet,
+    is_typed,
+    rules_off,
+    typed_rule,
+    unknown_rule,
+)
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.schedule.plan import DecisionName
@@ -323,6 +330,9 @@ def check_switches(names: Iterable[str], usable: Mapping[Switch, object]) -> Non
     require(names, (tuple, list), "names of rules", '("add-zero",)')
     usable_names = {switch.name for switch in usable}
     for name in names:
+        if isinstance(name, str) and is_typed(name):
+            typed_rule(name)
+            continue
         if not isinstance(name, str) or name not in usable_names:
             raise _no_switch(str(name), usable_names)
 

@@ -33,6 +33,7 @@ from workbench.kernel.accesses import MOST_STEPS, AxisAccesses, loop_accesses
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import Seeded, written
 from workbench.kernel.performance import Comparison, compared
+from workbench.kernel.rule_trial import RuleTrial, tried
 from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
 from workbench.kernel.warp_accesses import WarpAccesses, warp_accesses
@@ -205,6 +206,22 @@ class Kernel(RunnableKernel, Displayed):
         """
         require(at, Mapping, "warp: at", 'at={"g0": 1}')
         return warp_accesses(self, warp, at)
+
+    def try_rule(self, rule: str, device: str | None = None) -> RuleTrial[Kernel]:
+        """Return the trial of a rule that you type, such as "x * 2 -> x + x": both sides on values
+        of every dtype that it fits, random ones and extremes. Unless they differ, this kernel is
+        compiled with the rule: the trial says where it fired, what the source became, and whether
+        the answer is right; its `kernel` has the rule.
+
+            print(k.try_rule("x * 0 -> 0"))     # wrong for NaN and infinity
+            print(k.try_rule("x:float * 2 -> x + x"))
+
+        A name is any value, x:float one of that kind, c or c1 a constant. Floats are equal if their
+        values are; the signs of zeros are not compared.
+
+        Errors: ParseError, with the column, for a text that is no rule; DeviceError.
+        """
+        return tried(self, rule, self._device(device))
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which

@@ -274,6 +274,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " hover a bar lists the values that live.",
     },
     "passes": {
+        "typed rule": "A rule of your own, for this kernel: a pattern, ->, and what it becomes. x"
+            " is any value, x:float one of that kind, c or c1 a constant; max(x, y) and other ops"
+            " are called by name.",
         "passes": "What was done to the program one after the other, from the expression to machine"
             " code. A block is a pass: blue for rewrites, green for decisions, orange for opts,"
             " grey for other steps; the higher, the more of them. A click opens it in Rewrites.",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from types import NoneType
 from typing import Any
 
@@ -25,6 +26,7 @@ from workbench.base.source import SourceLine
 from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, mark_normal
+from workbench.ir.rewriting.pattern_text import ARROW, parse_sides
 from workbench.ir.rewriting.patterns import Matcher, Pat, compile_rule
 
 
@@ -155,11 +157,33 @@ class RuleSet:
 
 
 _OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
+_TYPED: ContextVar[tuple[str, ...]] = ContextVar("rules typed", default=())
+TYPED_INTO = "decompose"
+"""The pass whose rules a typed rule comes before: every kernel that a device runs goes through
+it."""
+TYPED = "typed-rules"
+"""The name of the set of typed rules."""
 
 
 def rules_off() -> frozenset[str]:
     """Return the names of the rules that are switched off in this context."""
     return _OFF.get()
+
+
+def is_typed(name: str) -> bool:
+    """Whether a name among switched rules is the text of a rule, which is on: `x * 2 -> x + x`."""
+    return ARROW in name
+
+
+@lru_cache(maxsize=256)
+def typed_rule(text: str) -> Rule:
+    """Return the rule of a text; its name is the text. Errors: ParseError, with the column."""
+    return Rule(text, *parse_sides(text), doc="typed by a reader")
+
+
+@lru_cache(maxsize=256)
+def _typed_set(texts: tuple[str, ...]) -> RuleSet:
+    return RuleSet(TYPED, [typed_rule(text) for text in texts])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,16 +221,18 @@ def remove_rules(name: str) -> None:
 def with_added(rules: RuleSet, name: str) -> RuleSet:
     """Return `rules`, the set of the pass `name`, with its added rules before them."""
     added = tuple([a.rules for a in _added if a.into == name]) if _added else ()
+    if name == TYPED_INTO and _TYPED.get():
+        added = (_typed_set(_TYPED.get()), *added)
     return rules.more(added) if added else rules
 
 
-RulesInForce = tuple[frozenset[str], tuple[AddedRules, ...]]
+RulesInForce = tuple[frozenset[str], tuple[str, ...], tuple[AddedRules, ...]]
 
 
 def rules_in_force() -> RulesInForce:
-    """Return the names of the rules that are switched off in this context, and the added sets: a
-    key for caches of rewritten nodes."""
-    return _OFF.get(), _added
+    """Return the names of the rules that are switched off in this context, the texts of the typed
+    rules, and the added sets: a key for caches of rewritten nodes."""
+    return _OFF.get(), _TYPED.get(), _added
 
 
 def advice() -> str:
@@ -219,12 +245,19 @@ def advice() -> str:
 
 @scope
 def without(names: Iterable[str]) -> Generator[None, None, None]:
-    """Switch rules off, by name, in every rewrite of a `with` block."""
-    token = _OFF.set(rules_off().union(names))
+    """Switch rules off, by name, in every rewrite of a `with` block; a name that is the text of a
+    rule adds that rule instead."""
+    listed = [*names]
+    typed = (*_TYPED.get(), *(name for name in listed if is_typed(name)))
+    tokens = (
+        _OFF.set(rules_off().union(name for name in listed if not is_typed(name))),
+        _TYPED.set(tuple(dict.fromkeys(typed))),
+    )
     try:
         yield
     finally:
-        _OFF.reset(token)
+        _OFF.reset(tokens[0])
+        _TYPED.reset(tokens[1])
 
 
 def is_off(step: Rule | PassStep) -> bool:

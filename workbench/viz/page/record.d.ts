@@ -1210,6 +1210,15 @@ export interface EditedCode {
 }
 
 /**
+ * The trial of a typed rule in words, and the variant with the rule (null: it is wrong, and
+ * was not applied).
+ */
+export interface RuleTrialReply {
+  words: Array<string>;
+  variant: number | null;
+}
+
+/**
  * The variant without a rule; or the number of patches `n`, where the record began anew.
  */
 export interface RuleReply {
@@ -1904,6 +1913,16 @@ export interface RuleOffRequest {
 }
 
 /**
+ * Test a rule that the reader typed on values; unless it is wrong, add the variant with it.
+ */
+export interface TryRuleRequest {
+  do: "try_rule";
+  variant: number;
+  text: string;
+  id?: number | null;
+}
+
+/**
  * Find the first rewrite after which a variant is wrong.
  */
 export interface BisectRequest {
@@ -2037,6 +2056,7 @@ export type AnyRequest =
   | PairsRequest
   | WhyNotRequest
   | RuleOffRequest
+  | TryRuleRequest
   | BisectRequest
   | ReplanRequest
   | ChoicesRequest
@@ -2087,6 +2107,7 @@ export interface Results {
   pairs: PairsReply;
   why_not: WhyNotReply;
   rule_off: RuleReply;
+  try_rule: RuleTrialReply;
   bisect: BisectReply;
   replan: PatchCount;
   choices: OfferedChoices;

@@ -58,6 +58,14 @@ class EditedCode(Struct, forbid_unknown_fields=True):
     error: ErrorWords | None
 
 
+class RuleTrialReply(Struct, forbid_unknown_fields=True):
+    """The trial of a typed rule in words, and the variant with the rule (null: it is wrong, and was
+    not applied)."""
+
+    words: list[str]
+    variant: int | None
+
+
 class RuleReply(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The variant without a rule; or the number of patches `n`, where the record began anew."""
 

@@ -19,6 +19,7 @@ from workbench.viz.schema.messages import (
     PairsReply,
     PatchCount,
     RuleReply,
+    RuleTrialReply,
     StoppedJobs,
     TimedVariants,
     ValueTable,
@@ -341,6 +342,14 @@ class RuleOffRequest(Request, tag="rule_off"):
     of: Variant | None = None
 
 
+class TryRuleRequest(Request, tag="try_rule"):
+    """Test a rule that the reader typed on values; unless it is wrong, add the variant with it."""
+
+    reply: ClassVar[type[Struct]] = RuleTrialReply
+    variant: Variant
+    text: Text
+
+
 class BisectRequest(Request, tag="bisect"):
     """Find the first rewrite after which a variant is wrong."""
 
@@ -445,6 +454,7 @@ AnyRequest = (
     | ValuesRequest
     | WhyNotRequest
     | RuleOffRequest
+    | TryRuleRequest
     | BisectRequest
     | ReplanRequest
     | ChoicesRequest

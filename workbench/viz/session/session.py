@@ -107,6 +107,7 @@ LONG: dict[str, Callable[..., Any]] = {
         node, store, kind, others, parts, undo
     ),
     "choices": hand_choices.offered,
+    "try_rule": rule_toggles.try_rule,
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(kernel, rule, on, of),
 }
 """Requests that take long, most of them because they run kernels; they become jobs."""

@@ -203,6 +203,7 @@ export function rulesOffBanner(app) {
   const { variants, without } = app.record;
   const off = variant?.rules_off.filter((name) => !without.rules.includes(name)) ?? [];
   if (!variant || !off.length) return null;
+  const [typed, removed] = [true, false].map((is) => off.filter((n) => isTyped(n) === is));
   const measured = whereSwitched(variants, variant, off);
   const parent = rowAt(variants, measured.parent) ?? rowAt(variants, app.kernel()?.root);
   if (!parent) return null;
@@ -210,10 +211,11 @@ export function rulesOffBanner(app) {
   return h(
     "div",
     { class: "wb-banner", role: "status", "data-term": "without" },
-    h("b", {}, "without ", recordText(off.join(", "))),
+    removed.length > 0 && h("b", {}, "without ", recordText(removed.join(", "))),
+    typed.length > 0 && h("b", {}, "with the rule ", recordText(typed.join(", "))),
     h("span", {}, recordText(`${name}${whatDiffers(measured, parent)}`, "", 400)),
     ...off.map((name) =>
-      button(app, off.length > 1 ? `${name} on` : "switch on", () => switchRule(app, name, true), {
+      button(app, switchText(name, off.length > 1), () => switchRule(app, name, true), {
         python: true,
         name: `on-${name}`,
       })
@@ -224,6 +226,18 @@ export function rulesOffBanner(app) {
     }),
   );
 }
+
+/** Whether a rule was typed by a reader: its name is its text.
+ * @param {string} name */
+const isTyped = (name) => name.includes("->");
+
+/** What the button says that takes a change of the rules back.
+ * @param {string} name
+ * @param {boolean} isOneOfMany */
+const switchText = (name, isOneOfMany) =>
+  isTyped(name)
+    ? (isOneOfMany ? `remove ${name}` : "remove the rule")
+    : (isOneOfMany ? `${name} on` : "switch on");
 
 /** The variant for which the rules were switched off, from which edits and opts made `variant`:
  * their changes are not due to the rules.

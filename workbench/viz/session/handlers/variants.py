@@ -19,6 +19,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError, cut
 from workbench.base.trace import unobserved
+from workbench.ir.rewriting.rewrite import is_typed
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.words import opts_words
@@ -104,7 +105,10 @@ def default_name(session: LiveRecord, kernel: Kernel, parent: int, but: int | No
         words = row.name + THEN + opts_words(opts[count:])
         return free_name(session, number, words, but=but)
     words = opts_words(opts) or ("" if off else "plain")
+    typed = [rule for rule in off if is_typed(rule)]
+    off = [rule for rule in off if not is_typed(rule)]
     words = f"{words} without {', '.join(off)}".strip() if off else words
+    words = f"{words} with {', '.join(typed)}".strip() if typed else words
     return free_name(session, number, words, but=but)
 
 

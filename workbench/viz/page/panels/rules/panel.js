@@ -2,7 +2,8 @@
 // its passes, and its matches in this exploration. The reader can step to its uses, and switch it
 // off.
 
-import { failure, hasAny, heading } from "../../app/pieces.js";
+import { act } from "../../app/actions.js";
+import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, recordText, refill } from "../../base/elements.js";
@@ -34,6 +35,21 @@ class Rules {
   head = h("div", {});
   list = h("div", { class: "wb-rules-list" });
   card = h("div", { class: "wb-rules-card" });
+  typed = h("input", {
+    type: "text",
+    class: "wb-input",
+    placeholder: "x * 2 -> x + x",
+    spellcheck: "false",
+    "aria-label": "a rule of your own",
+    "data-key": "typed-rule",
+    "data-term": "typed rule",
+    onkeydown: ({ key }) => key === "Enter" && this.#try(),
+  });
+  outcome = h("div", { class: "wb-rules-outcome", role: "status" });
+  trial = h("div", { class: "wb-rules-trial" });
+  /** What the form was filled with.
+   * @type {unknown[]} */
+  #shownTrial = [];
 
   /**
    * @param {App} app
@@ -59,7 +75,7 @@ class Rules {
       this.field,
       h("label", { title: "only rules that fired in this exploration" }, fired, "fired"),
     );
-    const side = h("div", { class: "wb-rules-side" }, this.head, filter, this.list);
+    const side = h("div", { class: "wb-rules-side" }, this.head, filter, this.list, this.trial);
     this.el = h("div", { class: "wb-rules" }, side, this.card);
     this.keys = {
       "/": () => this.field.focus(),
@@ -76,7 +92,39 @@ class Rules {
     const isNews = hasAny(changes, "record", "variant", "kernel", "live", "pending", "failure");
     if (isOther || changes.has("variant")) this.#fill();
     if (changes.has("rule")) this.#mark();
+    if (isNews) this.#fillTrial();
     if (isNews || changes.has("rule")) refill(this.card, ...ruleCard(app, this.#chosen()));
+  }
+
+  #fillTrial() {
+    const { app } = this;
+    const pending = Boolean(app.pending("try_rule"));
+    const failed = failure(app, "typed rule");
+    const shown = [pending, app.live, failed && app.failures["typed rule"]];
+    // a button that a click is on must not be replaced
+    if (shown.every((part, i) => part === this.#shownTrial[i])) return;
+    this.#shownTrial = shown;
+    const go = button(app, pending ? "Trying…" : "try", () => this.#try(), {
+      python: true,
+      name: "try-rule",
+      title: "tested on values of every dtype first; then a variant of this kernel has the rule",
+    });
+    const line = h("div", { class: "wb-filter" }, this.typed, go);
+    refill(this.trial, heading("YOUR RULE"), line, failed, this.outcome);
+  }
+
+  /** Try the typed rule on this variant. */
+  async #try() {
+    const { app } = this;
+    const { variant } = app.view;
+    const text = this.typed.value.trim();
+    if (variant === null || !text || app.pending("try_rule")) return;
+    refill(this.outcome);
+    const reply = await act(app, "typed rule", { do: "try_rule", variant, text });
+    const { words = [], variant: child = null } = reply?.result ?? {};
+    const lines = words.map((line) => h("div", {}, h("code", {}, line)));
+    const verdict = child === null ? null : rowAt(app.record.variants, child)?.check;
+    refill(this.outcome, ...lines, verdict && h("p", {}, verdict.text));
   }
 
   focus() {

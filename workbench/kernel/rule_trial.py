@@ -1,0 +1,128 @@
+"""A rule that a reader types, tried on a kernel: tested on values, then compiled and checked.
+
+    print(kernel.try_rule("x * 2 -> x + x"))
+
+Sections: A rule tried on a kernel; The trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Generic, TypeVar
+
+from workbench.base.errors import WorkbenchError, plural
+from workbench.base.terminal import Printed
+from workbench.check.answer import CheckResult
+from workbench.check.rule_values import RuleTest, compare_sides
+from workbench.ir.rewriting.rewrite import Rule, typed_rule
+from workbench.ir.text.program import to_expr
+from workbench.kernel.runnable import RunnableKernel
+
+# --------------------------------------------------------------------------------------------------
+# A rule tried on a kernel.
+
+K = TypeVar("K", bound=RunnableKernel)
+MOST_SHOWN = 5
+"""Most places in the text of a trial at which a rule fired."""
+MOST_DIFFERENT = 40
+"""Most lines of a difference in the text of a trial."""
+
+
+@dataclass(frozen=True)
+class Firing:
+    """A place at which a rule fired: the pass, and the node before and after, as text."""
+
+    pass_name: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.before}  ->  {self.after}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleTrial(Printed, Generic[K]):
+    """A rule tried on a kernel. `test` compares both sides on values; unless it has a
+    counterexample, `kernel` is the kernel with the rule, `fired` the places at which the rule
+    fired, `difference` the lines of the source that differ, and `check` compares the answer.
+    `error` is that of compiling or running the kernel with the rule ("": there is none)."""
+
+    rule: str
+    test: RuleTest
+    kernel: K | None = None
+    fired: tuple[Firing, ...] = ()
+    difference: tuple[str, ...] = ()
+    check: CheckResult | None = None
+    error: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the rule holds on all tested values, and the kernel with it is right."""
+        is_right = self.check is not None and bool(self.check.ok)
+        return self.test.counterexample is None and bool(self.test.dtypes) and is_right
+
+    def __str__(self) -> str:
+        lines = [self.rule, f"  {outcome_text(self.test)}"]
+        if self.test.counterexample is not None or not self.test.dtypes:
+            return "\n".join([*lines, "  it was not applied"])
+        if self.error:
+            return "\n".join([*lines, f"  {self.error}"])
+        lines.append(f"  fired {plural(len(self.fired), 'time')} in this kernel")
+        lines += [f"    {firing}" for firing in self.fired[:MOST_SHOWN]]
+        if len(self.fired) > MOST_SHOWN:
+            lines.append(f"    and {len(self.fired) - MOST_SHOWN} more")
+        same = ["  the source is the same"] if self.fired else []
+        lines += [f"    {line}" for line in self.difference[:MOST_DIFFERENT]] or same
+        if len(self.difference) > MOST_DIFFERENT:
+            lines.append(f"    and {len(self.difference) - MOST_DIFFERENT} more lines")
+        return "\n".join([*lines, f"  the answer: {self.check}"])
+
+
+def outcome_text(test: RuleTest) -> str:
+    """Return the outcome of a test of a rule in words."""
+    if test.counterexample is not None:
+        return f"it is wrong for {test.counterexample}"
+    if not test.dtypes:
+        return "no dtype fits both of its sides: it was not tested"
+    kinds = ", ".join(map(str, test.dtypes))
+    return f"both sides agree on {test.compared:,} values of {kinds}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The trial.
+
+
+def tried(kernel: K, text: str, device: str) -> RuleTrial[K]:
+    """Return the trial of a rule on a kernel for a device. Errors: ParseError, with the column."""
+    rule = typed_rule(text.strip())
+    test = compare_sides(rule)
+    if test.counterexample is not None or not test.dtypes:
+        return RuleTrial(rule.name, test)
+    changed = kernel.without(rule.name)
+    try:
+        fired = firings(changed, rule, device)
+        difference = differing_lines(kernel.code_for(device), changed.code_for(device))
+        check = changed.check(device)
+    except WorkbenchError as error:
+        return RuleTrial(rule.name, test, error=f"{error.what}: {error.because}")
+    return RuleTrial(rule.name, test, changed, fired, difference, check)
+
+
+def firings(kernel: RunnableKernel, rule: Rule, device: str) -> tuple[Firing, ...]:
+    """Return the places at which a rule fires when a kernel is compiled."""
+    return tuple(
+        Firing(record.name, to_expr(match.before), to_expr(match.after))
+        for record in kernel.observed(device)
+        for match in record.matches
+        if match.rule is rule
+    )
+
+
+def differing_lines(before: str, after: str) -> tuple[str, ...]:
+    """Return the lines of two texts that differ, with - and + before them."""
+    lines: Sequence[str] = list(
+        unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=0)
+    )
+    return tuple(line for line in lines[2:] if not line.startswith("@@"))
