@@ -157,7 +157,7 @@ def test_variants_are_compared_in_columns(session: Session) -> None:
     reply = done(session, "compare", variants=[0, 1])
     assert reply["names"] == ["plain", "UPCAST g1 4"]
     rows = {
-        section["title"]: {label: cells for label, cells, _ in section["rows"]}
+        section["title"]: {label: cells for label, cells, *_ in section["rows"]}
         for section in reply["sections"]
     }
     assert rows["kernel"]["opts"] == ["none", "UPCAST g1 4"]
