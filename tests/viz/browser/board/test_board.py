@@ -237,6 +237,11 @@ def test_a_step_of_a_pass_is_seen_beside_the_source(page: Any) -> None:
     assert "there are no loops yet" in page.inner_text("[data-pane=loops] .wb-stage")
     assert page.locator("[data-pane=loops] .wb-loop").count() == 0
     assert "there is no source yet" in page.inner_text("[data-pane=code] .wb-stage")
+    lines = page.locator("[data-pane=code] .wb-stage-lines")
+    assert "REDUCE_AXIS" in lines.inner_text() and "void " not in lines.inner_text()
+    page.click("[data-pane=code] [data-key=finished]")
+    assert "void " in page.inner_text("[data-pane=code] .wb-code-body"), "what it becomes"
+    page.click("[data-pane=code] [data-key=finished]")
     keys(page, "l j")
     assert page.get_attribute(".wb", "data-mode") == "board"
     assert page.locator("[data-pane=loops] .wb-loop").count() > 0

@@ -49,7 +49,7 @@ def test_three_things_to_try_are_done_by_a_click_each(live: LivePage) -> None:
     assert texts(page, f"{LINE} [data-key^=start-]")[:3] == [
         "step through scheduling",
         "apply an opt and time it",
-        "click a line of C: where does it come from?",
+        "click a line of C: see its origin",
     ]
     page.click("[data-key=start-line]")
     live.answer()

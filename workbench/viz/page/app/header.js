@@ -99,6 +99,7 @@ const HEADER_CHANGES = [
   "help",
   "line",
   "board",
+  "columns",
 ];
 
 /** The selected kernel and variant, as selectors, while their column is folded.
@@ -121,7 +122,10 @@ function shownChoices(app) {
       app.record.kernels.map((row, i) => [i, `${i + 1}  ${row.title}`]),
     );
     const ofKernel = variantChoice(variants.map((i) => [i, brief(app, i)]));
-    setChildren(el, app.record.kernels.length ? [kernels, ofKernel] : []);
+    const { columns, mode } = app.view; // two programs may follow no selection
+    const isFollowed = mode !== "side_by_side" || columns.some((column) => column.variant === null);
+    const choices = isFollowed ? [kernels, ofKernel] : [kernels];
+    setChildren(el, app.record.kernels.length ? choices : []);
     kernels.value = String(kernel);
     ofKernel.value = String(variant);
   };
@@ -412,7 +416,7 @@ function progress(app, { task, done, total, text }) {
   return h(
     "div",
     { class: "wb-notice", "data-term": "progress" },
-    h("b", {}, recordText(task ?? "")),
+    h("b", {}, recordText((task ?? "").replaceAll("_", " "))),
     // it stands before elements that change its width, so that it stays in place
     button(app, "Stop", () => stop(app), { python: true }),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),

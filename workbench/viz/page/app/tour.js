@@ -49,6 +49,7 @@ export function tourPane(app) {
     hidden: true,
     role: "region",
     "aria-label": "tour",
+    title: "keys: → next, ← back, Esc ends the tour",
   });
   /** @type {number | null} */
   let shown = null;
@@ -97,7 +98,7 @@ function light(app, pane, isOther) {
   for (const cell of elementsOf(app.root ?? document, ".wb-frame")) {
     const isOne = cell.dataset.pane === pane;
     cell.classList.toggle("wb-toured", isOne);
-    if (isOne && isOther && app.arrangements.isStacked) cell.scrollIntoView({ block: "nearest" });
+    if (isOne && isOther && app.arrangements.isStacked) cell.scrollIntoView({ block: "start" });
   }
 }
 

@@ -63,15 +63,7 @@ function editorPane(app, draft, isTinted) {
   });
   const page = h("div", { class: "wb-editor-page" }, lines, area);
   const status = h("div", { class: "wb-editor-status", role: "status" });
-  const mayEmulate = isEmulated(app.record, draft.language) && canAsk(app);
-  const isCompiled = !draft.launch && isOnlyCompiled(app.record, draft.language);
-  const [label, about] = draft.launch
-    ? [RUN, RUNS_IN_PAGE]
-    : mayEmulate
-    ? [EMULATE, RUNS_EMULATED]
-    : isCompiled
-    ? [COMPILE, COMPILES_ONLY]
-    : [RUN, RUNS_IN_PROCESS];
+  const { mayEmulate, isCompiled, label, about } = wayOf(app, draft);
   const runButton = runButtonOf(app, draft, label, about);
   const undoButton = undoButtonOf(app, draft);
   const buttons = h(
@@ -88,13 +80,8 @@ function editorPane(app, draft, isTinted) {
     }),
     undoButton,
   );
-  const el = h(
-    "div",
-    { class: "wb-edit" },
-    h("div", { class: "wb-editor-box" }, page),
-    status,
-    buttons,
-  );
+  const box = h("div", { class: "wb-editor-box" }, page);
+  const el = h("div", { class: "wb-edit" }, box, status, buttons);
   /** @type {string[]} */
   let shown = [];
   /** @type {CodeRow | undefined} */
@@ -114,6 +101,23 @@ function editorPane(app, draft, isTinted) {
   update();
   const focus = () => area.focus({ preventScroll: true });
   return { el, update, focus };
+}
+
+/** How edited text runs: on the emulator, only through a compiler, or on its device; what its button
+ * is called, and does.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+function wayOf(app, draft) {
+  const mayEmulate = isEmulated(app.record, draft.language) && canAsk(app);
+  const isCompiled = !draft.launch && isOnlyCompiled(app.record, draft.language);
+  const [label, about] = draft.launch
+    ? [RUN, RUNS_IN_PAGE]
+    : mayEmulate
+    ? [EMULATE, RUNS_EMULATED]
+    : isCompiled
+    ? [COMPILE, COMPILES_ONLY]
+    : [RUN, RUNS_IN_PROCESS];
+  return { mayEmulate, isCompiled, label, about };
 }
 
 /** The button that runs a draft, or only compiles it.

@@ -18,13 +18,22 @@ const LONG_TEXT = 90; // a longer one gets a line of its own
 const ATOM = 9; // the binding of texts that are never in parentheses
 const LOOSEST = -1;
 
+/** A line of a state, and the statement or the value that it ends; null: a brace.
+ * @typedef {[text: string, node: number | null]} StateLine */
+
 /** Return the lines of a state: the graph below `root`, or its statements, indented.
  * @param {NodeColumns} nodes
  * @param {number} root
  * @returns {string[]} */
-export function stateLines(nodes, root) {
+export const stateLines = (nodes, root) => stateRows(nodes, root).map(([text]) => text);
+
+/** Return the lines of a state, each with its node.
+ * @param {NodeColumns} nodes
+ * @param {number} root
+ * @returns {StateLine[]} */
+export function stateRows(nodes, root) {
   const { body, role } = readingOf(nodes, root);
-  if (body === 0 && role !== "join") return statementLines(nodes, nodes.src[root]);
+  if (body === 0 && role !== "join") return statementRows(nodes, nodes.src[root]);
   const names = newNames(nodes);
   const order = stateOrder(nodes, [root]);
   nameLeaves(nodes, order, names);
@@ -32,7 +41,10 @@ export function stateLines(nodes, root) {
   writer.count(order);
   writer.isTyped = order.some((n) => readingOf(nodes, n).is_tensor);
   const roots = role === "join" ? nodes.src[root] : [root];
-  return roots.flatMap((n) => [...writer.linesBefore(n), rootLine(nodes, writer, n)]);
+  return roots.flatMap((n) =>
+    [...writer.linesBefore(n), rootLine(nodes, writer, n)]
+      .map((line) => /** @type {StateLine} */ ([line, n]))
+  );
 }
 
 /** Whether a node is a statement, a loop of them, or the whole tree.
@@ -52,7 +64,9 @@ function isStatement(nodes, n) {
 export function changeTexts(nodes, before, after) {
   if ([before, after].some((n) => isStatement(nodes, n))) {
     const linesOf = (/** @type {number} */ n) =>
-      readingOf(nodes, n).body === 0 ? stateLines(nodes, n) : statementLines(nodes, [n]);
+      readingOf(nodes, n).body === 0
+        ? stateLines(nodes, n)
+        : statementRows(nodes, [n]).map(([text]) => text);
     return { before: linesOf(before), after: linesOf(after), where: [] };
   }
   const names = newNames(nodes);
@@ -274,12 +288,12 @@ function rootLine(nodes, writer, root) {
 /** Return the lines of statements: loops in braces, each statement with names of its own.
  * @param {NodeColumns} nodes
  * @param {number[]} statements
- * @returns {string[]} */
-function statementLines(nodes, statements) {
+ * @returns {StateLine[]} */
+function statementRows(nodes, statements) {
   const names = newNames(nodes);
   nameLeaves(nodes, stateOrder(nodes, statements), names);
   const writer = newWriter(nodes, names);
-  /** @type {string[]} */
+  /** @type {StateLine[]} */
   const lines = [];
   /** Statements in order, each with its depth; null: the brace that ends a loop.
    * @type {[n: number | null, depth: number][]} */
@@ -292,21 +306,19 @@ function statementLines(nodes, statements) {
     const [n, depth] = top;
     const pad = "  ".repeat(depth);
     if (n === null) {
-      lines.push(`${pad}}`);
+      lines.push([`${pad}}`, null]);
       continue;
     }
     const { statement, body: inner } = readingOf(nodes, n);
     if (typeof inner === "number") {
-      lines.push(pad + filled(nodes, n, statement ?? [], writer));
+      lines.push([pad + filled(nodes, n, statement ?? [], writer), n]);
       stack.push([null, depth]);
       come(nodes.src[n].slice(inner), depth + 1);
       continue;
     }
     writer.count(stateOrder(nodes, [n]));
-    lines.push(
-      ...writer.linesBefore(n).map((line) => pad + line),
-      pad + (statement ? filled(nodes, n, statement, writer) : writer.words(n)),
-    );
+    const own = statement ? filled(nodes, n, statement, writer) : writer.words(n);
+    for (const line of [...writer.linesBefore(n), own]) lines.push([pad + line, n]);
   }
   return lines;
 }

@@ -1,11 +1,14 @@
 // The state of the program at the step that is shown: which loops it has, and whether it has a
 // source yet.
 
+import { stateRows } from "./node_text.js";
 import { passesOf } from "./passes.js";
+import { readingOf, stateOrder, timelineOf } from "./states.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { RecordedPass, VariantRow } from "../record.d.ts" */
+/** @import { NodeColumns, RecordedPass, VariantRow } from "../record.d.ts" */
 /** @import { Link } from "../types.d.ts" */
+/** @import { Timeline } from "./states.js" */
 
 /** A stage. `loops`: the variant whose loops the state has; null: it has none yet. `where` names
  * the step; `words` say what its loops are, where they are not those of the selected variant.
@@ -71,6 +74,57 @@ function appliedOpts({ record: { passes }, view: { step } }, { passes: own }, pl
 const isPrefix = (row, variant, count) =>
   !row.deleted && !row.edited && row.opts.length === count &&
   row.opts.every((opt, i) => opt === variant.opts[i]) && row.loops !== null;
+
+const MOST_LINES = 400; // of a state that is shown as text
+
+/** A line of a state, and the nodes of what it states.
+ * @typedef {{text: string, nodes: number[]}} StageLine */
+
+/** The program at the step that is shown, as text; null: no step is, or its state is not recorded.
+ * @param {App} app
+ * @returns {StageLine[] | null} */
+export function stageLines(app) {
+  const place = steppedPass(app);
+  if (place === null) return null;
+  const pass = app.record.passes[place];
+  const timeline = timelineOf(app.record, pass);
+  const isDecided = pass.unit === "decision"; // it changes no graph
+  const step = isDecided ? 0 : Math.min(app.view.step, timeline.steps.length);
+  const known = LAST_LINES.get(timeline);
+  if (known?.step === step) return known.lines;
+  const lines = linesOf(timeline, step);
+  LAST_LINES.set(timeline, { step, lines });
+  return lines;
+}
+
+/** The last lines of each timeline: they stay the same while times arrive.
+ * @type {WeakMap<Timeline, {step: number, lines: StageLine[] | null}>} */
+const LAST_LINES = new WeakMap();
+
+/**
+ * @param {Timeline} timeline
+ * @param {number} step
+ * @returns {StageLine[] | null} */
+function linesOf(timeline, step) {
+  const { nodes } = timeline;
+  const roots = timeline.roots(step);
+  const rows = roots?.flatMap((root) => stateRows(nodes, root));
+  if (!rows?.length) return null;
+  const lines = rows.slice(0, MOST_LINES).map(([text, n]) => ({
+    text,
+    nodes: n === null ? [] : ownNodes(nodes, n),
+  }));
+  const left = rows.length - lines.length;
+  return left ? [...lines, { text: `${left} lines more`, nodes: [] }] : lines;
+}
+
+/** A statement or value with what it computes, but not the statements in a loop, nor their axes.
+ * @param {NodeColumns} nodes
+ * @param {number} n */
+function ownNodes(nodes, n) {
+  if (typeof readingOf(nodes, n).body === "number") return [n];
+  return stateOrder(nodes, [n]).filter((each) => !readingOf(nodes, each).is_leaf);
+}
 
 /** What belongs to the rewrite that is shown; null: no step is. It lights what became of its nodes.
  * @param {App} app

@@ -3,6 +3,7 @@
 // result is checked and timed like any variant.
 
 import { copy, reference, toggleDiff } from "../../app/actions.js";
+import { linked } from "../../app/links.js";
 import { button, errorBox, failure, hasAny, headingOf, stageNote, tab } from "../../app/pieces.js";
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
@@ -33,20 +34,32 @@ import {
   shownCode,
 } from "../../listing/programs.js";
 
-import { stageOf } from "../../record/stage.js";
+import { stageLines, stageOf } from "../../record/stage.js";
 
 /** @import { App } from "../../app/store.js" */
+/** @import { StageLine } from "../../record/stage.js" */
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** The state of the panel: whether helpers are unfolded, the contents of the body, and the last
  * requests of code and costs.
  * @typedef {{
- *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown
+ *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
+ *   isFinished: boolean, stage: StageLine[] | null
  * }} CodeState */
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "pane", order: 5, title: "Source", make: codePane };
+
+/** @returns {CodeState} */
+const newState = () => ({
+  helpers: false,
+  shown: null,
+  asked: null,
+  priced: null,
+  isFinished: false,
+  stage: null,
+});
 
 /** @param {App} app */
 function codePane(app) {
@@ -57,8 +70,7 @@ function codePane(app) {
   const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
   const stage = h("div", { class: "wb-code-stage" });
   el.append(bar, trouble, stage, body, origin);
-  /** @type {CodeState} */
-  const state = { helpers: false, shown: null, asked: null, priced: null };
+  const state = newState();
   const editor = editorIn(app);
 
   const update = (/** @type {Changes} */ changes) => {
@@ -75,11 +87,15 @@ function codePane(app) {
       const error = variant?.edited && errorBox(variant.error);
       refill(trouble, failure(app, "code"), error, emulatedNote(app, variant));
     }
-    if (hasAny(changes, ...STAGE_CHANGES)) refill(stage, sourceNote(app));
-    const shown = [draft, ...shownParts(app, variant, code, state)];
+    if (hasAny(changes, ...STAGE_CHANGES)) {
+      state.isFinished ||= changes.has("language") && state.stage !== null; // it was chosen
+      refill(stage, sourceNote(app, state));
+    }
+    const shown = [state.stage, draft, ...shownParts(app, variant, code, state)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
       if (draft) editor.show(body, draft);
+      else if (state.stage) refill(body, stageText(state.stage));
       else fillBody(app, body, variant, code, state, () => app.changed("editing"));
     }
     if (changes.has("draft")) editor.update();
@@ -92,12 +108,21 @@ function codePane(app) {
       showFirstLit(app, body);
     }
     askForCosts(app, place, code, state);
-    const isLookedAt = hasAny(changes, "variant", "language", "live");
-    if (isLookedAt || changes.has("record")) {
-      askForCode(app, "code", place, language, state, isLookedAt);
-    }
+    askForProgram(app, state, changes);
   };
   return { el, update };
+}
+
+/** Request the program that is looked at, where the record lacks it.
+ * @param {App} app
+ * @param {CodeState} state
+ * @param {Changes} changes */
+function askForProgram(app, state, changes) {
+  const { variant, language } = app.view;
+  const isLookedAt = hasAny(changes, "variant", "language", "live");
+  if (isLookedAt || changes.has("record")) {
+    askForCode(app, "code", variant, language, state, isLookedAt);
+  }
 }
 
 /** The inputs of the body; it is refilled only if one of them changes.
@@ -149,15 +174,55 @@ function emulatedNote(app, variant) {
 }
 
 const MOST_DEFECTS = 3;
-const STAGE_CHANGES = ["pass", "step", "board", "record", "kernel", "variant"];
+const STAGE_CHANGES = [
+  "pass",
+  "step",
+  "board",
+  "record",
+  "kernel",
+  "variant",
+  "language",
+  "editing",
+  "finished",
+];
 
-/** That the step which is shown has no source yet.
- * @param {App} app */
-function sourceNote(app) {
+/** That the step which is shown has no source yet; the pane shows its state instead, or what becomes
+ * of it, as the reader chooses.
+ * @param {App} app
+ * @param {CodeState} state */
+function sourceNote(app, state) {
   const stage = stageOf(app);
+  state.stage = null;
   if (!stage || stage.hasSource) return null;
-  return stageNote(app, `${stage.where} there is no source yet: this is what it becomes.`);
+  const lines = app.editing ? null : stageLines(app);
+  if (lines && !state.isFinished) state.stage = lines;
+  const is = state.stage ? "this is its IR" : "this is what it becomes";
+  const note = stageNote(app, `${stage.where} there is no source yet: ${is}.`);
+  const choose = () => {
+    state.isFinished = state.stage !== null;
+    app.changed("finished");
+  };
+  const other = state.stage ? "what it becomes" : "its IR";
+  if (lines) {
+    note.append(button(app, other, choose, {
+      name: "finished",
+      title: "the state of this step, or the program that is made of it in the end",
+    }));
+  }
+  return note;
 }
+
+/** The state of a step as text.
+ * @param {StageLine[]} lines */
+const stageText = (lines) =>
+  h(
+    "div",
+    { class: "wb-lines wb-stage-lines" },
+    ...lines.map(({ text, nodes }) => {
+      const el = h("div", { class: "wb-line" }, h("code", {}, text));
+      return nodes.length ? linked(el, { by: "node", axes: [], nodes, lines: [] }) : el;
+    }),
+  );
 
 const BAR_CHANGES = [
   "record",

@@ -265,7 +265,7 @@ function languageTabs(app, at, column, { variant }) {
     );
   if ((!device || device === app.record.device) && codeOf(variant, machineCode(app.record))) {
     tabs.push(tab(
-      PASSES,
+      "compiler's passes",
       isPasses(column),
       () => setColumn(app, at, { language: PASSES }),
       `${SIDES[at]}-passes`,

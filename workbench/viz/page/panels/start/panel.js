@@ -40,7 +40,7 @@ const THINGS = [
   },
   {
     name: "line",
-    text: ({ view }) => `click a line of ${view.language}: where does it come from?`,
+    text: ({ view }) => `click a line of ${view.language}: see its origin`,
     isDone: ({ view }) => view.code !== null,
     actOn: pickInnermost,
   },
@@ -48,7 +48,8 @@ const THINGS = [
 
 /** @param {App} app */
 function startPane(app) {
-  const el = h("div", { class: "wb-start", hidden: true });
+  const title = "it goes away once you have tried them, or dismissed it";
+  const el = h("div", { class: "wb-start", hidden: true, title });
   /** What is still to try; null: not known before the first update.
    * @type {Thing[] | null} */
   let left = null;
