@@ -115,6 +115,13 @@ def test_what_is_no_request_is_answered(session: Session, do: Any) -> None:
     assert not ask(session, do)["ok"]
 
 
+@pytest.mark.parametrize("do", ["note", "paste", "name"])
+def test_half_a_megabyte_is_refused_in_words(session: Session, do: str) -> None:
+    error = ask(session, do, variant=0, text="UPCAST('g0', 2)\n" * 32_000)["error"]
+    assert len(str(error)) < 1000
+    assert do == "name" or "at most 400,000 characters" in error["because"]
+
+
 def test_half_a_character_is_no_text(session: Session) -> None:
     reply = ask(session, "note", variant=0, text="a\ud800")
     assert reply["error"]["what"] == "note cannot take this text"

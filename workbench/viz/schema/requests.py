@@ -56,7 +56,7 @@ Nodes = Annotated[list[Node], Meta(max_length=100, title="list of at most 100 no
 Pass = Annotated[int, place("pass", "passes")]
 Rule = Annotated[int, place("rule", "rules")]
 Variant = Annotated[int, place("variant", "variants")]
-Text = Annotated[str, text("short text")]
+Text = Annotated[str, text(f"text of at most {MOST_TEXT:,} characters")]
 Name = Annotated[str, text("name")]
 Program = Annotated[str, Meta(title="text of a program")]
 """The text of a program for a compiler; `Source` says which texts it accepts."""

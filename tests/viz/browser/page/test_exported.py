@@ -62,3 +62,23 @@ def test_without_python_the_buttons_say_so(page: Any) -> None:
     page.wait_for_selector(":not(option):text('needs the Python session')")
     others = page.locator("[data-key='other languages'] option[disabled]").all_inner_texts()
     assert "CUDA (needs the Python session)" in others
+
+
+CUT_ON_PAPER = """() => [...document.querySelectorAll(".wb-frame, .wb-frame *")]
+  .filter((e) => e.checkVisibility() && !e.closest(".wb-cells, .wb-g-stage"))
+  .filter((e) => getComputedStyle(e).overflowY !== "visible" && e.scrollHeight > e.clientHeight + 1)
+  .map((e) => e.className)"""
+
+
+def test_paper_has_whole_panes_in_light_colours(page: Any) -> None:
+    """Even where the screen is dark; nothing on it can be pressed."""
+    page.emulate_media(media="print", color_scheme="dark")
+    try:
+        assert page.evaluate(CUT_ON_PAPER) == []
+        buttons = page.locator(".wb-frame .wb-button, .wb-tools .wb-button")
+        assert buttons.count() > 3 and not any(button.is_visible() for button in buttons.all())
+        looks = "(wb) => [getComputedStyle(wb).backgroundColor, getComputedStyle(wb).colorScheme]"
+        assert page.locator(".wb").evaluate(looks) == ["rgb(255, 255, 255)", "light"]
+        assert page.locator(".wb-saved").is_visible(), "it says that Python is not there"
+    finally:
+        page.emulate_media(media="screen", color_scheme="light")
