@@ -150,6 +150,7 @@ OTHER_TABLES = {
     "backends/webgpu/wgsl.py": "functions of floats that WGSL leaves open",
     "backends/webgpu/wgsl_integers.py": "WGSL functions of integers of 64 bits",
     "cost/gpu/item_work.py": "what machine code of a GPU has for a function",
+    "emulator/machine.py": "numpy functions that update memory at once, for atomics",
     "ir/gradient/rules.py": "the gradient, written in nodes",
     "ir/meaning/interpret.py": "what movement does to an array",
     "ir/lower/linearize.py": "which op ends a loop, and which an IF",

@@ -102,6 +102,8 @@ def test_the_record_and_every_pane_come_back(name: str, tmp_path: Path) -> None:
             not_run = "not run: the data of its tensors are not here"
             assert not_run in there and "reads p" not in there
             assert {*there.split("\n")} - {not_run} <= {*here.split("\n")}
+        elif pane == "values" and name != "constants":
+            assert "the data of its tensors are not here" in there
         else:
             assert there == here
     assert other.headline == ex.headline and other.show == ex.show

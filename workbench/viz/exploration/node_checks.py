@@ -127,7 +127,7 @@ def checks_of_nodes(
     rules_off: tuple[str, ...],
     on: str,
     budget_s: float,
-    progress: Progress,
+    progress: Progress = lambda done, total: None,
 ) -> NodeChecks:
     """Return the comparison of the values of an expression, with rules off and on a device as
     `explore` has them. `progress(done, total)` is called before each value; it may raise."""

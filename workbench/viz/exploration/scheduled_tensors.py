@@ -21,12 +21,13 @@ from workbench.ir.rewriting.explain import Explanation
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices, stored_by, value_text
 from workbench.ir.schedule.plan import ScheduleItem, base
+from workbench.kernel.compiled import budget
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.display import Display
-from workbench.viz.exploration.node_checks import BUDGET_S, NodeChecks, Progress, checks_of_nodes
+from workbench.viz.exploration.node_checks import BUDGET_S, NodeChecks, checks_of_nodes
 from workbench.viz.exploration.planned import Expression
 from workbench.viz.exploration.questions import Checks, bisected, checks_of
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
@@ -184,7 +185,9 @@ class ScheduledTensors:
         was loaded without its data.
         """
         self._require_data("cannot run this exploration")
-        on, places = device or self.device, self.expression.places_by_device()
+        is_own = isinstance(device, str) and not device
+        on = self.device if is_own else Device.canonical(device)
+        places = self.expression.places_by_device()
         alignment = alignment_of(Device.runner(on))
         arrays: list[Array] = [np.empty(0)] * len(self.tensors)
         inner = self._inner
@@ -203,22 +206,19 @@ class ScheduledTensors:
         for kernel in self.kernels:
             kernel.require_data(what)
 
-    def check_nodes(
-        self, budget_s: float = BUDGET_S, progress: Progress = lambda done, total: None
-    ) -> NodeChecks:
+    def check_nodes(self, budget_s: float = BUDGET_S) -> NodeChecks:
         """Return the first value of the expression, in its order, that differs from numpy's, with
         its line and its greatest error. Each value is computed by kernels as if it alone were asked
         for, and compared with the reference interpreter as `check` does it. `bisect` then says
-        which rewrite it was. `progress(done, total)` is called before each value.
+        which rewrite it was.
 
         Units: budget_s is seconds, after which no further value is computed. Errors: as `check`.
         """
+        seconds = budget(budget_s)
         if self.error is None:
             for kernel in self.kernels:
                 kernel.require_data("cannot check these values")
-        return checks_of_nodes(
-            self.expression, self.lines, self.rules_off, self.on, budget_s, progress
-        )
+        return checks_of_nodes(self.expression, self.lines, self.rules_off, self.on, seconds)
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program of

@@ -141,6 +141,8 @@ def _title(info: types.Type) -> str:
         return " or ".join(map(str, info.values))
     if isinstance(info, types.Metadata):
         return str((info.extra_json_schema or {})["title"])
+    if isinstance(info, types.LiteralType):
+        return " or ".join(map(str, info.values))
     return _NAMES[type(info)]
 
 
