@@ -15,7 +15,7 @@ from msgspec import inspect as types
 from msgspec import to_builtins
 from msgspec.structs import fields
 
-from workbench.base.errors import PlaceError, WorkbenchError, require
+from workbench.base.errors import PlaceError, WorkbenchError, kind_of, require
 from workbench.base.files import Unpicklable, write_whole
 from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
@@ -281,6 +281,9 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         """Return the Exploration of the same expression, as it was when it was explored, with these
         choices by hand and these rules off. A question that waits for a guess still waits; one
         that was answered is over, because its answer was about the plan before."""
+        if not isinstance(choices, HandChoices):
+            because = f"{kind_of(choices)} is no HandChoices"
+            raise WorkbenchError("cannot plan again with this", because, "replan(..)")
         ask = self.display.ask if self.waits else ""
         return of(
             self.tensors, self.page, choices, rules_off, self.show, self.viewer, self.origin,
