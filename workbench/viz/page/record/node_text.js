@@ -317,8 +317,9 @@ function statementRows(nodes, statements) {
       continue;
     }
     writer.count(stateOrder(nodes, [n]));
+    const before = writer.linesBefore(n); // it names what the statement then reads by name
     const own = statement ? filled(nodes, n, statement, writer) : writer.words(n);
-    for (const line of [...writer.linesBefore(n), own]) lines.push([pad + line, n]);
+    for (const line of [...before, own]) lines.push([pad + line, n]);
   }
   return lines;
 }
