@@ -18,8 +18,8 @@ const LONG_TEXT = 90; // a longer one gets a line of its own
 const ATOM = 9; // the binding of texts that are never in parentheses
 const LOOSEST = -1;
 
-/** A line of a state, and the statement or the value that it ends; null: a brace.
- * @typedef {[text: string, node: number | null]} StateLine */
+/** A line of a state, and the nodes that it spells out.
+ * @typedef {[text: string, nodes: number[]]} StateLine */
 
 /** Return the lines of a state: the graph below `root`, or its statements, indented.
  * @param {NodeColumns} nodes
@@ -41,10 +41,12 @@ export function stateRows(nodes, root) {
   writer.count(order);
   writer.isTyped = order.some((n) => readingOf(nodes, n).is_tensor);
   const roots = role === "join" ? nodes.src[root] : [root];
-  return roots.flatMap((n) =>
-    [...writer.linesBefore(n), rootLine(nodes, writer, n)]
-      .map((line) => /** @type {StateLine} */ ([line, n]))
-  );
+  return roots.flatMap((n) => {
+    const rows = writer.rowsBefore(n);
+    /** @type {StateLine} */
+    const last = [rootLine(nodes, writer, n), [n, ...writer.rest()]];
+    return [...rows, last];
+  });
 }
 
 /** Whether a node is a statement, a loop of them, or the whole tree.
@@ -206,20 +208,26 @@ function newWriter(nodes, names, atoms = new Set()) {
     uses.clear();
     for (const n of order) for (const s of nodes.src[n]) uses.set(s, (uses.get(s) || 0) + 1);
   };
-  const linesBefore = (/** @type {number} */ root) => {
-    /** @type {string[]} */
+  /** The nodes that no line has spelled out yet.
+   * @type {number[]} */
+  let own = [];
+  const rowsBefore = (/** @type {number} */ root) => {
+    /** @type {StateLine[]} */
     const lines = [];
+    own = [];
     for (const n of stateOrder(nodes, [root], atoms, texts)) {
       if (texts.has(n)) continue;
       const reading = readingOf(nodes, n);
       if (reading.is_leaf) texts.set(n, [names.nameOf(n), ATOM]);
       else if (atoms.has(n)) texts.set(n, atomText(nodes, n, names, used));
       else {
+        own.push(n);
         const text = filled(nodes, n, reading.parts, writer);
         const isNamed = hasLine(reading, text, uses.get(n) ?? 0) && (n !== root || uses.get(n));
         if (isNamed) {
           const of = writer.isTyped ? `: ${reading.typed}` : "";
-          lines.push(`${names.nameOf(n)}${of} = ${text}`);
+          lines.push([`${names.nameOf(n)}${of} = ${text}`, own]);
+          own = [];
         }
         texts.set(n, isNamed ? [names.nameOf(n), ATOM] : [text, reading.binds]);
       }
@@ -231,7 +239,9 @@ function newWriter(nodes, names, atoms = new Set()) {
     isNamed: names.has,
     isTyped: false,
     count,
-    linesBefore,
+    rowsBefore,
+    rest: () => own,
+    linesBefore: (/** @type {number} */ root) => rowsBefore(root).map(([text]) => text),
     atoms: () => [...used],
   };
   return writer;
@@ -306,20 +316,21 @@ function statementRows(nodes, statements) {
     const [n, depth] = top;
     const pad = "  ".repeat(depth);
     if (n === null) {
-      lines.push([`${pad}}`, null]);
+      lines.push([`${pad}}`, []]);
       continue;
     }
     const { statement, body: inner } = readingOf(nodes, n);
     if (typeof inner === "number") {
-      lines.push([pad + filled(nodes, n, statement ?? [], writer), n]);
+      lines.push([pad + filled(nodes, n, statement ?? [], writer), [n]]);
       stack.push([null, depth]);
       come(nodes.src[n].slice(inner), depth + 1);
       continue;
     }
     writer.count(stateOrder(nodes, [n]));
-    const before = writer.linesBefore(n); // it names what the statement then reads by name
+    const before = writer.rowsBefore(n); // it names what the statement then reads by name
     const own = statement ? filled(nodes, n, statement, writer) : writer.words(n);
-    for (const line of [...before, own]) lines.push([pad + line, n]);
+    for (const [text, of] of before) lines.push([pad + text, of]);
+    lines.push([pad + own, [n, ...writer.rest()]]);
   }
   return lines;
 }

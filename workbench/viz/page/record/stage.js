@@ -3,10 +3,10 @@
 
 import { stateRows } from "./node_text.js";
 import { passesOf } from "./passes.js";
-import { readingOf, stateOrder, timelineOf } from "./states.js";
+import { timelineOf } from "./states.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { NodeColumns, RecordedPass, VariantRow } from "../record.d.ts" */
+/** @import { RecordedPass, VariantRow } from "../record.d.ts" */
 /** @import { Link } from "../types.d.ts" */
 /** @import { Timeline } from "./states.js" */
 
@@ -110,20 +110,9 @@ function linesOf(timeline, step) {
   const roots = timeline.roots(step);
   const rows = roots?.flatMap((root) => stateRows(nodes, root));
   if (!rows?.length) return null;
-  const lines = rows.slice(0, MOST_LINES).map(([text, n]) => ({
-    text,
-    nodes: n === null ? [] : ownNodes(nodes, n),
-  }));
+  const lines = rows.slice(0, MOST_LINES).map(([text, of]) => ({ text, nodes: of }));
   const left = rows.length - lines.length;
   return left ? [...lines, { text: `${left} lines more`, nodes: [] }] : lines;
-}
-
-/** A statement or value with what it computes, but not the statements in a loop, nor their axes.
- * @param {NodeColumns} nodes
- * @param {number} n */
-function ownNodes(nodes, n) {
-  if (typeof readingOf(nodes, n).body === "number") return [n];
-  return stateOrder(nodes, [n]).filter((each) => !readingOf(nodes, each).is_leaf);
 }
 
 /** What belongs to the rewrite that is shown; null: no step is. It lights what became of its nodes.
