@@ -81,6 +81,9 @@ def show_mode(wb: Any, key: str) -> None:
     elif key == "2":
         wb.locator(".wb-rw-pass:has-text('decompose')").click()
         wb.page.keyboard.press("j")
+        graph = wb.locator(".wb-switcher button:has-text('Graph')")
+        if graph.is_visible():  # panes stand one below the other
+            graph.click()
         wb.page.mouse.click(*wb.page.evaluate(NODES_IN_SIGHT, ".wb-g-new")[0])
         wb.locator(".wb-rw-node").wait_for()
     else:

@@ -48,7 +48,7 @@ FIRST_KERNEL = "the first kernel"
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
     "compared": None, "repeats": [], "reads": [], "runs": [], "phases": [], "activations": [],
-    "hint": "",
+    "by_hand": [], "hint": "",
 }  # fmt: skip
 SHOWN_LATER = HiddenPart(["nothing"], "Shown when you have guessed.")
 """The text of a pane whose contents are hidden."""
