@@ -290,8 +290,6 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "opts of a pass": "The opts that were applied.",
         "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
         "rules": "The rules and steps of all passes: how often each fired here, and where.",
-        "your rule": "A rule that you type: pattern -> replacement, such as x * 2 -> x + x. Both"
-            " sides are compared on values first; then a variant of this kernel has the rule.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
         "examples": "What the rule makes of a graph, before and after; the tests check them.",

@@ -3,7 +3,7 @@
 // off.
 
 import { act } from "../../app/actions.js";
-import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { button, failure, hasAny, heading, headingOf } from "../../app/pieces.js";
 import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, recordText, refill } from "../../base/elements.js";
@@ -110,7 +110,7 @@ class Rules {
       title: "tested on values of every dtype first; then a variant of this kernel has the rule",
     });
     const line = h("div", { class: "wb-filter" }, this.typed, go);
-    refill(this.trial, heading("YOUR RULE"), line, failed, this.outcome);
+    refill(this.trial, headingOf("typed rule", "YOUR RULE"), line, failed, this.outcome);
   }
 
   /** Try the typed rule on this variant. */
