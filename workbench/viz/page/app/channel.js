@@ -15,6 +15,7 @@ export const OFFLINE = {
   because: "the page was opened without one",
   try: "run the cell again",
 };
+const UNSENT = { ...OFFLINE, because: "Python is not connected" };
 const BUSY = "Python does not answer: it is busy, or was restarted.";
 const CLOSED = "Python closed this workbench: its cell ran again, or its output was cleared.";
 export const RESTARTED = "Python was restarted, and does not answer this page.";
@@ -68,7 +69,12 @@ export class Channel {
       this.app.changed("pending");
       // long requests are answered late, a ping at once: it tests the connection
       request.do === "ping" ? this.watch() : this.ping();
-      send({ id, ...request });
+      try {
+        send({ id, ...request });
+      } catch { // a host without a connection, as while Python restarts
+        this.waiting.delete(id);
+        fail(UNSENT);
+      }
     });
   }
 
@@ -178,7 +184,9 @@ export class Channel {
     if (!this.send || this.pending("ping", {})) return;
     this.ask({ do: "ping", have }).catch((/** @type {ErrorWords} */ error) => {
       if (error === OFFLINE) return;
-      this.silence = `Python has not got this exploration any more: ${error.because}.`;
+      this.silence = error === UNSENT
+        ? BUSY
+        : `Python has not got this exploration any more: ${error.because}.`;
       this.setLive("silent");
     });
   }
