@@ -188,6 +188,16 @@ function hasLine({ line }, text, uses) {
   return uses > 1 && !(line === "shared and long" && text.length <= SHORT_TEXT);
 }
 
+/** How often each node is a source of others.
+ * @param {NodeColumns} nodes
+ * @param {number[]} order */
+function usesIn(nodes, order) {
+  /** @type {Map<number, number>} */
+  const uses = new Map();
+  for (const n of order) for (const s of nodes.src[n]) uses.set(s, (uses.get(s) || 0) + 1);
+  return uses;
+}
+
 /** A writer of the text of nodes, sources first; `atoms` are named and not spelled out.
  * @param {NodeColumns} nodes
  * @param {Names} names
@@ -195,21 +205,17 @@ function hasLine({ line }, text, uses) {
 function newWriter(nodes, names, atoms = new Set()) {
   /** @type {Map<number, Text>} */
   const texts = new Map();
-  /** Atoms with their names, in the order in which they are found.
-   * @type {Map<number, string>} */
+  /** @type {Map<number, string>} Atoms with their names, in the order in which they are found. */
   const used = new Map();
-  /** @type {Map<number, number>} */
-  const uses = new Map();
+  let uses = usesIn(nodes, []);
 
   const words = (/** @type {number} */ n, tight = LOOSEST) =>
     bracketed(texts.get(n) || [names.nameOf(n), ATOM], tight);
   const count = (/** @type {number[]} */ order) => {
     texts.clear();
-    uses.clear();
-    for (const n of order) for (const s of nodes.src[n]) uses.set(s, (uses.get(s) || 0) + 1);
+    uses = usesIn(nodes, order);
   };
-  /** The nodes that no line has spelled out yet.
-   * @type {number[]} */
+  /** @type {number[]} The nodes that no line has spelled out yet. */
   let own = [];
   const rowsBefore = (/** @type {number} */ root) => {
     /** @type {StateLine[]} */
