@@ -13,6 +13,11 @@ from tests.tools.package_modules import imported_names, package_modules
 from workbench.backends.native.host_memory import HOST
 
 NOT_A_DEVICE = {
+    ("emulator/source/languages.py", "CUDA"),  # a language
+    ("emulator/source/languages.py", "HIP"),
+    ("emulator/source/places.py", "CUDA"),
+    ("emulator/source/places.py", "HIP"),
+    ("viz/glossary.py", "NULL"),  # a word that is explained
     ("backends/gpu/cpp.py", "OPENCL"),  # a word of the language
     ("backends/gpu/cpp.py", "CL"),  # its standard
     ("viz/model/graph.py", "C"),  # a letter for constants

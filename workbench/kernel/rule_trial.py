@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Generic, TypeVar
 
-from workbench.base.errors import WorkbenchError, plural
+from workbench.base.errors import WorkbenchError, kind_of, plural
 from workbench.base.terminal import Printed
 from workbench.check.answer import CheckResult
 from workbench.check.rule_values import RuleTest, compare_sides
@@ -96,6 +96,9 @@ def outcome_text(test: RuleTest) -> str:
 
 def tried(kernel: K, text: str, device: str) -> RuleTrial[K]:
     """Return the trial of a rule on a kernel for a device. Errors: ParseError, with the column."""
+    if not isinstance(text, str):
+        because = f"{kind_of(text)} is not a text"
+        raise WorkbenchError("this is no rule", because, '"x * 2 -> x + x"')
     rule = typed_rule(text.strip())
     test = compare_sides(rule)
     if test.counterexample is not None or not test.dtypes:
