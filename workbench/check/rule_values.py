@@ -18,10 +18,11 @@ import numpy as np
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.evaluate import constant, elementwise
 from workbench.ir.node import construct
-from workbench.ir.node.ops import COMPARE, OPS, Ops
+from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, fits_kind
 from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.verify.rows import by_op, common
 
 Array = np.ndarray[Any, Any]
 VALUES = 4096
@@ -36,8 +37,8 @@ TESTED = (
     dtypes.float64,
 )  # fmt: skip
 """The dtypes of values in kernels. Indexes are left out: typed rules do not reach them."""
-_BITWISE = frozenset({Ops.AND, Ops.OR, Ops.XOR})
-_INTEGERS = frozenset({Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR})
+_TYPES = by_op(row for row in common("n") if row.name != "op-of-level")
+"""The rules of types, which hold at every level."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,10 @@ def _filled(
         if part.src is not None and part.ops is not None:
             wants = _operands(part.ops[0], kind, len(part.src), others)
             sources = tuple(fill(p, d) for p, d in zip(part.src, wants, strict=True))
-            return UOp(part.ops[0], kind, sources)
+            filled = UOp(part.ops[0], kind, sources)
+            if _misfit(filled):
+                raise _Unfit
+            return filled
         if part.ops == (Ops.CONST,):
             extremes = _extremes(kind)
             value = extremes[number] if number < len(extremes) else _random(kind, 1, dice)[0]
@@ -182,36 +186,20 @@ def _operands(op: Ops, dtype: DType, count: int, others: list[DType]) -> list[DT
         if not dtype.is_bool:
             raise _Unfit
         return [others.pop() if others else dtypes.float32] * count
-    if op is Ops.WHERE:
-        return [dtypes.bool, dtype, dtype]
-    if op in _INTEGERS and not dtype.is_int or op in _BITWISE and dtype.is_float:
-        raise _Unfit
-    if OPS[op].dtype == "float" and not dtype.is_float or op is Ops.NEG and dtype.is_bool:
-        raise _Unfit
-    if op is Ops.NOT and dtype.is_float:
-        raise _Unfit
-    return [dtype] * count
+    return [dtypes.bool, dtype, dtype] if op is Ops.WHERE else [dtype] * count
 
 
 def _type_problem(before: UOp, after: UOp) -> str:
     """Return why the right side has a type that no graph has; "" if there is no reason."""
     if after.dtype is not before.dtype:
         return f"of {after.dtype}"
-    for node in after.toposort():
-        if not node.src:
-            continue
-        operands = [s.dtype for s in (node.src[1:] if node.op is Ops.WHERE else node.src)]
-        if node.op is Ops.WHERE and not node.src[0].dtype.is_bool:
-            return f"a choice by {node.src[0].dtype}"
-        try:
-            _operands(node.op, node.dtype, len(node.src), operands[:1])
-        except _Unfit:
-            return f"{node.op.name} of {operands[0]}"
-        if any(dtype is not operands[0] for dtype in operands):
-            return f"{node.op.name} of {operands[0]} and {operands[-1]}"
-        if node.op not in COMPARE and node.dtype is not operands[0]:
-            return f"{node.op.name} of {operands[0]} as {node.dtype}"
-    return ""
+    faults = (f"{node.op.name}: {why}" for node in after.toposort() if (why := _misfit(node)))
+    return next(faults, "")
+
+
+def _misfit(node: UOp) -> str:
+    """Return why a node itself has a type that no graph has; "" if there is no reason."""
+    return next(filter(None, (row.check(node) for row in _TYPES[node.op])), "")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -224,24 +212,8 @@ def _extremes(dtype: DType) -> Array:
         return np.array([False, True])
     if dtype.is_int:
         low, high, bits = int(dtype.min), int(dtype.max), dtype.bits
-        listed = [
-            0,
-            1,
-            2,
-            3,
-            5,
-            7,
-            -1,
-            -2,
-            -3,
-            low,
-            low + 1,
-            high,
-            high - 1,
-            bits - 1,
-            bits,
-            bits + 1,
-        ]
+        listed = [0, 1, 2, 3, 5, 7, -1, -2, -3, low, low + 1, high, high - 1]
+        listed += [bits - 1, bits, bits + 1]
         return np.array([n for n in listed if low <= n <= high], dtype.numpy)
     tiny = 2.0 ** (-14 if dtype is dtypes.float16 else -126)
     floats = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, float(dtype.max), float(dtype.min), tiny]

@@ -15,8 +15,8 @@ from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.differences import Row, Section, aligned, fired_rules, with_labels
-from workbench.viz.model.title import value_name
-from workbench.viz.model.words import bytes_text, error_text, figure_text, kernel_number, shape_text
+from workbench.viz.model.title import value_title
+from workbench.viz.model.words import bytes_text, error_text, figure_text, kernel_number
 from workbench.viz.page.panels.memory.panel import memory_chart
 from workbench.viz.record.variants import kernel_row
 from workbench.viz.text import work_text
@@ -82,7 +82,7 @@ def _decisions(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[
     for plan, of in zip(plans, values, strict=True):
         known = [decision for decision in plan.decisions if decision.node in of]
         for decision in known:
-            labels.setdefault(of[decision.node], _value_label(plan, decision.node))
+            labels.setdefault(of[decision.node], value_title(decision.node, plan.lines))
         columns.append([(of[decision.node], _decision_text(decision)) for decision in known])
     named = with_labels(columns, lambda number, _: labels[number])
     return [
@@ -104,14 +104,9 @@ def _values(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row
     for plan, of in zip(plans, values, strict=True):
         for node, number in of.items():
             if number not in labels:
-                labels[number] = _value_label(plan, node)
+                labels[number] = value_title(node, plan.lines)
         columns.append([(number, "in the graph") for number in dict.fromkeys(of.values())])
     return [Row(labels[k], tuple(c or "" for c in cells)) for k, cells in aligned(columns)]
-
-
-def _value_label(plan: Exploration, node: UOp) -> str:
-    name = plan.lines.name(node) or value_name(node, plan.lines.on)
-    return f"{name} {shape_text(node.shape)}"
 
 
 def _variants(plans: Sequence[Exploration]) -> list[Row]:

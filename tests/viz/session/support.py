@@ -47,7 +47,6 @@ class Page:
     def is_record_of(self, session: Session) -> bool:
         """Whether its copy is the session's record, while no job changes that."""
         with session.lock:
-            session.send_changes()
             return bool(self.record == whole(session))
 
     def renew(self, record: str) -> None:

@@ -206,18 +206,26 @@ def about_line(error: CompileError, source: Source) -> CompileError:
         because += f" (at the end, line {line}; what was edited first is line {edit})"
         line = edit
     if line is not None and 0 < line <= len(lines):
-        because += f"; line {line} is {_excerpt(lines[line - 1])}"
-        old = line_before(before or lines, lines, line)
-        was = before[old - 1] if before and old else ""
-        if was and was != lines[line - 1]:
-            because += f", before the edit {_excerpt(was)}"
-            hint = hint or f"line {line} as it was: {_excerpt(was)}"
-        because += _operation(source, old)
-        if before and not old:
-            hint = hint or f"the text without line {line}"
+        more, other_hint = line_words(source, line)
+        because, hint = because + more, hint or other_hint
     return CompileError(
         error.stage, because, source.text, hint or _default_hint(source, line, edit), line
     )
+
+
+def line_words(source: Source, line: int) -> tuple[str, str]:
+    """Return what an error says of its line (its text, the text before the edit, the operation of
+    that text), and a hint, "" if there is none."""
+    lines, before = source.text.split("\n"), _lines_before(source)
+    words, hint = f"; line {line} is {_excerpt(lines[line - 1])}", ""
+    old = line_before(before or lines, lines, line)
+    was = before[old - 1] if before and old else ""
+    if was and was != lines[line - 1]:
+        words += f", before the edit {_excerpt(was)}"
+        hint = f"line {line} as it was: {_excerpt(was)}"
+    elif before and not old:
+        hint = f"the text without line {line}"
+    return words + _operation(source, old), hint
 
 
 def _lines_before(source: Source) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.emulator.source.expressions import UPDATES, ExpressionParser
+from workbench.emulator.source.statements import StatementParser
 from workbench.emulator.source.syntax import (
     AsmStatement,
     AssignmentStatement,
@@ -13,10 +13,8 @@ from workbench.emulator.source.syntax import (
     Cast,
     Construct,
     DeclarationStatement,
-    EvaluationStatement,
     Expr,
     IfStatement,
-    JumpStatement,
     LoopStatement,
     Name,
     Number,
@@ -57,7 +55,7 @@ class _Head:
     most_items: int | None = None
 
 
-class CParser(ExpressionParser):
+class CParser(StatementParser):
     """Reads a text of a language like C. `module` has its functions."""
 
     def module(self) -> SourceModule:
@@ -100,7 +98,7 @@ class CParser(ExpressionParser):
         parameters = self._parameters()
         if self.accept(";"):  # declared before its definition
             return
-        body = self._block()
+        body = self.block()
         group = head.group, head.most_items
         function = SourceFunction(at, name, head.type, parameters, body, head.is_kernel, *group)
         module.functions.setdefault(name, []).append(function)
@@ -119,7 +117,7 @@ class CParser(ExpressionParser):
             if self.name("an attribute").text != "ext_vector_type":
                 raise self.fault("only ext_vector_type is followed here")
             self.expect("(")
-            dtype = dtype.scalar.vec(self._size())
+            dtype = dtype.scalar.vec(self.whole_number(self.expression()))
             for sign in ")))":
                 self.expect(sign)
         self.expect(";")
@@ -338,48 +336,31 @@ class CParser(ExpressionParser):
         }
         return next((role for word, role in roles.items() if word in words), "")
 
-    def _size(self) -> int:
-        value = self.expression()
-        if not isinstance(value, Number) or not isinstance(value.value, int):
-            raise self.fault("a number is expected here", at=value.at)
-        return int(value.value)
-
     def _size_in_brackets(self, may_be_empty: bool = False) -> int:
         self.expect("[")
         if may_be_empty and self.accept("]"):
             return 0
-        size = self._size()
+        size = self.whole_number(self.expression())
         self.expect("]")
         return size
 
     # statements
 
-    def _block(self) -> BlockStatement:
-        at = self.expect("{")
-        body: list[SourceStatement] = []
-        with self.deeper():
-            while not self.is_next("}"):
-                if self.token.kind == "end":
-                    raise self.fault(f"the brace of line {at.line} does not close", "a `}`")
-                body += self._statement()
-        self.expect("}")
-        return BlockStatement(at, self.end, tuple(body))
-
     def _one(self) -> SourceStatement:
         """Return the statement that stands here as one."""
         at = self.token
         with self.deeper():
-            statements = self._statement()
+            statements = self.statement()
         return (
             statements[0]
             if len(statements) == 1
             else BlockStatement(at, self.end, tuple(statements))
         )
 
-    def _statement(self) -> list[SourceStatement]:
+    def statement(self) -> list[SourceStatement]:
         at = self.token
         if self.is_next("{"):
-            return [self._block()]
+            return [self.block()]
         if self.accept(";"):
             return []
         if self.accept("if"):
@@ -403,7 +384,7 @@ class CParser(ExpressionParser):
                 LoopStatement(at, at.offset + 2, (), condition, (), body, is_checked_after=True)
             ]
         if at.text in ("break", "continue", "return") and at.kind == "name":
-            return [self._jump(at)]
+            return [self.jump()]
         if at.text in ("asm", "__asm__"):
             return [self._asm()]
         if self.is_next("typedef"):
@@ -414,16 +395,6 @@ class CParser(ExpressionParser):
         statements = self._simple()
         self.expect(";")
         return [replace(s, end=self.end) if s is statements[-1] else s for s in statements]
-
-    def _jump(self, at: Token) -> JumpStatement:
-        self.place += 1
-        value = None
-        if at.text == "return" and not self.is_next(";"):
-            value = self.expression()
-        self.expect(";")
-        kind = at.text
-        assert kind in ("break", "continue", "return")
-        return JumpStatement(at, self.end, kind, value)  # type: ignore[arg-type]  # checked above
 
     def _if(self, at: Token) -> IfStatement:
         self.accept("constexpr")
@@ -466,16 +437,7 @@ class CParser(ExpressionParser):
             target = self.suffixed(Name(self.token, self.name("a variable").text))
             return [AssignmentStatement(at, self.end, target, sign, Number(at, 1, dtypes.int32))]
         value = self.unary() if self._begins_target() else self.expression()
-        if self.is_next("++", "--"):
-            sign = self.next().text[0]
-            return [AssignmentStatement(at, self.end, value, sign, Number(at, 1, dtypes.int32))]
-        if self.token.text == "=" or self.token.text in UPDATES:
-            sign = self.next().text[:-1]
-            right = self.braces() if self.is_next("{") else self.expression()
-            if self.token.text == "=":
-                raise self.fault("an assignment in an expression is not followed", "two statements")
-            return [AssignmentStatement(at, self.end, value, sign, right)]
-        return [EvaluationStatement(at, self.end, value)]
+        return [self.assignment(at, value, dtypes.int32)]
 
     def _begins_target(self) -> bool:
         """Whether the operand that stands here is assigned to, as in `*p = x`."""

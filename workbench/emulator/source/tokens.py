@@ -42,7 +42,7 @@ class SourceError(ParseError):
     def __init__(self, at: Token, because: str, hint: str = ""):
         what = f"line {at.line}, column {at.column}: the emulator cannot read this"
         super().__init__(what, because, hint)
-        self.line, self.column = at.line, at.column
+        self.at, self.line, self.column = at, at.line, at.column
 
 
 def shown(token: Token) -> str:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.emulator.source.expressions import UPDATES, ExpressionParser
+from workbench.emulator.source.statements import StatementParser
 from workbench.emulator.source.syntax import (
-    AssignmentStatement,
-    BlockStatement,
     Construct,
     DeclarationStatement,
     EvaluationStatement,
     Expr,
     IfStatement,
-    JumpStatement,
     LoopStatement,
     Name,
-    Number,
     SourceFunction,
     SourceModule,
     SourceParameter,
@@ -37,7 +33,7 @@ _ALIASES = {"vec2f": "f32", "vec2i": "i32", "vec2u": "u32", "vec3f": "f32", "vec
             "vec3u": "u32", "vec4f": "f32", "vec4i": "i32", "vec4u": "u32"}  # fmt: skip
 
 
-class WgslParser(ExpressionParser):
+class WgslParser(StatementParser):
     """Reads a text of WGSL."""
 
     def module(self) -> SourceModule:
@@ -141,14 +137,9 @@ class WgslParser(ExpressionParser):
             result = self._type()
         group = None
         if "workgroup_size" in attributes:
-            group = tuple(self._size(each) for each in attributes["workgroup_size"])
+            group = tuple(self.whole_number(each) for each in attributes["workgroup_size"])
         is_kernel = "compute" in attributes
-        return SourceFunction(at, name, result, parameters, self._block(), is_kernel, group)
-
-    def _size(self, value: Expr) -> int:
-        if not isinstance(value, Number) or not isinstance(value.value, int):
-            raise self.fault("the size of a group is a number", at=value.at)
-        return int(value.value)
+        return SourceFunction(at, name, result, parameters, self.block(), is_kernel, group)
 
     def _parameters(self) -> tuple[SourceParameter, ...]:
         self.expect("(")
@@ -192,57 +183,40 @@ class WgslParser(ExpressionParser):
         value = self.expression() if self.accept("=") else None
         return DeclarationStatement(at, self.end, name, kind, value, at.text != "var")
 
-    def _block(self) -> BlockStatement:
-        at = self.expect("{")
-        body: list[SourceStatement] = []
-        with self.deeper():
-            while not self.is_next("}"):
-                if self.token.kind == "end":
-                    raise self.fault(f"the brace of line {at.line} does not close", "a `}`")
-                statement = self._statement()
-                body += [] if statement is None else [statement]
-        self.expect("}")
-        return BlockStatement(at, self.end, tuple(body))
-
-    def _statement(self) -> SourceStatement | None:
+    def statement(self) -> list[SourceStatement]:
         at = self.token
         if self.is_next("{"):
-            return self._block()
+            return [self.block()]
         if self.accept(";"):
-            return None
-        if self.accept("if"):
-            with self.deeper():
-                return self._if(at)
+            return []
+        if self.is_next("if"):
+            return [self._if()]
         if self.accept("for"):
-            return self._for(at)
+            return [self._for(at)]
         if self.accept("while"):
             condition = self.expression()
             end = self.end
-            return LoopStatement(at, end, (), condition, (), self._block())
+            return [LoopStatement(at, end, (), condition, (), self.block())]
         if self.accept("loop"):
             end = self.end
-            return LoopStatement(at, end, (), None, (), self._block())
+            return [LoopStatement(at, end, (), None, (), self.block())]
         if at.text in ("break", "continue", "return"):
-            self.place += 1
-            value = None
-            if at.text == "return" and not self.is_next(";"):
-                value = self.expression()
-            self.expect(";")
-            kind = at.text
-            return JumpStatement(at, self.end, kind, value)  # type: ignore[arg-type]  # one of the three
+            return [self.jump()]
         if at.text in ("switch", "continuing", "discard"):
             raise self.fault(f"{shown(at)} is not followed", "if and else")
-        statement = self._simple()
+        simple = self._simple()
         self.expect(";")
-        return statement
+        return [simple]
 
-    def _if(self, at: Token) -> IfStatement:
-        condition = self.expression()
-        end = self.end
-        yes: SourceStatement = self._block()
-        no: SourceStatement | None = None
-        if self.accept("else"):
-            no = self._statement() if self.is_next("if") else self._block()
+    def _if(self) -> IfStatement:
+        at = self.expect("if")
+        with self.deeper():
+            condition = self.expression()
+            end = self.end
+            yes = self.block()
+            no: SourceStatement | None = None
+            if self.accept("else"):
+                no = self._if() if self.is_next("if") else self.block()
         return IfStatement(at, end, condition, yes, no)
 
     def _for(self, at: Token) -> LoopStatement:
@@ -254,7 +228,7 @@ class WgslParser(ExpressionParser):
         step = () if self.is_next(")") else (self._simple(),)
         self.expect(")")
         end = self.end
-        return LoopStatement(at, end, first, condition, step, self._block())
+        return LoopStatement(at, end, first, condition, step, self.block())
 
     def _simple(self) -> SourceStatement:
         at = self.token
@@ -263,12 +237,4 @@ class WgslParser(ExpressionParser):
         if self.accept("_"):
             self.expect("=")
             return EvaluationStatement(at, self.end, self.expression())
-        value = self.expression()
-        if self.is_next("++", "--"):
-            sign = self.next().text[0]
-            return AssignmentStatement(at, self.end, value, sign, Number(at, 1, None))
-        if self.token.text == "=" or self.token.text in UPDATES:
-            sign = self.next().text[:-1]
-            right = self.expression()
-            return AssignmentStatement(at, self.end, value, sign, right)
-        return EvaluationStatement(at, self.end, value)
+        return self.assignment(at, self.expression(), None)

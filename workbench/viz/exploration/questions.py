@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import to_builtins
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -29,6 +30,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import IN_MEMORY, Run
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, plural
+from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.record import HiddenPart, PageRecord, QuestionRow
 
 # --------------------------------------------------------------------------------------------------
@@ -45,11 +47,12 @@ PLAIN = {"kernel": 0, "name": "plain"}
 AUTO = {"kernel": 0, "name": "auto"}
 FIRST_KERNEL = "the first kernel"
 """The words for the kernel in a question; `question_of` replaces them for another kernel."""
-NO_PLAN = {
-    "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
-    "compared": None, "repeats": [], "reads": [], "runs": [], "phases": [], "activations": [],
-    "by_hand": [], "hint": "",
-}  # fmt: skip
+NO_PLAN = to_builtins(
+    PlanPicture(
+        width=0, height=0, nodes=[], edges=[], regions=[], decisions=[], compared=None, repeats=[],
+        reads=[], runs=[], phases=[], activations=[], by_hand=[],
+    )
+)  # fmt: skip
 SHOWN_LATER = HiddenPart(["nothing"], "Shown when you have guessed.")
 """The text of a pane whose contents are hidden."""
 TRIED = (

@@ -14,6 +14,8 @@ from workbench.ir.node.ops import CASTS, MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
+from workbench.viz.model.lines import UserLines
+from workbench.viz.model.words import shape_text
 
 LONGEST = 4
 """Most words of a title, and most outputs; "..." stands for further ones."""
@@ -80,6 +82,11 @@ def value_name(node: UOp, on: str = "") -> str:
     if node.op in CASTS or node.op is Ops.CUSTOM:
         return label_of(node)
     return OPS[node.op].word or label_of(node, on)
+
+
+def value_title(node: UOp, lines: UserLines) -> str:
+    """Return the user's name of a value, or else its own, with its shape: "scores 8x8"."""
+    return f"{lines.name(node) or value_name(node, lines.on)} {shape_text(node.shape)}"
 
 
 def _joined(words: list[str], nodes: list[UOp], reduces: bool) -> str:

@@ -17,7 +17,7 @@ from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import FAMILIES, computing_kernels, folded, role_of, storing_kernels
 from workbench.viz.model.loops import decision_recipe
 from workbench.viz.model.phases import BACKWARD, FORWARD, PHASES, phase_colour
-from workbench.viz.model.title import value_name
+from workbench.viz.model.title import value_title
 from workbench.viz.model.words import shape_text, short
 from workbench.viz.record.nodes import Lines, Nodes, bounded, unlisted
 from workbench.viz.schema.plan import (
@@ -152,9 +152,7 @@ def hand_choice_rows(ex: ScheduledTensors, nodes: Nodes) -> list[HandChoiceRow]:
         return HandChoiceRow(nodes.add(image) if image in known else None, kind, bounded(text))
 
     def name(node: UOp) -> str:
-        image = images.get(node, node)
-        named = ex.lines.name(node) or ex.lines.name(image) or value_name(image, ex.lines.on)
-        return f"{named} {shape_text(node.shape)}"
+        return value_title(node if ex.lines.name(node) else images.get(node, node), ex.lines)
 
     choices = ex.choices
     rows = [
@@ -263,10 +261,9 @@ def _activation(
     kernel = ex.kernels[number]
     calls = ex.lines.modules(node) or kernel.modules
     line = ex.lines.nearest(node) or kernel.line
-    name = ex.lines.name(node) or value_name(node, ex.lines.on)
     return ActivationRow(
         node=place(node),
-        name=bounded(f"{name} {shape_text(node.shape)}"),
+        name=bounded(value_title(node, ex.lines)),
         module=bounded(str(calls[0])) if calls else "",
         line=lines.add(line.inner[-1] if line is not None and line.inner else line),
         kernel=number,

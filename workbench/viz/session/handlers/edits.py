@@ -3,7 +3,11 @@ a device that is not here the emulator reads and runs the text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from workbench.backends.compilers.compilers import MachineCode
+from workbench.backends.compilers.refusal import line_words
 from workbench.backends.device import Device
 from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import require_readable
@@ -11,8 +15,10 @@ from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.typed import typed
 from workbench.emulator.emulate import emulate_text_for_steps, read_text
 from workbench.emulator.source.languages import LANGUAGES
+from workbench.emulator.source.tokens import SourceError
 from workbench.emulator.steps import Trace
 from workbench.viz.record.about import language_rows
+from workbench.viz.record.links import readable
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import EditedCode, NoResult, VariantReply
 from workbench.viz.schema.variant import CheckRow, CodeRow
@@ -73,13 +79,10 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
-        with session.lock:
-            child = variants.edited_variant(session, source, variant)
-            session.set(child, "code", code)
-            session.send_changes()
+        child = _added(session, variant, source, code)
         if Device[source.device].is_elsewhere:
             return VariantReply(child)
-        try:
+        with _errors_of(session, child):
             kernel = session.kernels[child]
             if kernel.has_data and kernel.original.code is None:
                 measurement.check_variant(session, worker, child)
@@ -88,12 +91,28 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
             group = list(dict.fromkeys(group + measurement.headline(session, number)))
             limits = measurement.BUDGET_S, measurement.SAMPLES
             measurement.time_group(session, worker, group, False, *limits)
-        except TaskStopped:
-            raise
-        except WorkbenchError as error:
-            with session.lock:
-                session.set(child, "error", error_row(error))
     return VariantReply(child)
+
+
+def _added(session: LiveRecord, variant: int, source: Edited, code: list[CodeRow]) -> int:
+    """Add edited source as a variant with its code; return its place."""
+    with session.lock:
+        child = variants.edited_variant(session, source, variant)
+        session.set(child, "code", code)
+        session.send_changes()
+    return child
+
+
+@contextmanager
+def _errors_of(session: LiveRecord, variant: int) -> Iterator[None]:
+    """Set an error of the block, which runs a variant, at that variant; TaskStopped is raised."""
+    try:
+        yield
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        with session.lock:
+            session.set(variant, "error", error_row(error))
 
 
 def is_emulated(device: str) -> bool:
@@ -111,7 +130,15 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
     """
     info = Device[source.device]
     assert info.language is not None
-    read_text(session.kernels[variant], info.target, info.language.name, source.text)
+    try:
+        read_text(session.kernels[variant], info.target, info.language.name, source.text)
+    except SourceError as error:
+        place = _unedited(session, variant)
+        if place is None:
+            raise
+        stages, _ = readable(session.kernels[place], info.name, info.language)
+        words, hint = line_words(stages.source.edited(source.text), error.at.line)
+        raise SourceError(error.at, error.because + words, error.hint or hint) from error
     try:
         with session.jobs.use_worker(source.device) as worker:
             return _compiled(session, worker, variant, source)
@@ -128,17 +155,9 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
 def _edit_emulated(session: LiveRecord, variant: int, source: Edited) -> VariantReply:
     """Run edited source on the emulator, as a new variant. Errors: as `_read`."""
     code = _read(session, variant, source)
-    with session.lock:
-        child = variants.edited_variant(session, source, variant)
-        session.set(child, "code", code)
-        session.send_changes()
-    try:
+    child = _added(session, variant, source, code)
+    with _errors_of(session, child):
         emulate_edited(session, child, None, None)
-    except TaskStopped:
-        raise
-    except WorkbenchError as error:
-        with session.lock:
-            session.set(child, "error", error_row(error))
     return VariantReply(child)
 
 
@@ -227,12 +246,19 @@ def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited)
 def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
     """Return the code of a variant (edited source: of its origin) in a device's language."""
     language = Device[device].language
-    place: int | None = variant
-    while place in session.edited:
-        place = session.row(place).parent
+    place = _unedited(session, variant)
     rows = [] if place is None else session.row(place).code
     name = None if language is None else language.name
     return next((row for row in rows if row.language == name and row.lines), None)
+
+
+def _unedited(session: LiveRecord, variant: int) -> int | None:
+    """Return a variant, or for edited source the variant that it was first edited from (None: it
+    is not here)."""
+    place: int | None = variant
+    while place in session.edited:
+        place = session.row(place).parent
+    return place
 
 
 def _runs(session: LiveRecord, language: str) -> str:

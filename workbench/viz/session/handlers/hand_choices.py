@@ -20,8 +20,8 @@ from workbench.ir.schedule.by_hand import readers_of, stored_by
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.model.title import value_name
-from workbench.viz.model.words import kernel_number, shape_text
+from workbench.viz.model.title import value_title
+from workbench.viz.model.words import kernel_number
 from workbench.viz.record.variants import cost_rows
 from workbench.viz.schema.messages import ChoiceOffer, OfferedChoices, PlanForecast
 from workbench.viz.schema.plan import HandKind
@@ -159,11 +159,6 @@ def _choices(ex: Exploration, node: UOp) -> Iterator[_Choice]:
     yield from _of_kernel(ex, node)
 
 
-def _named(ex: Exploration, node: UOp) -> str:
-    name = ex.lines.name(node) or value_name(node, ex.lines.on)
-    return f"{name} {shape_text(node.shape)}"
-
-
 def _of_readers(ex: Exploration, node: UOp, original: UOp) -> Iterator[_Choice]:
     """Yield a choice for each reader of a value that has several, or is a result."""
     graph = UOp.sink(*ex.outputs).toposort()
@@ -178,11 +173,11 @@ def _of_readers(ex: Exploration, node: UOp, original: UOp) -> Iterator[_Choice]:
     for reader in readers[:MOST_READERS]:
         name = ex.originals.get(reader, reader)
         if name in own:
-            title = f"read it from memory in {_named(ex, reader)}"
+            title = f"read it from memory in {value_title(reader, ex.lines)}"
             others = tuple([r for r in readers if ex.originals.get(r, r) in own - {name}])
             yield _Choice("recompute", title, node, others=others, undo=not others)
         else:
-            title = f"compute it again in {_named(ex, reader)} alone"
+            title = f"compute it again in {value_title(reader, ex.lines)} alone"
             others = tuple([r for r in readers if ex.originals.get(r, r) in own])
             yield _Choice("recompute", title, node, others=(*others, reader))
 
@@ -210,11 +205,13 @@ def _of_kernel(ex: Exploration, node: UOp) -> Iterator[_Choice]:
         yield _Choice("before", "the kernel in its own place", node, undo=True)
     if own:
         earlier = items[own - 1].nodes[0]
-        title = f"run the kernel before kernel {kernel_number(own - 1)} ({_named(ex, earlier)})"
+        named = f"{kernel_number(own - 1)} ({value_title(earlier, ex.lines)})"
+        title = f"run the kernel before kernel {named}"
         yield _Choice("before", title, node, others=(earlier,))
     if own + 1 < len(items):
         later = items[own + 1].nodes[0]
-        title = f"run the kernel after kernel {kernel_number(own + 1)} ({_named(ex, later)})"
+        named = f"{kernel_number(own + 1)} ({value_title(later, ex.lines)})"
+        title = f"run the kernel after kernel {named}"
         yield _Choice("before", title, later, others=(node,))
     yield from _of_memory(ex, node, items[own])
 
@@ -230,7 +227,9 @@ def _of_memory(ex: Exploration, node: UOp, item: ScheduleItem) -> Iterator[_Choi
     for buffer in item.inputs:
         value = values.get(buffer, buffer)
         if buffer is over:
-            title = f"do not write it over {_named(ex, value)}"
+            title = f"do not write it over {value_title(value, ex.lines)}"
             yield _Choice("in_place", title, node)
         else:
-            yield _Choice("in_place", f"write it over {_named(ex, value)}", node, others=(value,))
+            yield _Choice(
+                "in_place", f"write it over {value_title(value, ex.lines)}", node, others=(value,)
+            )

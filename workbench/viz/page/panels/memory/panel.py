@@ -15,8 +15,8 @@ from workbench.ir.schedule.schedule import base
 from workbench.kernel.kernel import Kernel
 from workbench.measure.timing import bytes_text
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.title import value_name
-from workbench.viz.model.words import kernel_number, shape_text
+from workbench.viz.model.title import value_title
+from workbench.viz.model.words import kernel_number
 from workbench.viz.page.panel import Panel
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.schema.plan import MemoryChart, MemoryStep, MemoryValue
@@ -36,7 +36,7 @@ def memory_chart(
     plan = ex.memory_plan
     numbers = {buffer: number for number, buffer in enumerate(computed)}
     values = [
-        MemoryValue(place_of(node), _name(ex, node), _nbytes(buffer), node in results)
+        MemoryValue(place_of(node), value_title(node, ex.lines), _nbytes(buffer), node in results)
         for buffer, node in computed.items()
     ]
     steps, kernel = [], 0
@@ -50,11 +50,6 @@ def memory_chart(
     sizes = [step.bytes for step in steps]
     peak = sizes.index(max(sizes)) if sizes else None
     return MemoryChart(values, steps, peak, _words(plan, steps, peak))
-
-
-def _name(ex: ScheduledTensors, node: UOp) -> str:
-    name, user = value_name(node, ex.lines.on), ex.lines.name(node)
-    return f"{user or name} {shape_text(node.shape)}"
 
 
 def _nbytes(buffer: UOp) -> int:
