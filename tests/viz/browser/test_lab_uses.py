@@ -110,7 +110,7 @@ def scheduling_by_mouse(wb: Any) -> None:
     wb.locator(".wb-plan-list [role=option]:has-text('product of matrices')").click()
     says_why(wb)
     wb.locator(".wb-strip [role=option]:has-text('decide')").click()
-    step_through(wb, lambda: wb.locator("[title*='next']").first.click())
+    step_through(wb, lambda: wb.locator("button[title*='next']").first.click())
 
 
 def opts_by_mouse(wb: Any) -> None:

@@ -267,6 +267,7 @@ def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> Non
     page.click(f'[data-key="decision-{decisions[place]["node"]}"]')
     page.click('[data-key="replan"]')
     row = {"kernels": [2, 2], "change": place, "moved": [moved], "seconds": None}
+    row |= {"predicted_s": None, "bytes": [96, 64]}
     compared = ["plan", "compared"]
     answer(page, [[compared, row | {"speed": "", "verdict": ""}]])
     page.wait_for_selector(".wb-plan-before:has-text('still 2 kernels')")

@@ -35,7 +35,9 @@ const THINGS = [
   {
     name: "opt",
     text: () => "apply an opt and time it",
-    isDone: ({ record }) => record.variants.some(({ when, timing }) => when > 0 || timing !== null),
+    // a time of an earlier run belongs to the program, not to what was done on this page
+    isDone: ({ record }) =>
+      record.variants.some(({ when, timing }) => when > 0 || (timing && !timing.earlier)),
     actOn: applyAndTime,
   },
   {
