@@ -17,7 +17,8 @@ class Conduct:
     that a work-item has returned, so that no barrier waits for it (None: all wait). `updates`:
     STOREs that combine their value with the stored one, atomically, by this op. `atomic`: memories
     of which all accesses are atomic. `reads_outside`: a read outside of its memory gives any value,
-    and is a defect only if that is used. `most_s`: the most seconds of the run (None: no limit)."""
+    and is a defect only if that is used. `is_zeroed`: the memory of a work-group begins as 0.
+    `most_s`: the most seconds of the run (None: no limit)."""
 
     until: Mapping[int, UOp] = field(default_factory=dict)
     aligned: Mapping[int, int] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Conduct:
     updates: Mapping[int, Ops] = field(default_factory=dict)
     atomic: frozenset[UOp] = frozenset()
     reads_outside: bool = False
+    is_zeroed: bool = False
     most_s: float | None = None
 
 

@@ -270,7 +270,7 @@ def _program(
         linear = stages(kernel.ast, gpu, "linear").linear
         require_elements(linear, gpu)
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
-    arrays = [b.array for b in buffers]
+    arrays = [b.array.copy() for b in buffers]  # a text may write to an input
     fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
     spoil(arrays, fresh)
     return linear, arrays, fresh

@@ -113,6 +113,7 @@ class Machine:
             arrays, self.findings, self.warp_lanes, written, fresh, idle_at, copies
         )
         self.memory.reads_outside, self.memory.atomic = conduct.reads_outside, conduct.atomic
+        self.memory.is_zeroed = conduct.is_zeroed
         self.totals = Totals()
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}

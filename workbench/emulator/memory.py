@@ -90,6 +90,8 @@ class Memories:
         """Whether a read outside of its memory gives any value, and is no defect by itself."""
         self.atomic: Set[UOp] = frozenset()
         """Memories of which all accesses are atomic, so that none races."""
+        self.is_zeroed = False
+        """Whether the memory of a work-group begins as 0."""
         self.outside: Array | None = None
         """The lanes of the last access that are outside of its memory; None: none is."""
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
@@ -122,11 +124,14 @@ class Memories:
             self.rounds = 1
 
     def define(self, node: UOp) -> None:
-        """Make an array for each group, or each work-item, filled with conspicuous values."""
+        """Make an array for each group, or each work-item, filled with conspicuous values, or 0."""
         count, items = self.numbers.shape
-        total = size_of(node) * count * (1 if node.space == "shared" else items)
-        self.arrays[node] = np.full(total, poison(node.dtype), node.dtype.numpy)
-        self.cells[node] = Cells(total, False, self.findings.group_items)
+        is_shared = node.space == "shared"
+        total = size_of(node) * count * (1 if is_shared else items)
+        is_written = is_shared and self.is_zeroed
+        first = 0 if is_written else poison(node.dtype)
+        self.arrays[node] = np.full(total, first, node.dtype.numpy)
+        self.cells[node] = Cells(total, is_written, self.findings.group_items)
         if self._copies and node.space == "shared":
             self._copied[node] = CellCopies(total, self.batches)
 

@@ -220,7 +220,14 @@ def test_a_loop_that_does_not_end_is_stopped(
 
 
 def test_a_long_text_is_refused_soon(doubled: Kernel) -> None:
-    for part in ("p0[i] = 1;\n", "/* ", "{ ", "a + ", "if (i) return;\n", "\n#define A A A\n"):
+    for part in (
+        "p0[i] = 1;\n",
+        "/* ",
+        "{ ",
+        "a + ",
+        "if (i) return;\n",
+        "\n#define A p0[i] = 1;\nA\n",
+    ):
         with pytest.raises(WorkbenchError) as raised:
             emulate(doubled, CUDA, code=written(part * (500_000 // len(part))))
         assert raised.value.because, part
@@ -264,3 +271,126 @@ def _edited(text: str, dice: random.Random) -> str:
                     lines[place][:at] + dice.choice("(){};=+x1 ") + lines[place][at + 1 :]
                 )
     return "\n".join(lines)
+
+
+LANGUAGE_CASES = {
+    "words of other languages": "int local = i, device = 2; p0[local] = p1[i] * device;",
+    "a cast by name": "p0[i] = p1[i] * static_cast<float>(2);",
+    "fewer values than lanes": "float4 v = {1, 2}; p0[i] = p1[i] * v.y + v.z;",
+    "a negative number beside an unsigned one":
+        "float s = 2; for (int k = -1; k < 5u; k++) s += 1; p0[i] = p1[i] * s;",
+    "an unsigned number from below 0":
+        "int s = 0; for (unsigned k = -1; k > 0; k >>= 1) s++; p0[i] = p1[i] * (s / 16);",
+    "a step by a variable of an outer name":
+        "const int k = 2; int s = 0; for (int k = 1; k < 64; k += k) s++; p0[i] = p1[i] * (s / 3);",
+    "the size of the least char": "char c = -128; p0[i] = p1[i] * (abs(c) / 64);",
+    "a double of a name with f": "p0[i] = p1[i] * 2 + (erf(1) != erf(1.0));",
+    "a pointer minus a number": "const float *q = p1 + i + 4; p0[i] = *(q - 4) * 2;",
+    "a shared variable": "__shared__ int s; if (threadIdx.x == 0) s = 2;\n__syncthreads();\n"
+        "p0[i] = p1[i] * s;",
+    "a value for nothing": "(void)0; p0[i] = p1[i] * 2;",
+}  # fmt: skip
+
+
+@by_rows("name, body", list(LANGUAGE_CASES.items()))
+def test_what_c_means(doubled: Kernel, name: str, body: str) -> None:
+    trace = emulate(doubled, CUDA, code=written(body))
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+def test_the_preprocessor(doubled: Kernel) -> None:
+    body = "p0[i] = N * p1[i];"
+    for outside in (
+        "#define N M\n#define M 2",
+        "#define N \\\n  2",
+        "#if 0\n#define N 3\n#else\n#define N 2\n#endif",
+    ):
+        assert not emulate(doubled, CUDA, code=written(body, outside)).findings, outside
+    with pytest.raises(SourceError, match="#elif is not followed"):
+        emulate(doubled, CUDA, code=written(body, "#ifdef A\n#elif 1\n#define N 2\n#endif"))
+
+
+def test_references_and_masks_that_are_not_followed(doubled: Kernel) -> None:
+    outside = "__device__ void add(float &x) { x += x; }"
+    body = "float s = p1[i]; add(s); p0[i] = s;"
+    assert not emulate(doubled, CUDA, code=written(body, outside)).findings
+    with pytest.raises(SourceError, match="refers to what is no variable"):
+        emulate(doubled, CUDA, code=written("p0[i] = p1[i]; add(p0[i]);", outside))
+    with pytest.raises(SourceError, match="some lanes"):
+        emulate(doubled, CUDA, code=written("p0[i] = __shfl_xor_sync(1, p1[i], 1);"))
+    with pytest.raises(SourceError, match="only a struct of x, y, z, w"):
+        emulate(doubled, CUDA, code=written(body, "struct P { float y, x; };" + outside))
+
+
+def test_a_text_that_writes_to_an_input_leaves_the_data(doubled: Kernel) -> None:
+    text = written("p0[i] = p1[i] * 2; p1[i] = 0;").replace("const float *p1", "float *p1")
+    for _ in range(2):
+        assert not emulate(doubled, CUDA, code=text).findings
+    right = doubled.code_for(CUDA).replace("2.0f", "3.0f")
+    assert emulate(doubled, CUDA, code=right).findings
+
+
+OPENCL = {
+    "narrow vectors": "uchar4 c = (uchar4)(0x81); c = (c << 1) >> 1; p0[i] = p1[i] * (c.x + 1);",
+    "a vector and a number": "uchar4 c = (uchar4)(200);\n"
+    "p0[i] = p1[i] * (((c + 100) / (uchar)22).x);",
+    "a comparison": "float4 a = (float4)(1.0f); p0[i] = p1[i] * -2 * convert_float4(a < 2.0f).x;",
+    "a wide shift": "int k = 33; p0[i] = p1[i] * (1 << k);",
+}
+
+
+@by_rows("name, body", list(OPENCL.items()))
+def test_what_opencl_means(doubled: Kernel, name: str, body: str) -> None:
+    head = "__kernel void r(__global float *p0, __global const float *p1) {"
+    text = f"{head} int i = get_group_id(0) * 64 + get_local_id(0);\n{body}\n}}"
+    trace = emulate(doubled, "OPENCL:Iris Xe", code=text)
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+WGSL_CASES = {
+    "literals": "p0[i] = p1[i] * (1 + 4 / 4);",
+    "a constant of no type": "let k = item.x * (2 * 1); p0[i] = p1[i] * 2 + f32(k - 2u * item.x);",
+    "a size": "var a: array<f32, TILE * 2>; a[31] = 2; p0[i] = p1[i] * a[31];",
+    "an array": "var a = array<f32, 2>(1, 2); p0[i] = p1[i] * a[1];",
+    "a division by 0": "p0[i] = p1[i] * f32(2 / (i - i));",
+    "memory that begins as 0": "p0[i] = p1[i] * 2 + t[item.x];",
+    "an atomic": "atomicAdd(&c, 1u); workgroupBarrier();\n"
+    "p0[i] = p1[i] * f32(atomicLoad(&c) / 32);",
+}
+
+
+@by_rows("name, body", list(WGSL_CASES.items()))
+def test_what_wgsl_means(doubled: Kernel, name: str, body: str) -> None:
+    trace = emulate(doubled, WGSL, code=wgsl(body))
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+def test_numbers_that_do_not_fit_in_wgsl(doubled: Kernel) -> None:
+    for body, because in (
+        ("let x: u32 = -1;", "-1 does not fit uint32"),
+        ("let x = 2; p0[i] = p1[i] * x;", "converts nothing"),
+        ("let x = 1 / 0;", "has no value"),
+    ):
+        with pytest.raises(SourceError) as raised:
+            emulate(doubled, WGSL, code=wgsl(body))
+        assert because in raised.value.because, body
+
+
+def test_arrays_come_in_the_order_of_their_numbers(doubled: Kernel) -> None:
+    text = wgsl("p0[i] = p1[i] * 2;").split("\n")
+    assert not emulate(doubled, WGSL, code="\n".join([text[1], text[0], *text[2:]])).findings
+    metal = doubled.code_for("METAL:M3")
+    swapped = metal.replace("(0)", "(9)").replace("(1)", "(0)").replace("(9)", "(1)")
+    assert emulate(doubled, "METAL:M3", code=swapped).findings
+
+
+def wgsl(body: str) -> str:
+    """Return a kernel of WGSL with a body."""
+    return (
+        "@group(0) @binding(0) var<storage, read_write> p0: array<f32>;\n"
+        "@group(0) @binding(1) var<storage, read> p1: array<f32>;\n"
+        "const TILE = 16; var<workgroup> t: array<f32, 64>; var<workgroup> c: atomic<u32>;\n"
+        "@compute @workgroup_size(64, 1, 1) fn r("
+        "@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) item: vec3<u32>) {"
+        f"\nlet i = i32(group.x * 64 + item.x);\n{body}\n}}\n"
+    )

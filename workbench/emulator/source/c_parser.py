@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.emulator.source.expressions import ARRAY_OF_LANES
 from workbench.emulator.source.statements import StatementParser
 from workbench.emulator.source.syntax import (
     AsmStatement,
@@ -26,19 +27,22 @@ from workbench.emulator.source.syntax import (
     Type,
 )
 from workbench.emulator.source.tokens import Token, shown
+from workbench.emulator.source.values import PARTS
 
-_SPACES: dict[str, Space] = {
-    "__shared__": "shared", "__local": "shared", "local": "shared", "threadgroup": "shared",
-    "__global": "global", "global": "global", "device": "global", "__constant": "global",
-    "constant": "global", "__private": "private", "thread": "private",
-}  # fmt: skip
-_KERNEL = frozenset({"__global__", "__kernel", "kernel"})
 _CONSTANT = frozenset({"const", "constexpr"})
 _PLAIN = frozenset(
     "static inline extern volatile register __device__ __host__ __forceinline__ __noinline__"
     " __restrict__ __restrict restrict typename struct".split()
 )
 _WITH_ARGUMENTS = frozenset("__align__ alignas __attribute__ __launch_bounds__ __declspec".split())
+_METAL_ROLES = {
+    "threadgroup_position_in_grid": "group",
+    "thread_position_in_threadgroup": "item",
+    "thread_position_in_grid": "all",
+    "thread_index_in_threadgroup": "number",
+    "threads_per_threadgroup": "items",
+    "threadgroups_per_grid": "groups",
+}
 _INTEGER_WORDS = frozenset("unsigned signed short int long char".split())
 _OPERATORS = frozenset("+ - * / += -= *= /=".split())
 
@@ -132,15 +136,16 @@ class CParser(StatementParser):
         name = self.name("the name of a struct").text
         self.expect("{")
         part = self._head().type
-        count = 0
+        count, names = 0, []
         while part is not None:
-            self.name("the name of a part")
+            names.append(self.name("the name of a part").text)
             count += self._size_in_brackets() if self.is_next("[") else 1
             if not self.accept(","):
                 break
         self.expect(";")
-        if part is None or part.is_pointer or not self.is_next("}"):
-            because = "only a struct whose parts have one type, as a vector's have, is followed"
+        is_vector = names in ([ARRAY_OF_LANES], [*PARTS[:count]])
+        if part is None or not is_vector or not self.is_next("}"):
+            because = f"only a struct of x, y, z, w or of an array {ARRAY_OF_LANES} is followed"
             raise self.fault(because, "separate variables", at)
         self.expect("}")
         self.expect(";")
@@ -155,8 +160,8 @@ class CParser(StatementParser):
         words: list[str] = []
         while True:
             token = self.token
-            if token.text in _SPACES and not (words and token.text in self.types):
-                space = _SPACES[token.text]
+            if token.text in self.language.spaces:
+                space = self.language.spaces[token.text]
                 self.place += 1
             elif self._qualifier(head):
                 pass
@@ -203,7 +208,7 @@ class CParser(StatementParser):
             self.expect("]")
         elif self.token.kind != "name":
             return False
-        elif text in _KERNEL:
+        elif text in self.language.kernel_words:
             head.is_kernel = True
             self.place += 1
         elif text in _CONSTANT:
@@ -256,8 +261,19 @@ class CParser(StatementParser):
     # expressions
 
     def prefix(self) -> Expr | None:
-        """Return a cast, or a constructor: `(float4)(..)`, `(float4 *)&x`, `float4(..)`."""
+        """Return a cast, or a constructor: `(float4)(..)`, `(float4 *)&x`, `float4(..)`,
+        `static_cast<float>(x)`."""
         at = self.token
+        if self.accept("static_cast", "reinterpret_cast"):
+            self.expect("<")
+            kind = self.type_here()
+            if kind is None:
+                raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
+            self.expect(">")
+            self.expect("(")
+            inside = self.expression()
+            self.expect(")")
+            return self.suffixed(Cast(at, kind, inside))
         if self.is_next("("):
             self.place += 1
             kind = self.type_here()
@@ -311,30 +327,28 @@ class CParser(StatementParser):
             if head.type.dtype is dtypes.void and self.is_next(")"):
                 continue
             kind = self._pointer(head.type)
-            is_reference = self.accept("&")
+            is_reference = self.accept("&") and not head.is_constant
             while self.is_next("const", "__restrict__", "restrict"):
                 self.place += 1
             name = self.name("the name of a parameter")
-            role = self._role() if self.is_next("[[") else ""
+            role, number = self._role() if self.is_next("[[") else ("", ())
             if self.is_next("["):
                 self._size_in_brackets(may_be_empty=True)
                 kind = replace(kind, is_pointer=True)
-            parameters.append(SourceParameter(name, name.text, kind, is_reference, role))
+            parameters.append(SourceParameter(name, name.text, kind, is_reference, role, number))
             if not self.is_next(")"):
                 self.expect(",")
         return tuple(parameters)
 
-    def _role(self) -> str:
-        """Return what an attribute of Metal says of a parameter."""
+    def _role(self) -> tuple[str, tuple[int, ...]]:
+        """Return what an attribute of Metal says of a parameter: its role, the number of its
+        buffer."""
         begin = self.place
         self._qualifier(_Head())
-        words = {t.text for t in self.tokens[begin : self.place]}
-        roles = {
-            "threadgroup_position_in_grid": "group",
-            "thread_position_in_threadgroup": "item",
-            "thread_position_in_grid": "all",
-        }
-        return next((role for word, role in roles.items() if word in words), "")
+        words = [t.text for t in self.tokens[begin : self.place]]
+        role = next((role for word, role in _METAL_ROLES.items() if word in words), "")
+        numbers = [int(word) for word in words if word.isdigit()]
+        return role, tuple(numbers) if "buffer" in words else ()
 
     def _size_in_brackets(self, may_be_empty: bool = False) -> int:
         self.expect("[")

@@ -167,6 +167,8 @@ class CallTranslation(ExpressionTranslation):
             raise self.fault(call.at, f"{call.name} has too few arguments")
         if len(call.arguments) > place + 2:
             raise self.fault(call.at, "the width of a shuffle is not followed", "the whole warp")
+        if place:
+            self._require_all_lanes(call)
         value = self.values.concrete(self.value(call.arguments[place]))
         distance = self.values.concrete(self.value(call.arguments[place + 1]))
         if distance.op is not Ops.CONST or not distance.dtype.is_int:
@@ -175,6 +177,13 @@ class CallTranslation(ExpressionTranslation):
         if distance.arg <= 0:
             raise self.fault(call.at, "the distance of a shuffle is above 0", "1")
         return self._of_warp(UOp(Ops.WARP_SHUFFLE, value.dtype, (value,), int(distance.arg)))
+
+    def _require_all_lanes(self, call: Call) -> None:
+        """Errors: SourceError for a shuffle whose mask has not all lanes of a warp."""
+        mask = self.value(call.arguments[0])
+        every = (1 << self.warp_lanes) - 1
+        if not isinstance(mask, UOp) or mask.op is not Ops.CONST or int(mask.arg) & every != every:
+            raise self.fault(call.at, "a shuffle of some lanes is not followed", f"{every:#x}")
 
     def _own_call(self, call: Call, own: Sequence[SourceFunction], may_be_void: bool) -> Value:
         arguments: list[Value | Pointer] = [self.value_or_pointer(a) for a in call.arguments]
@@ -239,7 +248,13 @@ class CallTranslation(ExpressionTranslation):
             register = self._register(f"{parameter.name} ", dtypes.int64)
             self._set(register, self.values.cast(pointer.offset, dtypes.int64))
             return Pointer(pointer.memory, UOp(Ops.CAST, dtypes.index, (register,)), dtype)
-        if parameter.is_reference and isinstance(argument, UOp):
+        if parameter.is_reference:
+            if not isinstance(argument, UOp) or argument.op is not Ops.REG:
+                because = f"{parameter.name} of {function.name} refers to what is no variable"
+                raise self.fault(at, because, "a variable, or a pointer")
+            if argument.dtype is not parameter.type.dtype:
+                because = f"{parameter.name} refers to {parameter.type}, not {argument.dtype}"
+                raise self.fault(at, because)
             return RegisterVariable(argument)
         value = self.values.converted(argument, parameter.type.dtype, at)
         if is_expression:

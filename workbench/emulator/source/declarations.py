@@ -6,12 +6,10 @@ import math
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.calls import CallTranslation
-from workbench.emulator.source.functions import constructed
 from workbench.emulator.source.meaning import Bound, Place, Pointer, RegisterVariable, type_of
 from workbench.emulator.source.syntax import (
     AssignmentStatement,
     Braces,
-    Call,
     Construct,
     DeclarationStatement,
     Expr,
@@ -32,6 +30,8 @@ class DeclarationTranslation(CallTranslation):
 
     def _declare(self, declaration: DeclarationStatement) -> None:
         at, kind, name = declaration.at, declaration.type, declaration.name
+        if kind is None and isinstance(declaration.value, Construct):
+            kind = declaration.value.type
         if kind is not None and kind.dtype is dtypes.void:
             raise self.fault(at, f"{name} has no type")
         if kind is not None and kind.is_pointer and not kind.sizes:
@@ -48,6 +48,8 @@ class DeclarationTranslation(CallTranslation):
             raise self.fault(at, f"{name} has neither a type nor a value")
         if value is not None and kind is not None:
             value = self.values.converted(value, kind.dtype, at)
+        if isinstance(value, Abstract) and at.text == "let":
+            value = self.values.concrete(value)
         is_fixed = isinstance(value, Abstract) or value is not None and value.op is Ops.CONST
         if declaration.is_constant and is_fixed and value is not None:
             self.scopes[-1][name] = Bound(value)
@@ -55,11 +57,11 @@ class DeclarationTranslation(CallTranslation):
         if isinstance(value, Abstract):
             value = self.values.concrete(value)
         dtype = kind.dtype if kind is not None else value.dtype  # type: ignore[union-attr]
-        if name in self.frames[-1].addressed if self.frames else False:
+        if self.frames and name in self.frames[-1].addressed:
             self._declare_in_memory(name, dtype, value)
             return
         register = self._register(name, dtype)
-        if value is None and self.language.is_wgsl:  # a variable without a value is 0
+        if value is None and self.language.is_zeroed:  # a variable without a value is 0
             value = self.values.zero(dtype)
         if value is not None:
             self._set(register, value, is_noted=True)
@@ -85,14 +87,16 @@ class DeclarationTranslation(CallTranslation):
         return self.value_or_pointer(value)
 
     def _filled(self, braces: Braces, kind: Type) -> UOp:
-        """Return a vector or a scalar of the values in braces."""
-        parts = [self.value(part) for part in braces.parts]
+        """Return a vector or a scalar of the values in braces, each of a lane; C fills the rest
+        with 0."""
+        dtype = kind.dtype
+        parts = [self.values.converted(self.value(p), dtype.scalar, p.at) for p in braces.parts]
         if not parts:
-            return self.values.zero(kind.dtype)
-        call = Call(braces.at, "{}", braces.parts)
-        if kind.dtype.count == 1:
-            return self.values.converted(parts[0], kind.dtype, braces.at)
-        return constructed(self.values, kind.dtype, call, parts)
+            return self.values.zero(dtype)
+        lacking = dtype.count - len(parts)
+        if lacking < 0 or lacking > 0 and self.language.name != "CUDA":
+            raise self.fault(braces.at, f"{dtype} has {dtype.count} lanes, and gets {len(parts)}")
+        return self.values.vector([*parts, *[self.values.zero(dtype.scalar)] * lacking])
 
     def _declare_pointer(self, declaration: DeclarationStatement, kind: Type) -> None:
         at = declaration.at
@@ -125,10 +129,10 @@ class DeclarationTranslation(CallTranslation):
         self._arrays.append(memory)
         if kind.is_atomic:
             self._atomic.add(memory)
-        pointer = Pointer(memory, UOp.index(0), kind.dtype, sizes)
+        pointer = Pointer(memory, UOp.index(0), kind.dtype, sizes, is_variable=not sizes)
         self.scopes[-1][name] = pointer
         value = declaration.value
-        if value is None and self.language.is_wgsl and not is_shared:
+        if value is None and self.language.is_zeroed and not is_shared:
             value = Braces(at, ())
         if value is None:
             return

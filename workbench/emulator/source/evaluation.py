@@ -65,9 +65,11 @@ class ExpressionTranslation(PlaceTranslation):
             case Binary(sign="&&" | "||"):
                 return self._both_or_either(value)
             case Binary():
-                if value.sign == "+" and self._is_pointer(value):
+                if value.sign in ("+", "-") and self._is_pointer(value):
                     return self.pointer(value)
                 left, right = self.value(value.left), self.value(value.right)
+                if isinstance(left, Abstract) and isinstance(right, Abstract):
+                    return self.values.folded(value.sign, left, right, value.at)
                 operands = [self.values.concrete(x) for x in (left, right)]
                 own = self.operator(value.sign, operands, value.at)
                 return own or self.values.binary(value.sign, left, right, value.at)
@@ -76,6 +78,8 @@ class ExpressionTranslation(PlaceTranslation):
             case Cast():
                 if value.type.is_pointer:
                     return self.pointer(value)
+                if value.type.dtype is dtypes.void and may_be_void:
+                    return self.value(value.value, may_be_void)
                 return self._cast(self.value(value.value), value.type.dtype, value.at)
             case Construct():
                 return self._constructed(value)
@@ -167,6 +171,8 @@ class ExpressionTranslation(PlaceTranslation):
         return self.values.choose(condition, yes, no, value.at)
 
     def _cast(self, value: Value, dtype: DType, at: Token) -> UOp:
+        if dtype is dtypes.void:
+            raise self.fault(at, "nothing is used as a value here")
         node = self.values.concrete(value, dtype)
         if node.dtype.count > 1 and dtype.count != node.dtype.count:
             raise self.fault(at, f"{node.dtype} does not become {dtype}")

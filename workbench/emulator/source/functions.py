@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.syntax import Call
 from workbench.emulator.source.tokens import SourceError
-from workbench.emulator.source.values import SourceValues, Value
+from workbench.emulator.source.values import SourceValues, Value, promoted
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -46,7 +46,7 @@ def builtin(name: str, vectors: Mapping[str, DType], types: Mapping[str, DType])
         name = fast[1] or fast[2]
     if name in _SPECIAL:
         return _SPECIAL[name]
-    plain = name[:-1] if name.endswith("f") and name[:-1] in _FLOAT_NAMES else name
+    plain = name[:-1] if _is_single(name) else name
     if plain in _OF_FLOATS:
         return _of_floats(_OF_FLOATS[plain], 1)
     if plain in _OF_TWO_FLOATS:
@@ -83,15 +83,20 @@ def _float(values: SourceValues, value: Value, call: Call) -> UOp:
         return node
     if not values.language.converts:
         raise SourceError(call.at, f"{call.name} gets {node.dtype}, and takes floats", "f32(x)")
-    is_single = call.name.endswith("f") or not values.language.has_doubles
+    is_single = _is_single(call.name) or not values.language.has_doubles
     return values.cast(node, dtypes.float32 if is_single else dtypes.float64)
+
+
+def _is_single(name: str) -> bool:
+    """Whether a function is that of single precision: `sqrtf`, and not `erf`."""
+    return name.endswith("f") and name[:-1] in _FLOAT_NAMES
 
 
 def _of_floats(op: Ops, count: int) -> Handler:
     def compute(values: SourceValues, call: Call, arguments: Sequence[Value]) -> Value:
         _require(call, arguments, count)
         operands = [_float(values, a, call) for a in arguments]
-        if call.name.endswith("f") and call.name[:-1] in _FLOAT_NAMES:
+        if _is_single(call.name):
             operands = [values.cast(a, dtypes.float32.vec(a.dtype.count)) for a in operands]
         if count == 2:
             operands = [*values.common(operands[0], operands[1], call.at)]
@@ -140,6 +145,8 @@ def _clamp(values: SourceValues, call: Call, arguments: Sequence[Value]) -> Valu
 def _absolute(values: SourceValues, call: Call, arguments: Sequence[Value]) -> Value:
     _require(call, arguments, 1)
     node = values.concrete(arguments[0])
+    if values.language.converts and node.dtype.count == 1:
+        node = values.cast(node, promoted(node.dtype))
     if node.dtype.is_float:
         return values.node(Ops.ABS, node.dtype, [node])
     if node.dtype.kind == "uint":
@@ -224,6 +231,9 @@ def _any_or_all(op: Ops) -> Handler:
     def compute(values: SourceValues, call: Call, arguments: Sequence[Value]) -> Value:
         _require(call, arguments, 1)
         node = values.concrete(arguments[0])
+        if not node.dtype.is_bool:  # OpenCL: the highest bit of each lane
+            bools = dtypes.bool.vec(node.dtype.count)
+            node = values.node(Ops.CMPLT, bools, [node, values.zero(node.dtype)])
         total = values.lane(node, 0)
         for i in range(1, node.dtype.count):
             total = values.node(op, dtypes.bool, [total, values.lane(node, i)])
@@ -268,6 +278,9 @@ def _extract_bits(values: SourceValues, call: Call, arguments: Sequence[Value]) 
     offset, count = (values.concrete(a, dtypes.uint32) for a in arguments[1:])
     if count.op is not Ops.CONST or not 0 < count.arg <= 32 or node.dtype.scalar.bits != 32:
         raise SourceError(call.at, "extractBits of other than a fixed number of bits", "8u")
+    if offset.op is Ops.CONST and offset.arg + count.arg > 32:
+        because = f"extractBits ends at bit {offset.arg + count.arg}, and there are 32"
+        raise SourceError(call.at, because, f"{max(0, 32 - offset.arg)}u")
     dtype = node.dtype
     word = dtypes.uint32.vec(dtype.count)
     value = values.bits(node, word)
@@ -280,6 +293,7 @@ def _extract_bits(values: SourceValues, call: Call, arguments: Sequence[Value]) 
 
 def _made(dtype: DType) -> Handler:
     def compute(values: SourceValues, call: Call, arguments: Sequence[Value]) -> Value:
+        _require(call, arguments, dtype.count)
         return constructed(values, dtype, call, arguments)
 
     return compute

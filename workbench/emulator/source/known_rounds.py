@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from workbench.base.dtypes import DType
 
 MOST_ROUNDS = 1 << 30
+"""Most rounds of a loop."""
 MOST_LISTED = 4096
-TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+"""Most rounds of a loop that multiplies, divides or shifts its variable."""
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
 
 @dataclass(frozen=True)
 class Fixed:
+    """A number that stands in the text, or follows from its constants; a dtype of None: it takes
+    the type of what it meets (WGSL)."""
+
     number: int
     dtype: DType | None
 
@@ -42,8 +47,11 @@ class KnownRounds:
 def known_values(
     begin: int, kind: str, amount: int, sign: str, last: int, dtype: DType
 ) -> tuple[int, int, int, tuple[int, ...]] | None:
-    """Return the count, the first value, the step and the list of a loop's values; None for a loop
-    that does not end."""
+    """Return the count, the first value, the step and the list of the values of a loop whose
+    variable `begin`s at a number and changes by `kind` and `amount` while `sign` and `last` hold;
+    None where they are not known: the loop does not end, or leaves the numbers of `dtype`."""
+    if not dtype.min <= begin <= dtype.max:
+        return None
     if kind in ("+", "-"):
         step = amount if kind == "+" else -amount
         total = _affine_count(begin, step, sign, last)

@@ -1,4 +1,4 @@
-"""The languages of kernels that the emulator reads: their words, types, and what they convert."""
+"""The languages of kernels that the emulator reads: their words, types and conversions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.emulator.source.syntax import Space
 
 _C_TYPES = {
     "void": dtypes.void, "bool": dtypes.bool, "char": dtypes.int8, "signed char": dtypes.int8,
@@ -42,20 +43,41 @@ _MATRICES = {
 """Matrices of Metal, of which each lane has two elements."""
 
 
+_CUDA_SPACES: dict[str, Space] = {"__shared__": "shared"}
+_OPENCL_SPACES: dict[str, Space] = {
+    "__local": "shared", "local": "shared", "__global": "global", "global": "global",
+    "__constant": "global", "constant": "global", "__private": "private", "private": "private",
+}  # fmt: skip
+_METAL_SPACES: dict[str, Space] = {
+    "threadgroup": "shared", "device": "global", "constant": "global", "thread": "private",
+}  # fmt: skip
+_WGSL_SPACES: dict[str, Space] = {
+    "storage": "global", "workgroup": "shared", "private": "private",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class SourceLanguage:
     """A language. `defined` are the names that its compiler defines; `types` its scalars, `vectors`
-    its vectors by name. `converts`: operands of two types get a common one. `awaits_returned`: a
-    barrier also waits for work-items that have returned, for ever. `has_doubles`: a literal such as
-    1.5 is a double."""
+    its vectors by name; `spaces` its words for memories, and `kernel_words` those before a kernel.
+    `converts`: operands of two types get a common one. `awaits_returned`: a barrier also waits for
+    work-items that have returned, for ever. `has_doubles`: a literal such as 1.5 is a double.
+    `masks_shifts`: a value is shifted by the amount modulo its bits. `compares_as_ints`: a
+    comparison of vectors gives integers, -1 where it holds. `is_zeroed`: memory that a text
+    declares begins as 0."""
 
     name: str
     defined: Mapping[str, int]
     types: Mapping[str, DType]
     vectors: Mapping[str, DType]
+    spaces: Mapping[str, Space]
+    kernel_words: frozenset[str] = frozenset()
     converts: bool = True
     awaits_returned: bool = True
     has_doubles: bool = True
+    masks_shifts: bool = False
+    compares_as_ints: bool = False
+    is_zeroed: bool = False
     is_wgsl: bool = False
 
 
@@ -68,23 +90,28 @@ LANGUAGES: Mapping[str, SourceLanguage] = {
     for each in (
         SourceLanguage(
             "CUDA", {"__CUDA_ARCH__": 900}, _C_TYPES | _GPU_CPP, _vectors(1, 2, 3, 4),
-            awaits_returned=False,
+            _CUDA_SPACES, frozenset({"__global__"}), awaits_returned=False,
         ),
         SourceLanguage(
             "HIP", {"__HIP_PLATFORM_AMD__": 1}, _C_TYPES | _GPU_CPP, _vectors(1, 2, 3, 4),
-            awaits_returned=False,
+            _CUDA_SPACES, frozenset({"__global__"}), awaits_returned=False,
         ),
         SourceLanguage(
             "OpenCL C", {"__OPENCL_VERSION__": 120},
             _C_TYPES | {"double": dtypes.float64, "half": dtypes.float16},
-            _vectors(2, 3, 4, 8, 16),
+            _vectors(2, 3, 4, 8, 16), _OPENCL_SPACES, frozenset({"__kernel", "kernel"}),
+            masks_shifts=True, compares_as_ints=True,
         ),
         SourceLanguage(
             "Metal", {"__METAL_VERSION__": 310},
             _C_TYPES | {"half": dtypes.float16, "bfloat": dtypes.bfloat16},
-            _vectors(2, 3, 4) | _MATRICES, has_doubles=False,
+            _vectors(2, 3, 4) | _MATRICES, _METAL_SPACES, frozenset({"kernel"}),
+            has_doubles=False,
         ),
-        SourceLanguage("WGSL", {}, _WGSL, {}, converts=False, is_wgsl=True),
+        SourceLanguage(
+            "WGSL", {}, _WGSL, {}, _WGSL_SPACES, converts=False, masks_shifts=True,
+            is_zeroed=True, is_wgsl=True,
+        ),
     )
 }  # fmt: skip
 """The languages that the emulator reads, by the names that devices give them."""

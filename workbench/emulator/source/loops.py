@@ -7,8 +7,8 @@ from abc import abstractmethod
 from workbench.base.dtypes import dtypes
 from workbench.emulator.source.declarations import DeclarationTranslation
 from workbench.emulator.source.known_rounds import (
+    MIRRORED,
     MOST_ROUNDS,
-    TURNED,
     Fixed,
     KnownRounds,
     known_values,
@@ -25,7 +25,7 @@ from workbench.emulator.source.syntax import (
     Number,
     SourceStatement,
 )
-from workbench.emulator.source.values import Abstract
+from workbench.emulator.source.values import Abstract, arithmetic_type
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
@@ -84,16 +84,19 @@ class LoopTranslation(DeclarationTranslation):
             return None
         sign, bound = test.sign, test.right
         if isinstance(test.right, Name) and test.right.name == name:
-            sign, bound = TURNED.get(sign, ""), test.left
+            sign, bound = MIRRORED.get(sign, ""), test.left
         elif not (isinstance(test.left, Name) and test.left.name == name):
             return None
+        if any(each.name == name for value in (bound, step.value) for each in names_in(value)):
+            return None
         last, amount = self._fixed(bound), self._fixed(step.value)
-        if last is None or amount is None or sign not in TURNED:
+        if last is None or amount is None or sign not in MIRRORED:
             return None
-        kind = step.sign
-        if not kind and isinstance(step.value, Binary):
-            return None
-        values = known_values(begin.number, kind, amount.number, sign, last.number, dtype)
+        if last.dtype is not None:  # what is compared is of the common type
+            dtype_of_test = arithmetic_type(dtype, last.dtype)
+            if min(dtype.min, begin.number, last.number) < dtype_of_test.min:
+                return None
+        values = known_values(begin.number, step.sign, amount.number, sign, last.number, dtype)
         return None if values is None else KnownRounds(name, dtype, *values)
 
     def _fixed(self, value: Expr) -> Fixed | None:

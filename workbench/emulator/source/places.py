@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.emulator.source.meaning import Lane, Place, Pointer, RegisterVariable, type_of
+from workbench.emulator.source.meaning import (
+    Lane,
+    Meaning,
+    Place,
+    Pointer,
+    RegisterVariable,
+    type_of,
+)
 from workbench.emulator.source.steps import StepWriter
 from workbench.emulator.source.syntax import Binary, Cast, Expr, MemberOf, Name, Subscript, Unary
 from workbench.emulator.source.tokens import Token
@@ -69,7 +77,7 @@ class PlaceTranslation(StepWriter):
         """Return the array or pointer that is subscripted; None if it is a vector."""
         if isinstance(value, Name):
             meaning = self._meaning(value)
-            return meaning if isinstance(meaning, Pointer) else None
+            return meaning if _is_address(meaning) else None
         if isinstance(value, Subscript):
             base = self._base(value.value)
             if base is None or len(base.sizes) < 2:
@@ -106,7 +114,7 @@ class PlaceTranslation(StepWriter):
         match value:
             case Name():
                 meaning = self._meaning(value)
-                if isinstance(meaning, Pointer):
+                if _is_address(meaning):
                     return Pointer(meaning.memory, meaning.offset, meaning.dtype)
             case Unary(sign="&"):
                 place = self.place(value.value)
@@ -117,9 +125,12 @@ class PlaceTranslation(StepWriter):
                 pointer = self.pointer(value.value)
                 self._require_stride(value.type.dtype, value.at)
                 return Pointer(pointer.memory, pointer.offset, value.type.dtype)
-            case Binary(sign="+"):
+            case Binary(sign="+" | "-"):
                 if self._is_pointer(value.left):
-                    return self._at(self.pointer(value.left), self._index(value.right))
+                    index = self._index(value.right)
+                    if value.sign == "-":
+                        index = self.values.node(Ops.NEG, dtypes.index, [index])
+                    return self._at(self.pointer(value.left), index)
                 return self._at(self.pointer(value.right), self._index(value.left))
             case Subscript():
                 base = self._base(value)
@@ -130,13 +141,15 @@ class PlaceTranslation(StepWriter):
     def _is_pointer(self, value: Expr) -> bool:
         match value:
             case Name():
-                return isinstance(self._find(value.name), Pointer)
+                return _is_address(self._find(value.name))
             case Unary(sign="&"):
                 return True
             case Cast():
                 return value.type.is_pointer
             case Binary(sign="+"):
                 return self._is_pointer(value.left) or self._is_pointer(value.right)
+            case Binary(sign="-"):
+                return self._is_pointer(value.left)
             case Subscript():
                 base = self._base_type(value)
                 return base is not None and len(base) > 0
@@ -146,7 +159,7 @@ class PlaceTranslation(StepWriter):
         """Return the sizes of the array that an expression is a part of; None if it is none."""
         if isinstance(value, Name):
             meaning = self._find(value.name)
-            return meaning.sizes if isinstance(meaning, Pointer) else None
+            return meaning.sizes if _is_address(meaning) else None
         if isinstance(value, Subscript):
             sizes = self._base_type(value.value)
             return None if sizes is None else sizes[1:]
@@ -251,3 +264,8 @@ class PlaceTranslation(StepWriter):
             raise self.fault(
                 at, f"memory of vectors of 3 is not followed ({dtype})", "vectors of 4"
             )
+
+
+def _is_address(meaning: Meaning | None) -> TypeGuard[Pointer]:
+    """Whether a name is an array or a pointer, and not a variable in memory."""
+    return isinstance(meaning, Pointer) and not meaning.is_variable

@@ -196,13 +196,17 @@ class JumpStatement(SourceStatement):
 
 @dataclass(frozen=True)
 class SourceParameter:
-    """A parameter; `role` says what the launch passes: "group" or "item" numbers ("": memory)."""
+    """A parameter. `role` says which numbers the launch passes ("": none, it is memory or a value):
+    "group", "item", those of "all" work-items along a dimension, the only "number" of an item in
+    its group, the sizes "items" and "groups". `number` orders memory, where the text has it:
+    `@group(0) @binding(1)`, `[[buffer(1)]]`."""
 
     at: Token
     name: str
     type: Type
     is_reference: bool = False
     role: str = ""
+    number: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

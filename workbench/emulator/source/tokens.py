@@ -12,9 +12,11 @@ from workbench.base.errors import ParseError
 MOST_TOKENS = 200_000
 """Most tokens of a text, with its macros expanded."""
 MOST_OF_MACRO = 1000
+"""Most tokens of a macro, with the macros in it and their names."""
 _MOST_SHOWN = 40
+"""Most letters of a token in a message."""
 _PATTERN = re.compile(
-    r"(?P<space>[ \t\r\f\v]+)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<newline>\n)"
+    r"(?P<space>(?:[ \t\r\f\v]|\\\r?\n)+)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<newline>\n)"
     r"|(?P<number>0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?\d+)?[uUlLfFhi]*"
     r"|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[uUlLfFhi]*)"
     r'|(?P<name>[A-Za-z_]\w*)|(?P<string>"(?:\\.|[^"\\\n])*")'
@@ -107,12 +109,30 @@ def _expanded(tokens: list[Token], macros: dict[str, list[Token]]) -> list[Token
     """Return tokens with macros replaced; their tokens stand at the place of the macro's name."""
     result: list[Token] = []
     for token in tokens:
-        words = macros.get(token.text) if token.kind == "name" else None
-        if words is None:
+        if token.kind != "name" or token.text not in macros:
             result.append(token)
+            continue
+        place = token.line, token.column, token.offset
+        result += [Token(word.kind, word.text, *place) for word in _macro_words(token, macros)]
+    return result
+
+
+def _macro_words(name: Token, macros: dict[str, list[Token]]) -> list[Token]:
+    """Return the tokens of a macro. Macros in it are those of the place where it is used; a name
+    inside of its own macro stays."""
+    result: list[Token] = []
+    left: list[tuple[Token, frozenset[str]]] = [(name, frozenset())]
+    count = 0
+    while left:
+        word, around = left.pop()
+        count += 1
+        if count > MOST_OF_MACRO:
+            because = f"the macro {name.text} has more than {MOST_OF_MACRO:,} words and signs"
+            raise SourceError(name, because, "a function")
+        if word.kind == "name" and word.text in macros and word.text not in around:
+            left += [(each, around | {word.text}) for each in reversed(macros[word.text])]
         else:
-            place = token.line, token.column, token.offset
-            result += [Token(word.kind, word.text, *place) for word in words]
+            result.append(word)
     return result
 
 
@@ -134,6 +154,8 @@ def _directive(
         was_read = is_read.pop()
         if name == "else":
             is_read.append(is_read[-1] and not was_read)
+    elif name == "elif":
+        raise SourceError(at, "#elif is not followed", "#else, and an #if inside of it")
     elif not is_read[-1]:
         return
     elif name == "define":
@@ -143,10 +165,7 @@ def _directive(
         if len(words) > 2 and words[2].text == "(" and words[2].offset == after:
             because = f"the macro {words[1].text} has arguments"
             raise SourceError(at, because, "a function, or the words themselves")
-        macros[words[1].text] = _expanded(words[2:], macros)
-        if len(macros[words[1].text]) > MOST_OF_MACRO:
-            because = f"the macro {words[1].text} has more than {MOST_OF_MACRO:,} words and signs"
-            raise SourceError(at, because, "a function")
+        macros[words[1].text] = words[2:]
     elif name == "undef":
         macros.pop(rest, None)
     elif name not in ("include", "pragma"):
@@ -156,6 +175,8 @@ def _directive(
 def _holds(at: Token, kind: str, rest: str, macros: set[str], defined: dict[str, int]) -> bool:
     if kind != "if":
         return (rest in macros or rest in defined) == (kind == "ifdef")
+    if rest in ("0", "1"):
+        return rest == "1"
     match = _CONDITION.match(rest)
     if match is None or match[1] not in defined:
         names = ", ".join(defined) or "none"

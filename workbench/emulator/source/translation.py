@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import dtypes
@@ -90,17 +91,17 @@ class Translation(LoopTranslation):
         self.frames.append(frame)
         self._body(body)
         waits = self.language.awaits_returned
-        begin = 1
-        linear = (self.linear[0], *self._arrays, *self.linear[begin:])
+        linear = (self.linear[0], *self._arrays, *self.linear[1:])
         moved = len(self._arrays)
         conduct = Conduct(
-            {p + moved: register for p, register in self._until.items()},
-            {p + moved: nbytes for p, nbytes in self._aligned.items()},
-            frozenset(p + moved for p in self._copies),
-            None if waits else frame.returned,
-            {p + moved: op for p, op in self._updates.items()},
-            frozenset(self._atomic),
-            self.language.is_wgsl,
+            until={p + moved: register for p, register in self._until.items()},
+            aligned={p + moved: nbytes for p, nbytes in self._aligned.items()},
+            copies=frozenset(p + moved for p in self._copies),
+            returned=None if waits else frame.returned,
+            updates={p + moved: op for p, op in self._updates.items()},
+            atomic=frozenset(self._atomic),
+            reads_outside=self.language.is_wgsl,
+            is_zeroed=self.language.is_zeroed,
         )
         return TextProgram(self.language.name, linear, self._lines(moved), conduct)
 
@@ -145,7 +146,12 @@ class Translation(LoopTranslation):
         self.rows.clear()
 
     def _bind_parameters(self) -> None:
-        memory = [p for p in self.kernel.parameters if p.type.is_pointer] + self.module.bindings
+        arrays = [p for p in self.kernel.parameters if p.type.is_pointer] + self.module.bindings
+        memory = sorted(arrays, key=lambda parameter: parameter.number)
+        for one, other in pairwise(memory):
+            if one.number and one.number == other.number:
+                because = f"{one.name} and {other.name} have one number"
+                raise self.fault(other.at, because, "a number for each")
         others = [p for p in self.kernel.parameters if not p.type.is_pointer]
         if len(memory) != len(self.params.slots):
             because = (

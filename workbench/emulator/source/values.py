@@ -5,8 +5,11 @@ Every node is appended to the program when it is made, unless this statement has
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +34,14 @@ class Abstract:
 Value = UOp | Abstract
 _COMPARED = {"<": Ops.CMPLT, "<=": Ops.CMPLE, "==": Ops.CMPEQ, "!=": Ops.CMPNE}
 _BITS = {"&": Ops.AND, "|": Ops.OR, "^": Ops.XOR}
+_FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_,
+    "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
+_FOLDED_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 
 
 class SourceValues:
@@ -93,6 +104,9 @@ class SourceValues:
         if isinstance(value, Abstract):
             if isinstance(value.value, float) and not dtype.is_float:
                 raise SourceError(at, f"a float does not become {dtype} by itself", f"{dtype}(..)")
+            kind = dtype.scalar
+            if kind.is_int and not kind.min <= value.value <= kind.max:
+                raise SourceError(at, f"{value.value} does not fit {kind}")
             return self.cast(value, dtype)
         if value.dtype is dtype:
             return value
@@ -188,6 +202,12 @@ class SourceValues:
                 because = f"WGSL converts nothing by itself: {left.dtype} and {right.dtype}"
                 raise SourceError(at, because, "a conversion, such as f32(x)")
             dtype = left.dtype.scalar
+        elif counts[0] != counts[1]:  # a scalar becomes an element of the vector
+            vector, other = (left, right) if counts[0] > 1 else (right, left)
+            dtype = vector.dtype.scalar
+            if other.dtype.is_float and not dtype.is_float:
+                because = f"{left.dtype} and {right.dtype} have no operator"
+                raise SourceError(at, because, "a conversion")
         else:
             dtype = arithmetic_type(left.dtype.scalar, right.dtype.scalar, count > 1)
         return self.cast(left, dtype.vec(count)), self.cast(right, dtype.vec(count))
@@ -206,7 +226,8 @@ class SourceValues:
         a, b = self.common(left, right, at)
         dtype = a.dtype
         if sign in _COMPARED:
-            return self.node(_COMPARED[sign], dtypes.bool.vec(dtype.count), [a, b])
+            test = self.node(_COMPARED[sign], dtypes.bool.vec(dtype.count), [a, b])
+            return self._as_ints(test, dtype) if self.language.compares_as_ints else test
         if dtype.is_bool:
             raise SourceError(at, f"`{sign}` of bools", "&& or ||")
         if sign == "+":
@@ -215,21 +236,65 @@ class SourceValues:
             return self.node(Ops.ADD, dtype, [a, self.node(Ops.NEG, dtype, [b])])
         if sign == "*":
             return self.node(Ops.MUL, dtype, [a, b])
+        if sign == "/" and dtype.is_float:
+            return self.node(Ops.FDIV, dtype, [a, b])
         if sign == "/":
-            return self.node(Ops.FDIV if dtype.is_float else Ops.CDIV, dtype, [a, b])
+            return self._divided(a, b)
         if dtype.is_float:
             if sign == "%" and self.language.is_wgsl:
                 return self.node(Ops.FMOD, dtype, [a, b])
             raise SourceError(at, f"`{sign}` of floats", "fmodf" if sign == "%" else "")
         return self.node(Ops.CMOD if sign == "%" else _BITS[sign], dtype, [a, b])
 
+    def _divided(self, a: UOp, b: UOp) -> UOp:
+        """Return a / b of integers; WGSL has a for a b of 0, and C has nothing."""
+        dtype = a.dtype
+        result = self.node(Ops.CDIV, dtype, [a, b])
+        if not self.language.is_wgsl or b.op is Ops.CONST and b.arg != 0:
+            return result
+        is_zero = self.node(Ops.CMPEQ, dtypes.bool.vec(dtype.count), [b, self.zero(dtype)])
+        return self.node(Ops.WHERE, dtype, [is_zero, a, result])
+
+    def _as_ints(self, test: UOp, dtype: DType) -> UOp:
+        """Return a comparison of vectors of `dtype` as OpenCL has it: -1 where it holds, else 0."""
+        if dtype.count == 1:
+            return test
+        kind = dtypes.named(f"int{dtype.scalar.bits}").vec(dtype.count)
+        minus = self.spread(UOp.const(kind.scalar, -1), kind)
+        return self.node(Ops.WHERE, kind, [test, minus, self.zero(kind)])
+
+    def folded(self, sign: str, left: Abstract, right: Abstract, at: Token) -> Value:
+        """Return the result of an operator of two literals without a type: another one, or a bool.
+        Errors: SourceError for a division by 0, and a result beyond 64 bits."""
+        a, b = left.value, right.value
+        is_float = isinstance(a, float) or isinstance(b, float)
+        if is_float and sign not in "+-*/%" and sign not in ("<", "<=", ">", ">=", "==", "!="):
+            raise SourceError(at, f"`{sign}` of floats")
+        if sign in ("/", "%") and b == 0 or sign in ("<<", ">>") and not 0 <= b < 64:
+            raise SourceError(at, f"`{a} {sign} {b}` has no value")
+        if sign in _FOLDED_TESTS:
+            return UOp.const(dtypes.bool, _FOLDED_TESTS[sign](a, b))
+        result: int | float
+        if sign in ("/", "%"):
+            divided, rest = (a / b, math.fmod(a, b)) if is_float else _truncated(int(a), int(b))
+            result = divided if sign == "/" else rest
+        else:
+            result = _FOLDED[sign](a, b)
+        if is_float and not math.isfinite(result) or not is_float and abs(result) > 1 << 63:
+            raise SourceError(at, f"`{a} {sign} {b}` is too large")
+        return Abstract(result)
+
     def _shift(self, sign: str, left: Value, right: Value, at: Token) -> UOp:
         value, amount = self.concrete(left), self.concrete(right, dtypes.uint32)
         if not value.dtype.is_int and not value.dtype.is_bool or not amount.dtype.is_int:
             raise SourceError(at, f"`{sign}` of {value.dtype} by {amount.dtype}")
-        dtype = promoted(value.dtype) if self.language.converts else value.dtype
-        operands = [self.cast(value, dtype), self.cast(amount, dtype)]
-        return self.node(Ops.SHL if sign == "<<" else Ops.SHR, dtype, operands)
+        is_promoted = self.language.converts and value.dtype.count == 1
+        dtype = promoted(value.dtype) if is_promoted else value.dtype
+        by = self.cast(amount, dtype)
+        if self.language.masks_shifts:
+            most = self.spread(UOp.const(dtype.scalar, dtype.scalar.bits - 1), dtype)
+            by = self.node(Ops.AND, dtype, [by, most])
+        return self.node(Ops.SHL if sign == "<<" else Ops.SHR, dtype, [self.cast(value, dtype), by])
 
     def unary(self, sign: str, value: Value, at: Token) -> Value:
         """Return the result of a sign before a value."""
@@ -266,6 +331,12 @@ class SourceValues:
             if each is not None:
                 total = each if total is None else self.node(Ops.AND, dtypes.bool, [total, each])
         return total
+
+
+def _truncated(a: int, b: int) -> tuple[int, int]:
+    """Return a / b rounded towards 0, and the rest, which has the sign of a."""
+    whole = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return whole, a - whole * b
 
 
 def promoted(dtype: DType) -> DType:

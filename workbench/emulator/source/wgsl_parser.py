@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
+from workbench.emulator.source.expressions import SUM
 from workbench.emulator.source.statements import StatementParser
 from workbench.emulator.source.syntax import (
     Construct,
@@ -28,7 +29,6 @@ _ROLES = {
     "local_invocation_index": "number",
     "num_workgroups": "groups",
 }
-_SPACES: dict[str, Space] = {"storage": "global", "workgroup": "shared", "private": "private"}
 _ALIASES = {"vec2f": "f32", "vec2i": "i32", "vec2u": "u32", "vec3f": "f32", "vec3i": "i32",
             "vec3u": "u32", "vec4f": "f32", "vec4i": "i32", "vec4u": "u32"}  # fmt: skip
 
@@ -55,7 +55,13 @@ class WgslParser(StatementParser):
                 self.expect(";")
                 kind = declared.type
                 if kind is not None and kind.space == "global":
-                    module.bindings.append(SourceParameter(declared.at, declared.name, kind))
+                    number = tuple(
+                        self.whole_number(each)
+                        for word in ("group", "binding")
+                        for each in attributes.get(word, ())
+                    )
+                    parameter = SourceParameter(declared.at, declared.name, kind, number=number)
+                    module.bindings.append(parameter)
                 else:
                     module.globals.append(declared)
             elif self.accept("alias"):
@@ -91,7 +97,7 @@ class WgslParser(StatementParser):
         if at.text == "array":
             size = None
             if self.accept(","):
-                size = self.operand()
+                size = self._binary(SUM)  # no comparison: `>` closes the type
             sizes = (size, *inside.sizes)
         self.expect(">")
         if is_vector:
@@ -169,9 +175,10 @@ class WgslParser(StatementParser):
         space: Space = ""
         if self.accept("<"):
             word = self.name("a space").text
-            if word not in _SPACES:
-                raise self.fault(f"the space {word} is not followed", ", ".join(_SPACES))
-            space = _SPACES[word]
+            spaces = self.language.spaces
+            if word not in spaces:
+                raise self.fault(f"the space {word} is not followed", ", ".join(spaces))
+            space = spaces[word]
             if self.accept(","):
                 self.name("read or read_write")
             self.expect(">")
