@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.support import by_rows
 from workbench import Tensor, explore
@@ -61,6 +62,16 @@ def test_every_dtype_of_values_is_tested() -> None:
         d for d in TESTED if d.is_float
     )
     assert dtypes.int64 in compare_sides(typed_rule("x // 1 -> x")).dtypes
+
+
+def test_every_dtype_is_tested_with_comparisons_and_constants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("workbench.check.rule_values.CONSTANTS", 4)
+    monkeypatch.setattr("workbench.check.rule_values.VALUES", 64)
+    rule = typed_rule("where(a < c, where(b < c1, x * 0, 0), 0) -> 0")
+    counterexample = compare_sides(rule).counterexample
+    assert counterexample is not None and counterexample.dtype.is_float  # x is infinite
 
 
 def test_a_kernel_with_a_rule() -> None:

@@ -29,8 +29,8 @@ VALUES = 4096
 """Most values of each name that one graph is computed on, besides the extremes."""
 CONSTANTS = 40
 """Most choices of the constants of a rule, for each choice of dtypes."""
-MOST_CHOICES = 400
-"""Most choices of dtypes for a rule."""
+MOST_CHOICES = 13
+"""Most choices of the dtypes that a rule compares, for each dtype of its result."""
 TESTED = (
     dtypes.bool, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8,
     dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32,
@@ -70,7 +70,7 @@ def compare_sides(rule: Rule) -> RuleTest:
     dice = random.Random(str(rule))
     reached: dict[DType, None] = {}
     compared = 0
-    for filling in itertools.islice(_fillings(rule.match, dice), MOST_CHOICES * CONSTANTS):
+    for filling in _fillings(rule.match, dice):
         after = rule.matcher(filling.node)
         if after is None or after is filling.node:
             continue
@@ -105,12 +105,15 @@ class _Unfit(Exception):
 
 
 def _fillings(pat: Pat, dice: random.Random) -> Iterator[Filling]:
-    """Yield graphs of each choice of dtypes, each with several choices of constants."""
-    free = _free_dtypes(pat)
+    """Yield graphs of every dtype, each with several choices of constants and of the dtypes that
+    are compared."""
+    choices = [*itertools.product(TESTED, repeat=_free_dtypes(pat))]
+    if len(choices) > MOST_CHOICES:
+        choices = dice.sample(choices, MOST_CHOICES)
+    count = CONSTANTS if _constants(pat) else 1
     for dtype in TESTED:
-        for choice in itertools.islice(itertools.product(TESTED, repeat=free), MOST_CHOICES):
-            constants = _constants(pat)
-            for number in range(CONSTANTS if constants else 1):
+        for choice in choices:
+            for number in range(count):
                 try:
                     yield _filled(pat, dtype, choice, number, dice)
                 except _Unfit:
@@ -132,6 +135,8 @@ def _constants(pat: Pat) -> set[str]:
 def _filled(
     pat: Pat, dtype: DType, choice: Sequence[DType], number: int, dice: random.Random
 ) -> Filling:
+    """Return the graph of a pattern for a dtype of its result. The first constant is extreme number
+    `number`, or random if there are less; the others are extreme or random."""
     names: dict[str, UOp] = {}
     constants: dict[str, Any] = {}
     others = list(choice)
@@ -160,7 +165,8 @@ def _filled(
             return filled
         if part.ops == (Ops.CONST,):
             extremes = _extremes(kind)
-            value = extremes[number] if number < len(extremes) else _random(kind, 1, dice)[0]
+            pick = dice.randrange(2 * len(extremes)) if constants else number
+            value = extremes[pick] if pick < len(extremes) else _random(kind, 1, dice)[0]
             constants[part.name or ""] = value
             return UOp.const(kind, np.asarray(value).item() if kind.in_numpy else float(value))
         return construct.param(kind, len(names), 1)

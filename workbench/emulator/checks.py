@@ -24,10 +24,10 @@ from workbench.base.errors import DeviceError, ParseError, VerifyError, plural
 from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount, WorstWarp
 from workbench.emulator.cells import NO_ITEM
-from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import Inefficiency, InefficiencyKind
 from workbench.emulator.machine import LANES_AT_ONCE, Machine
 from workbench.emulator.rounds import ends_of, rounds_plan
+from workbench.emulator.source.program import PLAIN, Conduct
 from workbench.ir.meaning import closeness
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.nest.loops import group_excess

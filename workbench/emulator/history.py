@@ -24,11 +24,10 @@ from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.arithmetic import numbers, stored_floats
 from workbench.emulator.cells import NO_ITEM
-from workbench.emulator.conduct import PLAIN
 from workbench.emulator.findings import Finding, along, among_all
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
-from workbench.emulator.source.program import TextProgram
+from workbench.emulator.source.program import PLAIN, TextProgram
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

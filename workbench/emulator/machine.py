@@ -20,10 +20,10 @@ from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.emulator.arithmetic import Exchange, computed, spread, undefined, with_lanes
 from workbench.emulator.cells import ReadOrigin
-from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.emulator.rounds import NO_STEP, Rounds, RoundsPlan, ends_of, rounds_plan
+from workbench.emulator.source.program import PLAIN, Conduct
 from workbench.ir.nest.accesses import async_stores, idle_lanes, name_of, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops

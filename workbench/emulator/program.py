@@ -24,11 +24,10 @@ from workbench.emulator.checks import (
     require_fit,
     require_time,
 )
-from workbench.emulator.conduct import PLAIN, Conduct
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, written_slots
-from workbench.emulator.source.program import TextProgram
+from workbench.emulator.source.program import PLAIN, Conduct, TextProgram
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 

@@ -98,7 +98,7 @@ def _decision_text(decision: Decision) -> str:
 
 
 def _values(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row]:
-    """Return a row for each value of the tensor graphs, "computed" where a plan has it."""
+    """Return a row for each value of the tensor graphs, "in the graph" where a plan has it."""
     labels: dict[int, str] = {}
     columns = []
     for plan, of in zip(plans, values, strict=True):

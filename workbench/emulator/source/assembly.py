@@ -82,8 +82,8 @@ def _copy(program: CallTranslation, statement: AsmStatement, nbytes: int) -> Non
 def _address(program: CallTranslation, value: Expr) -> Pointer:
     if isinstance(value, Cast):
         value = value.value
-    if isinstance(value, Call) and value.name == "__cvta_generic_to_shared":
-        (value,) = value.arguments
+    if isinstance(value, Call) and value.name == "__cvta_generic_to_shared" and value.arguments:
+        value = value.arguments[0]
     return program.pointer(value)
 
 
@@ -116,7 +116,7 @@ def _rows(
         raise program.fault(statement.at, because, "the instruction as it was")
     if len(statement.inputs) != 1 or len(statement.outputs) != count:
         raise program.fault(statement.at, "this instruction has one input")
-    rows = program.pointer(_inside(statement.inputs[0][1]))
+    rows = _address(program, statement.inputs[0][1])
     element = rows.memory.dtype.scalar
     if element.itemsize != MATRIX_ELEMENT_BYTES:
         raise program.fault(statement.at, f"rows of {element} are not followed", "16-bit floats")
@@ -124,11 +124,3 @@ def _rows(
     words = program.values.bits(program.exchanged(value, layouts), dtypes.uint32.vec(count))
     for number, (_, target) in enumerate(statement.outputs):
         _set(program, target, program.values.lane(words, number))
-
-
-def _inside(value: Expr) -> Expr:
-    if isinstance(value, Cast):
-        value = value.value
-    if isinstance(value, Call) and value.arguments:
-        value = value.arguments[0]
-    return value

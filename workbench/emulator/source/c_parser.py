@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.emulator.source.expressions import ARRAY_OF_LANES
-from workbench.emulator.source.statements import StatementParser
+from workbench.emulator.source.parser import ARRAY_OF_LANES, SourceParser
 from workbench.emulator.source.syntax import (
     AsmStatement,
     AssignmentStatement,
@@ -59,7 +58,7 @@ class _Head:
     most_items: int | None = None
 
 
-class CParser(StatementParser):
+class CParser(SourceParser):
     """Reads a text of a language like C. `module` has its functions."""
 
     def module(self) -> SourceModule:

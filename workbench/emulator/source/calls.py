@@ -19,7 +19,7 @@ from workbench.emulator.source.meaning import (
     fits,
     fits_exactly,
 )
-from workbench.emulator.source.scan import BARRIERS, SHUFFLES, is_jump, may_return
+from workbench.emulator.source.scan import BARRIERS, SHUFFLES, returns_early
 from workbench.emulator.source.syntax import (
     Call,
     Construct,
@@ -277,7 +277,7 @@ class CallTranslation(ExpressionTranslation):
         is_void = function.result.dtype is dtypes.void
         name = f"{function.name} "
         frame.result = None if is_void else self._register(name, function.result.dtype)
-        if may_return(body[:-1]) or body and may_return(body[-1:]) and not is_jump(body[-1]):
+        if returns_early(body):
             frame.returned = self._flag("returned")
             self._set(frame.returned, UOp.const(BOOL, False))
         computed, gate, row = self.values.computed, self.gate, self.row

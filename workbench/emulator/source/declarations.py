@@ -69,7 +69,7 @@ class DeclarationTranslation(CallTranslation):
 
     def _declare_in_memory(self, name: str, dtype: DType, value: UOp | None) -> None:
         """Declare a variable whose address is used: an array of a work-item."""
-        unique = self._register(name, dtype.scalar).name
+        unique = self._unique(name)
         memory = construct.define(dtype.scalar, unique, (dtype.count,), "scratch")
         self._arrays.append(memory)
         place = Pointer(memory, UOp.index(0), dtype, is_variable=True)
@@ -121,7 +121,7 @@ class DeclarationTranslation(CallTranslation):
             raise self.fault(at, f"an array of {length:,} elements is not followed")
         self._require_stride(kind.dtype, at)
         is_shared = kind.space == "shared"
-        unique = self._register(name, kind.dtype.scalar).name
+        unique = self._unique(name)
         space = "shared" if is_shared else "scratch"
         memory = construct.define(kind.dtype.scalar, unique, (length,), space)  # type: ignore[arg-type]
         if len(sizes) == 2 and kind.dtype.count == 1:  # so that it is drawn as rows

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.declarations import DeclarationTranslation
-from workbench.emulator.source.known_rounds import (
-    MIRRORED,
-    MOST_ROUNDS,
-    Fixed,
-    KnownRounds,
-    known_values,
-)
 from workbench.emulator.source.meaning import BOOL, Bound, Counter, LoopFlags, RegisterVariable
 from workbench.emulator.source.scan import assigns, is_plain, jumps, names_in, unrolls
 from workbench.emulator.source.syntax import (
@@ -29,8 +25,42 @@ from workbench.emulator.source.values import Abstract, arithmetic_type
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
+MOST_ROUNDS = 1 << 30
+"""Most rounds of a loop."""
+MOST_LISTED = 4096
+"""Most rounds of a loop that multiplies, divides or shifts its variable."""
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 MOST_UNROLLED = 64
 """Most rounds of a loop that is written out since a shuffle's distance depends on its variable."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A number that stands in the text, or follows from its constants; a dtype of None: it takes
+    the type of what it meets (WGSL)."""
+
+    number: int
+    dtype: DType | None
+
+
+@dataclass(frozen=True)
+class KnownRounds:
+    """The values of a loop's variable: `first` + round * `step`, or those `listed`."""
+
+    name: str
+    dtype: DType
+    count: int
+    first: int
+    step: int
+    listed: tuple[int, ...] = ()
+
+    def values(self) -> Iterator[int]:
+        """Yield the variable's value in each round."""
+        if self.listed:
+            yield from self.listed
+            return
+        for number in range(self.count):
+            yield self.first + number * self.step
 
 
 class LoopTranslation(DeclarationTranslation):
@@ -124,7 +154,7 @@ class LoopTranslation(DeclarationTranslation):
     def _counted_loop(self, loop: LoopStatement, rounds: KnownRounds) -> None:
         if rounds.count == 0:
             return
-        axis = UOp.range(rounds.count, self._axis_name(rounds.name), AxisType.REDUCE)
+        axis = UOp.range(rounds.count, self._unique(rounds.name), AxisType.REDUCE)
         register: UOp | None = None
         if rounds.listed:
             register = self._register(rounds.name, rounds.dtype)
@@ -192,7 +222,7 @@ class LoopTranslation(DeclarationTranslation):
         goes_on = self._flag("goes on")
         self._set(goes_on, UOp.const(BOOL, True))
         flags = self._loop_flags(loop)
-        axis = UOp.range(MOST_ROUNDS, self._axis_name("round"), AxisType.REDUCE)
+        axis = UOp.range(MOST_ROUNDS, self._unique("round"), AxisType.REDUCE)
         position = len(self.linear)
         self._until[position] = goes_on
         with self._within(UOp(Ops.LOOP, dtypes.void, (axis,)), Ops.ENDLOOP):
@@ -221,3 +251,70 @@ class LoopTranslation(DeclarationTranslation):
         with self._when(goes_on):
             test = self.values.truth(self.value(loop.condition), loop.condition.at)
             self._set(goes_on, test)
+
+
+def known_values(
+    begin: int, kind: str, amount: int, sign: str, last: int, dtype: DType
+) -> tuple[int, int, int, tuple[int, ...]] | None:
+    """Return the count, the first value, the step and the list of the values of a loop whose
+    variable `begin`s at a number and changes by `kind` and `amount` while `sign` and `last` hold;
+    None where they are not known: the loop does not end, or leaves the numbers of `dtype`."""
+    if not dtype.min <= begin <= dtype.max:
+        return None
+    if kind in ("+", "-"):
+        step = amount if kind == "+" else -amount
+        total = _affine_count(begin, step, sign, last)
+        if total is None or not 0 <= total <= MOST_ROUNDS:
+            return None
+        ends = begin, begin + total * step
+        if not all(dtype.min <= value <= dtype.max for value in ends):
+            return None
+        return total, begin, step, ()
+    listed: list[int] = []
+    value = begin
+    while _compares(value, sign, last):
+        if len(listed) >= MOST_LISTED:
+            return None
+        listed.append(value)
+        changed = _changed(value, kind, amount)
+        if changed is None or not dtype.min <= changed <= dtype.max:
+            return None
+        value = changed
+    return len(listed), begin, 0, tuple(listed)
+
+
+def _affine_count(begin: int, step: int, sign: str, last: int) -> int | None:
+    if not _compares(begin, sign, last):
+        return 0
+    if step == 0:
+        return None
+    if sign == "!=":
+        whole, rest = divmod(last - begin, step)
+        return whole if rest == 0 and whole > 0 else None
+    rises = sign in ("<", "<=")
+    if rises != (step > 0):
+        return None
+    distance = abs(last - begin) + (sign in ("<=", ">="))
+    return -(-distance // abs(step))
+
+
+def _compares(value: int, sign: str, last: int) -> bool:
+    return {
+        "<": value < last,
+        ">": value > last,
+        "<=": value <= last,
+        ">=": value >= last,
+        "!=": value != last,
+    }[sign]
+
+
+def _changed(value: int, kind: str, amount: int) -> int | None:
+    if kind == "*":
+        return value * amount
+    if kind == "/" and amount:
+        return int(math.copysign(abs(value) // abs(amount), value * amount)) if value else 0
+    if kind == "<<" and 0 <= amount < 64:
+        return value << amount
+    if kind == ">>" and 0 <= amount < 64:
+        return value >> amount
+    return None

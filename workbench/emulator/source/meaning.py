@@ -1,4 +1,4 @@
-"""What the names of a text mean while it is translated, and what surrounds a kernel."""
+"""The meanings of names while a text is translated, and the surroundings of its kernel."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ class Bound:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An address: `offset` elements of the memory, which is read as elements of `dtype`. `sizes`
-    are those of the array that it is, () for a pointer. `is_variable`: it is a variable there."""
+    """An address: `offset` elements of the memory from its begin, read as elements of `dtype`.
+    `sizes` are those of an array, () for a pointer. `is_variable`: a variable stands there, so that
+    its name means the value, and not the address."""
 
     memory: UOp
     offset: UOp
@@ -67,8 +68,8 @@ Place = RegisterVariable | Pointer | Lane
 
 @dataclass
 class SourceRow:
-    """A line of the program: its text, depth, line in the text, and the positions of its steps; the
-    step that it is of is the last one."""
+    """A line of the program: its text, depth, line in the text, and the positions of its steps.
+    `main` has the step that it is of (none: the last of `positions`)."""
 
     text: str
     depth: int
@@ -80,8 +81,8 @@ class SourceRow:
 
 @dataclass
 class Frame:
-    """A function that is being written: its result, and the register that says that it has
-    returned (None: no statement does so early)."""
+    """A function that is being written: the register of its result, and the register that says
+    that it has returned (None: only its last statement returns)."""
 
     function: SourceFunction
     result: UOp | None = None
@@ -125,6 +126,7 @@ class Surroundings:
 
 
 def type_of(place: Place) -> DType:
+    """Return the dtype of what a place holds."""
     if isinstance(place, RegisterVariable):
         return place.register.dtype
     if isinstance(place, Pointer):
@@ -134,6 +136,7 @@ def type_of(place: Place) -> DType:
 
 
 def fits(function: SourceFunction, arguments: Sequence[Value | Pointer]) -> bool:
+    """Whether a function takes arguments of these numbers, addresses and lanes."""
     if len(function.parameters) != len(arguments):
         return False
     for parameter, argument in zip(function.parameters, arguments, strict=True):
@@ -145,6 +148,7 @@ def fits(function: SourceFunction, arguments: Sequence[Value | Pointer]) -> bool
 
 
 def fits_exactly(function: SourceFunction, arguments: Sequence[Value | Pointer]) -> bool:
+    """Whether the arguments of a function that `fits` also have the dtypes of its parameters."""
     return all(
         not isinstance(a, UOp) or a.dtype is p.type.dtype
         for p, a in zip(function.parameters, arguments, strict=True)

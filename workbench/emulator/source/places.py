@@ -182,6 +182,8 @@ class PlaceTranslation(StepWriter):
         return self.values.parts(self._read(whole), place.places)
 
     def load(self, place: Pointer, is_aligned: bool = True) -> UOp:
+        """Return what memory has at a place; `is_aligned`: an address of a vector is a multiple of
+        its size."""
         memory, dtype = self._memory_type(place)
         offset = self._offset(place)
         mark = UOp(Ops.VAR, dtypes.index, (), (f"read{next(self._numbers)}", 0, 0))

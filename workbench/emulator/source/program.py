@@ -1,12 +1,40 @@
-"""A linear program that was read from a text, with the lines of the text."""
+"""Programs that are read from a text, and the conduct that their steps leave open: how loops end,
+which accesses need alignment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from workbench.emulator.conduct import Conduct
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What a program's steps leave open, by position. `until`: a LOOP ends when this register is
+    false in all active work-items. `aligned`: an access needs an address that is a multiple of so
+    many bytes. `copies`: STOREs that end asynchronous copies. `returned`: the register that says
+    that a work-item has returned, so that no barrier waits for it (None: all wait). `updates`:
+    STOREs that combine their value with the stored one, atomically, by this op. `atomic`: memories
+    of which all accesses are atomic. `reads_outside`: a read outside of its memory gives any value,
+    and is a defect only if that is used. `is_zeroed`: the memory of a work-group begins as 0.
+    `most_s`: the most seconds of the run (None: no limit)."""
+
+    until: Mapping[int, UOp] = field(default_factory=dict)
+    aligned: Mapping[int, int] = field(default_factory=dict)
+    copies: frozenset[int] = frozenset()
+    returned: UOp | None = None
+    updates: Mapping[int, Ops] = field(default_factory=dict)
+    atomic: frozenset[UOp] = frozenset()
+    reads_outside: bool = False
+    is_zeroed: bool = False
+    most_s: float | None = None
+
+
+PLAIN = Conduct()
+"""The conduct of a program of the compiler, whose steps say all."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Questions about a syntax tree: jumps, names, calls in statements and expressions."""
+"""Searches of a syntax tree: jumps, names and calls in statements and expressions."""
 
 from __future__ import annotations
 
@@ -54,12 +54,10 @@ def jumps(statement: SourceStatement) -> set[str]:
     return kinds & {"return"} if isinstance(statement, LoopStatement) else kinds
 
 
-def may_return(statements: Sequence[SourceStatement]) -> bool:
-    return any("return" in jumps(each) for each in statements)
-
-
-def is_jump(statement: SourceStatement) -> bool:
-    return isinstance(statement, JumpStatement)
+def returns_early(body: Sequence[SourceStatement]) -> bool:
+    """Whether the body of a function may return elsewhere than in its last statement."""
+    own = body[:-1] if body and isinstance(body[-1], JumpStatement) else body
+    return any("return" in jumps(each) for each in own)
 
 
 def assigns(statement: SourceStatement, name: str) -> bool:
@@ -94,6 +92,7 @@ def _parts(value: Expr) -> tuple[Expr, ...]:
 
 
 def names_in(value: Expr) -> Iterator[Name]:
+    """Yield the names in an expression, one as often as it stands there."""
     if isinstance(value, Name):
         yield value
     for part in _parts(value):
@@ -118,6 +117,7 @@ def is_plain(value: Expr) -> bool:
 
 
 def expressions_in(statement: SourceStatement) -> Iterator[Expr]:
+    """Yield the expressions of a statement and of those inside of it."""
     match statement:
         case DeclarationStatement() | JumpStatement():
             if statement.value is not None:

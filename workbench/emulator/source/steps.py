@@ -93,12 +93,13 @@ class StepWriter(ABC):
 
     def _note(self, is_main: bool = False) -> None:
         """Note the last step as one of this line; `is_main`: the one that the line is of."""
-        if self.row is not None:
+        if is_main:
+            self._note_at(len(self.linear) - 1)
+        elif self.row is not None:
             self.row.positions.append(len(self.linear) - 1)
-            if is_main:
-                self.row.main = [len(self.linear) - 1]
 
     def _note_at(self, position: int) -> None:
+        """Note a step as the one that this line is of."""
         if self.row is not None:
             self.row.positions.append(position)
             self.row.main = [position]
@@ -113,16 +114,13 @@ class StepWriter(ABC):
                 self.row.name = register.name
 
     def _register(self, name: str, dtype: DType) -> UOp:
-        unique, number = name, 2
-        while unique in self._names:
-            unique, number = f"{name}_{number}", number + 1
-        self._names.add(unique)
-        return construct.register(dtype, unique, 0)
+        return construct.register(dtype, self._unique(name), 0)
 
     def _flag(self, name: str) -> UOp:
         return self._register(f"{name} ", BOOL)
 
-    def _axis_name(self, name: str) -> str:
+    def _unique(self, name: str) -> str:
+        """Return a name that no register, array or axis of the program has yet."""
         unique, number = name, 2
         while unique in self._names:
             unique, number = f"{name}_{number}", number + 1
@@ -146,9 +144,8 @@ class StepWriter(ABC):
         step = UOp(Ops.IF, dtypes.void, (condition,))
         position = len(self.linear)
         with self._within(step, Ops.ENDIF):
-            if is_noted and self.row is not None:
-                self.row.positions.append(position)
-                self.row.main = [position]
+            if is_noted:
+                self._note_at(position)
             yield
 
     def _never(self) -> UOp:

@@ -13,14 +13,13 @@ from itertools import pairwise
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import dtypes
-from workbench.emulator.conduct import Conduct
 from workbench.emulator.source.assembly import instruction
 from workbench.emulator.source.c_parser import CParser
 from workbench.emulator.source.languages import LANGUAGES, SourceLanguage
 from workbench.emulator.source.loops import LoopTranslation
 from workbench.emulator.source.meaning import BOOL, Bound, Frame, Pointer, Surroundings
-from workbench.emulator.source.program import TextProgram
-from workbench.emulator.source.scan import BARRIERS, is_jump, jumps, may_return, names_in
+from workbench.emulator.source.program import Conduct, TextProgram
+from workbench.emulator.source.scan import BARRIERS, jumps, names_in, returns_early
 from workbench.emulator.source.syntax import (
     AsmStatement,
     AssignmentStatement,
@@ -85,7 +84,7 @@ class Translation(LoopTranslation):
         self._bind_parameters()
         frame = Frame(self.kernel)
         body = self.kernel.body.body
-        if may_return(body[:-1]) or body and may_return(body[-1:]) and not is_jump(body[-1]):
+        if returns_early(body):
             frame.returned = self._flag("returned")
             self._set(frame.returned, UOp.const(BOOL, False))
         self.frames.append(frame)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.emulator.source.expressions import SUM
-from workbench.emulator.source.statements import StatementParser
+from workbench.emulator.source.parser import SUM, SourceParser
 from workbench.emulator.source.syntax import (
     Construct,
     DeclarationStatement,
@@ -33,7 +32,7 @@ _ALIASES = {"vec2f": "f32", "vec2i": "i32", "vec2u": "u32", "vec3f": "f32", "vec
             "vec3u": "u32", "vec4f": "f32", "vec4i": "i32", "vec4u": "u32"}  # fmt: skip
 
 
-class WgslParser(StatementParser):
+class WgslParser(SourceParser):
     """Reads a text of WGSL."""
 
     def module(self) -> SourceModule:

@@ -1,4 +1,5 @@
-"""The parser of expressions, which languages like C and WGSL share; each adds its own types."""
+"""The parser that languages like C and WGSL share: expressions, blocks, jumps, assignments. Each
+language adds its types, statements and functions."""
 
 from __future__ import annotations
 
@@ -10,14 +11,19 @@ from contextlib import contextmanager
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.languages import SourceLanguage
 from workbench.emulator.source.syntax import (
+    AssignmentStatement,
     Binary,
+    BlockStatement,
     Braces,
     Call,
     Choice,
+    EvaluationStatement,
     Expr,
+    JumpStatement,
     MemberOf,
     Name,
     Number,
+    SourceStatement,
     Subscript,
     Type,
     Unary,
@@ -37,7 +43,7 @@ SUM = _BINDS["+"]
 UPDATES = frozenset("+= -= *= /= %= &= |= ^= <<= >>=".split())
 
 
-class ExpressionParser(ABC):
+class SourceParser(ABC):
     """Reads the tokens of a text from left to right."""
 
     def __init__(self, text: str, language: SourceLanguage):
@@ -295,3 +301,49 @@ class ExpressionParser(ABC):
             return None
         fitting = [dtypes.int32, *([dtypes.uint32] if is_hex else []), dtypes.int64, dtypes.uint64]
         return next((d for d in fitting if value <= d.max), dtypes.uint64)
+
+    # statements
+
+    @abstractmethod
+    def statement(self) -> list[SourceStatement]:
+        """Return the statement that stands here; [] for an empty one, several for a declaration of
+        several variables."""
+
+    def block(self) -> BlockStatement:
+        """Return the block in braces that stands here."""
+        at = self.expect("{")
+        body: list[SourceStatement] = []
+        with self.deeper():
+            while not self.is_next("}"):
+                if self.token.kind == "end":
+                    raise self.fault(f"the brace of line {at.line} does not close", "a `}`")
+                body += self.statement()
+        self.expect("}")
+        return BlockStatement(at, self.end, tuple(body))
+
+    def jump(self) -> JumpStatement:
+        """Return the break, continue or return that stands here, with its end."""
+        at = self.next()
+        value = self.expression() if at.text == "return" and not self.is_next(";") else None
+        self.expect(";")
+        return JumpStatement(at, self.end, at.text, value)  # type: ignore[arg-type]  # one of three
+
+    def assignment(self, at: Token, target: Expr, one: DType | None) -> SourceStatement:
+        """Return what begins with the expression `target`: an assignment, a step by a number of the
+        type `one`, or the expression alone."""
+        if self.is_next("++", "--"):
+            sign = self.next().text[0]
+            return AssignmentStatement(at, self.end, target, sign, Number(at, 1, one))
+        if self.token.text == "=" or self.token.text in UPDATES:
+            sign = self.next().text[:-1]
+            value = self.braces() if self.is_next("{") else self.expression()
+            if self.token.text == "=":
+                raise self.fault("an assignment in an expression is not followed", "two statements")
+            return AssignmentStatement(at, self.end, target, sign, value)
+        return EvaluationStatement(at, self.end, target)
+
+    def whole_number(self, value: Expr) -> int:
+        """Return a size that the text names. Errors: SourceError where it is not a number."""
+        if not isinstance(value, Number) or not isinstance(value.value, int):
+            raise self.fault("a number is expected here", at=value.at)
+        return int(value.value)
