@@ -38,6 +38,10 @@ LANES_AT_ONCE = 1 << 14
 """Most work-items that run together, unless one group has more."""
 
 
+class NotEnded(DeviceError):
+    """A program from a text has run for longer than it may."""
+
+
 @dataclass
 class BranchCount:
     """The warps that enter an IF, and the fewest that would hold the same work-items (`least`);
@@ -123,7 +127,7 @@ class Machine:
         self._end_s = math.inf
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
-        """Run work-groups, by default all. Errors: DeviceError after `most_s` of the conduct."""
+        """Run work-groups, by default all. Errors: NotEnded after `most_s` of the conduct."""
         if self.conduct.most_s is not None:
             self._end_s = time.monotonic() + self.conduct.most_s
         last = self.group_count if groups is None else first_group + groups
@@ -176,12 +180,12 @@ class Machine:
             self.watcher.close(axis)
 
     def _has_ended(self, position: int) -> bool:
-        """Whether no active work-item goes on with a loop. Errors: DeviceError after too long."""
+        """Whether no active work-item goes on with a loop. Errors: NotEnded after too long."""
         if time.monotonic() > self._end_s:
             seconds = f"{self.conduct.most_s:g} seconds"
             because = f"it has not ended after {seconds}"
             hint = "a loop that ends, or smaller tensors"
-            raise DeviceError("the kernel was stopped on the emulator", because, hint)
+            raise NotEnded("the kernel was stopped on the emulator", because, hint)
         goes_on = self.conduct.until.get(position)
         if goes_on is None:
             return False
