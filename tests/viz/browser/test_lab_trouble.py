@@ -34,7 +34,7 @@ measurement.SETTLED_SHARE = measurement.SETTLED"""
 """What is timed between the two cells ends when it is stopped, and not before."""
 PATIENT = """import time
 from unittest import mock
-from workbench.viz.session.handlers.measurement import searching
+from workbench.search import search as searching
 search = searching.run
 def patient(*args, report, stop, **fields):
     def patient_report(candidate):
