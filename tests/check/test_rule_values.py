@@ -78,7 +78,7 @@ def test_a_kernel_with_a_rule() -> None:
     x = Tensor(np.arange(16, dtype=np.float32)).realize()
     kernel = explore(x * 2 + 1).kernels[-1]
     trial = kernel.try_rule("x * 2 -> x + x", "C")
-    assert trial.counts and len(trial.fired) == 1 and trial.kernel is not None
+    assert trial.holds and len(trial.fired) == 1 and trial.kernel is not None
     assert trial.fired[0].after == "p1[g0] + p1[g0]"
     assert any(line.startswith("+") for line in trial.difference)
     assert trial.kernel.code_for("C") != kernel.code_for("C")

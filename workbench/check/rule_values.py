@@ -1,4 +1,4 @@
-"""Both sides of a rule on values: of every dtype that it may meet, random ones and the extremes.
+"""The test of a rule on values: both of its sides, on random values and extremes of every dtype.
 
 The left side is a graph over parameters, in which constants are constants; the rule rewrites it,
 and both graphs are computed by the meaning of their ops.

@@ -27,7 +27,7 @@ from workbench.emulator.cells import NO_ITEM
 from workbench.emulator.findings import Inefficiency, InefficiencyKind
 from workbench.emulator.machine import LANES_AT_ONCE, Machine
 from workbench.emulator.rounds import ends_of, rounds_plan
-from workbench.emulator.source.program import PLAIN, Conduct
+from workbench.emulator.source.program import NO_ANNOTATIONS, Annotations
 from workbench.ir.meaning import closeness
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.nest.loops import group_excess
@@ -40,7 +40,7 @@ from workbench.ir.verify.linear import verify_linear
 # --------------------------------------------------------------------------------------------------
 # Edited programs: the text of a linear program, or its steps.
 
-Params = tuple[tuple[DType, int], ...]
+KernelArguments = tuple[tuple[DType, int], ...]
 NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
 """Rules whose violations a run reports, with the work-items."""
 
@@ -94,7 +94,7 @@ def _require_one_type(steps: Sequence[UOp]) -> None:
                 raise VerifyError(what, because, where=brief(param))
 
 
-def params_of(steps: Sequence[UOp], target: Target) -> Params:
+def params_of(steps: Sequence[UOp], target: Target) -> KernelArguments:
     """Return the dtype and the length of each argument of a program, by slot."""
     return signature(_params(steps, target))
 
@@ -140,20 +140,22 @@ LANE_S = 2e-8
 """Seconds that each lane of each work-item adds to a step."""
 
 
-def repeats(linear: Sequence[UOp], conduct: Conduct = PLAIN) -> Iterator[tuple[UOp, int]]:
+def repeats(
+    linear: Sequence[UOp], annotations: Annotations = NO_ANNOTATIONS
+) -> Iterator[tuple[UOp, int]]:
     """Yield each step of a linear program, and how often a work-item executes it at most (once, in
     a loop whose rounds are not known); a LOOP counts as often as its body."""
     times = [1]
     for position, node in enumerate(linear):
         if node.op is Ops.LOOP:
-            times.append(times[-1] * (1 if position in conduct.until else node.axis.extent))
+            times.append(times[-1] * (1 if position in annotations.until else node.axis.extent))
         elif node.op is Ops.ENDLOOP:
             times.pop()
         yield node, times[-1]
 
 
 def emulation_s(
-    linear: Sequence[UOp], groups: int | None = None, conduct: Conduct = PLAIN
+    linear: Sequence[UOp], groups: int | None = None, annotations: Annotations = NO_ANNOTATIONS
 ) -> float:
     """Return about how many seconds the emulator takes for all work-groups of a program, or for a
     number of them (`groups`)."""
@@ -162,11 +164,11 @@ def emulation_s(
     items = count * math.prod(launch.group)
     goes = -(-items // LANES_AT_ONCE)
     lanes = max(1, min(items, LANES_AT_ONCE))
-    at_once = rounds_at_once(linear, lanes) if conduct is PLAIN else {}
+    at_once = rounds_at_once(linear, lanes) if annotations is NO_ANNOTATIONS else {}
     return sum(
         times * goes / at_once.get(position, 1) * STEP_S
         + times * items * max(1, node.dtype.count) * LANE_S
-        for position, (node, times) in enumerate(repeats(linear, conduct))
+        for position, (node, times) in enumerate(repeats(linear, annotations))
     )
 
 
@@ -325,11 +327,11 @@ def require_time(
     target: Target,
     most_s: float = MOST_S,
     groups: int | None = None,
-    conduct: Conduct = PLAIN,
+    annotations: Annotations = NO_ANNOTATIONS,
 ) -> None:
     """Errors: DeviceError for a program that the emulator would run for more than `most_s` seconds:
     all of its work-groups, or a number of them (`groups`)."""
-    seconds = emulation_s(linear, groups, conduct)
+    seconds = emulation_s(linear, groups, annotations)
     if seconds > most_s:
         name = linear[0].arg.name
         what = f"the kernel {name} is too large to be emulated for {target.device}"

@@ -30,7 +30,7 @@ from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated
 from workbench.emulator.source.languages import language_of
-from workbench.emulator.source.meaning import Params, Surroundings
+from workbench.emulator.source.meaning import KernelArguments, KernelContext
 from workbench.emulator.source.program import TextProgram
 from workbench.emulator.source.translation import read_program
 from workbench.emulator.steps import Trace
@@ -117,10 +117,14 @@ def text_program(code: str, language: str, linear: Sequence[UOp], gpu: Target) -
         for n in linear
         if n.op is Ops.EXCHANGE
     }
-    around = Surroundings(
-        launch_shape(linear), Params(slots, nbytes), gpu.warp_lanes, gpu.tensor_cores, layouts
+    context = KernelContext(
+        launch_shape(linear),
+        KernelArguments(slots, nbytes),
+        gpu.warp_lanes,
+        gpu.tensor_cores,
+        layouts,
     )
-    return read_program(code, language, around)
+    return read_program(code, language, context)
 
 
 def _with_own_outputs(trace: Trace, arrays: Sequence[Array]) -> Trace:

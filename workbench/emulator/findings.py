@@ -168,8 +168,8 @@ class FindingList:
     def misaligned(self, name: str, element: int, number: int, position: int, nbytes: int) -> None:
         """Add an access of several elements at once at an address that it cannot have."""
         item = self.item(number)
-        words = f"{item} accesses {nbytes} bytes at once from {name}[{element}] on, and such an"
-        words += f" address is a multiple of {nbytes}"
+        words = f"{item} accesses {nbytes} bytes at once from {name}[{element}] on, an address that"
+        words += f" is not a multiple of {nbytes}"
         self.add("misaligned", name, element, (item,), (position,), words)
 
     def divergent(self, absent: int, present: int, position: int) -> None:

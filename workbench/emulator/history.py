@@ -27,7 +27,7 @@ from workbench.emulator.cells import NO_ITEM
 from workbench.emulator.findings import Finding, along, among_all
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
-from workbench.emulator.source.program import PLAIN, TextProgram
+from workbench.emulator.source.program import NO_ANNOTATIONS, TextProgram
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -281,8 +281,8 @@ def history_of(
     was read from."""
     lines = None if text is None else text.lines
     recorder = HistoryRecorder(linear, most_bytes, arguments, lines)
-    conduct = PLAIN if text is None else text.conduct
-    machine = Machine(linear, arrays, target, fresh, watcher=recorder, conduct=conduct)
+    annotations = NO_ANNOTATIONS if text is None else text.annotations
+    machine = Machine(linear, arrays, target, fresh, watcher=recorder, annotations=annotations)
     is_whole = True
     try:
         machine.run(group, 1)

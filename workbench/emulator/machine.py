@@ -23,7 +23,7 @@ from workbench.emulator.cells import ReadOrigin
 from workbench.emulator.findings import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.emulator.rounds import NO_STEP, Rounds, RoundsPlan, ends_of, rounds_plan
-from workbench.emulator.source.program import PLAIN, Conduct
+from workbench.emulator.source.program import NO_ANNOTATIONS, Annotations
 from workbench.ir.nest.accesses import async_stores, idle_lanes, name_of, size_of
 from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops
@@ -97,7 +97,7 @@ class Machine:
         lanes_at_once: int = LANES_AT_ONCE,
         watcher: Watcher | None = None,
         batches: bool = True,
-        conduct: Conduct = PLAIN,
+        annotations: Annotations = NO_ANNOTATIONS,
     ):
         self.linear, self.warp_lanes = tuple(linear), target.warp_lanes
         self.watcher, self.batches = watcher, batches
@@ -111,13 +111,16 @@ class Machine:
         idle = idle_lanes(linear)
         idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
         stores = async_stores(linear) if target.copies_async else frozenset[UOp]()
-        copies = {at for at, n in enumerate(linear) if n in stores} | conduct.copies
-        self.conduct = conduct
+        copies = {at for at, n in enumerate(linear) if n in stores} | annotations.copies
+        self.annotations = annotations
         self.memory = Memories(
             arrays, self.findings, self.warp_lanes, written, fresh, idle_at, copies
         )
-        self.memory.reads_outside, self.memory.atomic = conduct.reads_outside, conduct.atomic
-        self.memory.is_zeroed = conduct.is_zeroed
+        self.memory.reads_outside, self.memory.atomic = (
+            annotations.reads_outside,
+            annotations.atomic,
+        )
+        self.memory.is_zeroed = annotations.is_zeroed
         self.totals = Totals()
         self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}
@@ -127,9 +130,10 @@ class Machine:
         self._end_s = math.inf
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
-        """Run work-groups, by default all. Errors: NotEnded after `most_s` of the conduct."""
-        if self.conduct.most_s is not None:
-            self._end_s = time.monotonic() + self.conduct.most_s
+        """Run work-groups, by default all. Errors: NotEnded after `most_s` seconds, where the
+        annotations limit them."""
+        if self.annotations.most_s is not None:
+            self._end_s = time.monotonic() + self.annotations.most_s
         last = self.group_count if groups is None else first_group + groups
         with np.errstate(all="ignore"):
             for first in range(first_group, last, self.at_once):
@@ -182,11 +186,11 @@ class Machine:
     def _has_ended(self, position: int) -> bool:
         """Whether no active work-item goes on with a loop. Errors: NotEnded after too long."""
         if time.monotonic() > self._end_s:
-            seconds = f"{self.conduct.most_s:g} seconds"
+            seconds = f"{self.annotations.most_s:g} seconds"
             because = f"it has not ended after {seconds}"
             hint = "a loop that ends, or smaller tensors"
             raise NotEnded("the kernel was stopped on the emulator", because, hint)
-        goes_on = self.conduct.until.get(position)
+        goes_on = self.annotations.until.get(position)
         if goes_on is None:
             return False
         return not (np.broadcast_to(self._register(goes_on), self.mask.shape) & self.mask).any()
@@ -355,7 +359,7 @@ class Machine:
         count = self.totals.barriers
         count[position] = count.get(position, 0) + int(waits.sum())
         absent = waits & ~self.mask
-        returned = self.conduct.returned
+        returned = self.annotations.returned
         if returned is not None and returned in self.registers:
             absent = absent & ~np.broadcast_to(self.registers[returned], absent.shape)
         if absent.any():
@@ -440,7 +444,7 @@ class Machine:
         new = np.broadcast_to(with_lanes(self.value(value), value, 2), shape)
         if self.watcher is not None:
             self.watcher.access(lanes, new)
-        array, update = self.memory.array(place.param), self.conduct.updates.get(position)
+        array, update = self.memory.array(place.param), self.annotations.updates.get(position)
         if update is None:
             array[lanes.places] = new[lanes.takes_part]
         else:
@@ -471,7 +475,7 @@ class Machine:
 
     def _require_aligned(self, position: int, place: UOp, index: Array, takes_part: Array) -> None:
         """Add a finding for an address that is no multiple of what the access needs."""
-        nbytes = self.conduct.aligned.get(position)
+        nbytes = self.annotations.aligned.get(position)
         if nbytes is None:
             return
         memory = place.param

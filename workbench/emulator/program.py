@@ -27,7 +27,7 @@ from workbench.emulator.checks import (
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, NotEnded, written_slots
-from workbench.emulator.source.program import PLAIN, Conduct, TextProgram
+from workbench.emulator.source.program import NO_ANNOTATIONS, Annotations, TextProgram
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 
@@ -62,9 +62,9 @@ def emulated(
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
-    conduct = conduct_of(text, MOST_TEXT_S)
-    machine = Machine(linear, memory, target, fresh, batches=text is None, conduct=conduct)
-    require_time(linear, target, conduct=conduct)
+    annotations = annotations_of(text, MOST_TEXT_S)
+    machine = Machine(linear, memory, target, fresh, batches=text is None, annotations=annotations)
+    require_time(linear, target, annotations=annotations)
     machine.run()
     find_wrong_values(machine, expected)
     steps = None
@@ -75,9 +75,9 @@ def emulated(
     return _trace(machine, arrays, target, steps, text=text)
 
 
-def conduct_of(text: TextProgram | None, most_s: float) -> Conduct:
-    """Return what the steps of a program leave open; one from a text is stopped after `most_s`."""
-    return PLAIN if text is None else replace(text.conduct, most_s=most_s)
+def annotations_of(text: TextProgram | None, most_s: float) -> Annotations:
+    """Return the annotations of a program; one from a text is stopped after `most_s` seconds."""
+    return NO_ANNOTATIONS if text is None else replace(text.annotations, most_s=most_s)
 
 
 def steps_emulated(
@@ -100,11 +100,11 @@ def steps_emulated(
     before = [array.copy() for array in memory]
 
     def machine_for(most_text_s: float) -> Machine:
-        conduct = conduct_of(text, most_text_s)
-        return Machine(linear, memory, gpu, fresh, batches=text is None, conduct=conduct)
+        annotations = annotations_of(text, most_text_s)
+        return Machine(linear, memory, gpu, fresh, batches=text is None, annotations=annotations)
 
     machine = machine_for(most_s)
-    is_whole = emulation_s(linear, conduct=machine.conduct) <= most_s
+    is_whole = emulation_s(linear, annotations=machine.annotations) <= most_s
     if is_whole:
         try:
             machine.run()
@@ -114,7 +114,7 @@ def steps_emulated(
                 array[...] = contents
     if not is_whole:
         machine = machine_for(MOST_TEXT_S)
-        require_time(linear, gpu, groups=1, conduct=machine.conduct)
+        require_time(linear, gpu, groups=1, annotations=machine.annotations)
         machine.run(_group(machine.launch, group, ()), 1)
     find_wrong_values(machine, expected, is_whole)
     number = _group(machine.launch, group, machine.findings.all)

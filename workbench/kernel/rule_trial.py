@@ -1,4 +1,4 @@
-"""A rule that a reader types, tried on a kernel: tested on values, then compiled and checked.
+"""The trial of a typed rule on a kernel: tested on values, then compiled and checked.
 
     print(kernel.try_rule("x * 2 -> x + x"))
 
@@ -58,8 +58,8 @@ class RuleTrial(Printed, Generic[K]):
     error: str = ""
 
     @property
-    def counts(self) -> bool:
-        """Whether the rule holds on all tested values, and the kernel with it is right."""
+    def holds(self) -> bool:
+        """Whether both sides agree on all tested values, and the kernel with the rule is right."""
         is_right = self.check is not None and bool(self.check.ok)
         return self.test.counterexample is None and bool(self.test.dtypes) and is_right
 

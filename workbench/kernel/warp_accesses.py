@@ -34,7 +34,7 @@ MOST_ITEMS = 1 << 12
 """Most work-items of a group whose addresses are computed."""
 MOST_PRINTED = 8
 """Most elements of an instruction that are printed."""
-ROOM = 8
+NAME_WIDTH = 8
 """Characters of the name of an instruction."""
 
 
@@ -93,7 +93,7 @@ class WarpInstruction(Printed):
         more = ["..."] if active.size > MOST_PRINTED else []
         lanes = plural(len(active), "lane")
         wide = f" of {active.shape[1]} elements" if active.shape[1] > 1 else ""
-        return f"{self.name:{ROOM}}  {lanes}{wide}, {self.cost}: {' '.join([*flat, *more])}"
+        return f"{self.name:{NAME_WIDTH}}  {lanes}{wide}, {self.cost}: {' '.join([*flat, *more])}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

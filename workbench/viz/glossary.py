@@ -46,8 +46,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " still.",
         "values": "The values of the picked node on the data of your tensors, computed by the"
             " reference interpreter: numbers, a histogram, and a picture of two of its axes. Of a"
-            " large matrix a cell is the mean of a block. \"The first that differs\" computes each"
-            " value of the expression by kernels, in order, and compares it with numpy's.",
+            " large matrix a cell is the mean of a block. \"Compare with numpy\" computes each"
+            " value of the expression by kernels, in order, up to the first that differs from"
+            " numpy's.",
         "step of a loop": "One iteration of a loop, with all iterations of the loops inside of it.",
         "layout": "An arrangement of panes with a name. What you make of it stays so for this"
             " notebook and this width; Reset shows it as it was at first.",

@@ -159,19 +159,19 @@ REFUSED = [
     ("p0[i] = q[i];", 4, "there is no q"),
     ("p0[i] = p1[i] *;", 4, "a value is expected"),
     ("p0[i] = twice(p1[i]);", 4, "the function twice is not known"),
-    ("atomicAdd(&p0[i], 1.0f);", 4, "does not follow atomicAdd"),
+    ("atomicAdd(&p0[i], 1.0f);", 4, "does not support atomicAdd"),
     ("for (int k = 0; k < 2; k++ p0[i] = 1;", 4, "inside of an expression"),
     ("p0[i] = p1[i]; }", 5, "is expected here"),
     ("float t[i]; p0[i] = 1;", 4, "fixed whole number"),
     ("p0[i++] = 1;", 4, "inside of an expression"),
     ("p0[i] = p1[i] @ 2;", 4, "is expected here"),
-    ("goto end;", 4, "is not followed"),
+    ("goto end;", 4, "is not supported"),
     ("p0[i] = p1;", 4, "an address stands here"),
     ("float x = 1; x.y = 2;", 4, "has no part"),
     ("p0[i] = 99999999999999999999;", 4, "does not fit"),
     ("p0[i] = 'a';", 4, "begins nothing"),
-    ('asm("bar.sync 0;");', 4, "is not followed"),
-    ("__syncwarp();", 4, "is not followed"),
+    ('asm("bar.sync 0;");', 4, "is not supported"),
+    ("__syncwarp();", 4, "is not supported"),
     ("break;", 4, "outside of a loop"),
     ("return 1;", 4, "returns nothing"),
     ("p0[i] = " + "(" * 500 + "1" + ")" * 500 + ";", 4, "more than 100"),
@@ -307,7 +307,7 @@ def test_the_preprocessor(doubled: Kernel) -> None:
         "#if 0\n#define N 3\n#else\n#define N 2\n#endif",
     ):
         assert not emulate(doubled, CUDA, code=written(body, outside)).findings, outside
-    with pytest.raises(SourceError, match="#elif is not followed"):
+    with pytest.raises(SourceError, match="#elif is not supported"):
         emulate(doubled, CUDA, code=written(body, "#ifdef A\n#elif 1\n#define N 2\n#endif"))
 
 
@@ -364,6 +364,12 @@ WGSL_CASES = {
 def test_what_wgsl_means(doubled: Kernel, name: str, body: str) -> None:
     trace = emulate(doubled, WGSL, code=wgsl(body))
     assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
+def test_arguments_that_are_only_read(doubled: Kernel) -> None:
+    for machine, text in ((CUDA, written("p1[i] = 2;")), (WGSL, wgsl("p1[i] = 2;"))):
+        with pytest.raises(SourceError, match="read-only"):
+            emulate(doubled, machine, code=text)
 
 
 def test_numbers_that_do_not_fit_in_wgsl(doubled: Kernel) -> None:

@@ -1,4 +1,4 @@
-"""Inline assembly of CUDA C++ that the emulator follows: extremes, tensor cores, rows of matrices,
+"""Inline assembly of CUDA C++ that the emulator runs: extremes, tensor cores, rows of matrices,
 asynchronous copies. Source: NVIDIA, PTX ISA 8.5."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS = re.compile(
     r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared\.b16 \{.*\}, \[%\d\];\Z"
 )
 MATRIX_ELEMENT_BYTES = 2
-_FOLLOWED = "max.NaN.f32, mma.sync, ldmatrix, cp.async"
+_SUPPORTED = "max.NaN.f32, mma.sync, ldmatrix, cp.async"
 
 
 def instruction(program: CallTranslation, statement: AsmStatement) -> None:
@@ -40,8 +40,8 @@ def instruction(program: CallTranslation, statement: AsmStatement) -> None:
     elif match := _ROWS.match(template):
         _rows(program, statement, int(match[1]), bool(match[2]))
     else:
-        because = f"the instruction `{template[:60]}` is not followed"
-        raise program.fault(statement.at, because, f"one of {_FOLLOWED}, as it was")
+        because = f"the instruction `{template[:60]}` is not supported"
+        raise program.fault(statement.at, because, f"one of {_SUPPORTED}, as it was")
 
 
 def _operands(program: CallTranslation, statement: AsmStatement) -> list[UOp]:
@@ -66,7 +66,7 @@ def _copy(program: CallTranslation, statement: AsmStatement, nbytes: int) -> Non
     (_, to), (_, source), (_, size) = statement.inputs
     target, origin = _address(program, to), _address(program, source)
     if target.memory.dtype.itemsize != origin.memory.dtype.itemsize:
-        raise program.fault(statement.at, "a copy between memories of two types is not followed")
+        raise program.fault(statement.at, "a copy between memories of two types is not supported")
     amount = program.values.cast(program.value(size), dtypes.int32)
     count = nbytes // target.memory.dtype.itemsize
     zero = UOp.const(dtypes.int32, 0)
@@ -119,7 +119,7 @@ def _rows(
     rows = _address(program, statement.inputs[0][1])
     element = rows.memory.dtype.scalar
     if element.itemsize != MATRIX_ELEMENT_BYTES:
-        raise program.fault(statement.at, f"rows of {element} are not followed", "16-bit floats")
+        raise program.fault(statement.at, f"rows of {element} are not supported", "16-bit floats")
     value = program.load(program.retyped(rows, element.vec(layouts[0].per_lane)))
     words = program.values.bits(program.exchanged(value, layouts), dtypes.uint32.vec(count))
     for number, (_, target) in enumerate(statement.outputs):

@@ -95,7 +95,7 @@ class CParser(SourceParser):
         if name == "operator":
             sign = self.next().text
             if sign not in _OPERATORS:
-                raise self.fault(f"an operator {sign} is not followed", "a function with a name")
+                raise self.fault(f"an operator {sign} is not supported", "a function with a name")
             name += sign
         assert head.type is not None
         parameters = self._parameters()
@@ -118,7 +118,7 @@ class CParser(SourceParser):
             for sign in "((":
                 self.expect(sign)
             if self.name("an attribute").text != "ext_vector_type":
-                raise self.fault("only ext_vector_type is followed here")
+                raise self.fault("only ext_vector_type is supported here")
             self.expect("(")
             dtype = dtype.scalar.vec(self.whole_number(self.expression()))
             for sign in ")))":
@@ -144,7 +144,7 @@ class CParser(SourceParser):
         self.expect(";")
         is_vector = names in ([ARRAY_OF_LANES], [*PARTS[:count]])
         if part is None or not is_vector or not self.is_next("}"):
-            because = f"only a struct of x, y, z, w or of an array {ARRAY_OF_LANES} is followed"
+            because = f"only a struct of x, y, z, w or of an array {ARRAY_OF_LANES} is supported"
             raise self.fault(because, "separate variables", at)
         self.expect("}")
         self.expect(";")
@@ -253,7 +253,7 @@ class CParser(SourceParser):
         while self.is_next("*", "const", "__restrict__", "restrict", "volatile"):
             if self.next().text == "*":
                 if kind.is_pointer:
-                    raise self.fault("a pointer to a pointer is not followed")
+                    raise self.fault("a pointer to a pointer is not supported")
                 kind = replace(kind, is_pointer=True)
         return kind
 
@@ -334,7 +334,9 @@ class CParser(SourceParser):
             if self.is_next("["):
                 self._size_in_brackets(may_be_empty=True)
                 kind = replace(kind, is_pointer=True)
-            parameters.append(SourceParameter(name, name.text, kind, is_reference, role, number))
+            parameters.append(
+                SourceParameter(name, name.text, kind, is_reference, role, number, head.is_constant)
+            )
             if not self.is_next(")"):
                 self.expect(",")
         return tuple(parameters)
@@ -404,7 +406,7 @@ class CParser(SourceParser):
             self._typedef()
             return []
         if at.text in ("switch", "goto", "case"):
-            raise self.fault(f"{shown(at)} is not followed", "if and else")
+            raise self.fault(f"{shown(at)} is not supported", "if and else")
         statements = self._simple()
         self.expect(";")
         return [replace(s, end=self.end) if s is statements[-1] else s for s in statements]
@@ -464,7 +466,7 @@ class CParser(SourceParser):
             is_constant = head.is_constant and not (kind and kind.is_pointer)
             name = self.name("the name of a variable")
             if self.accept("&"):
-                raise self.fault("a reference is not followed", "a variable")
+                raise self.fault("a reference is not supported", "a variable")
             sizes: list[Expr | None] = []
             while self.is_next("["):
                 self.place += 1

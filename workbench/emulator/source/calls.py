@@ -1,4 +1,4 @@
-"""Calls of functions: those of the languages, and those that the text defines."""
+"""Calls: of functions that the text defines, of memory, atomic operations and warps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from workbench.emulator.source.evaluation import ExpressionTranslation
 from workbench.emulator.source.functions import as_bits, builtin
 from workbench.emulator.source.meaning import (
     BOOL,
-    Bound,
     Frame,
     Meaning,
+    NamedValue,
     Pointer,
     RegisterVariable,
     fits,
@@ -112,7 +112,7 @@ class CallTranslation(ExpressionTranslation):
         too, and return values that depend on their order."""
         name = call.name
         if not self.language.is_wgsl or name not in ("atomicLoad", *_ATOMICS):
-            because = f"the emulator does not follow {name}"
+            because = f"the emulator does not support {name}"
             raise self.fault(call.at, because, "a sum in shared memory")
         if len(call.arguments) != (1 if name == "atomicLoad" else 2):
             raise self.fault(call.at, f"{name} has another number of arguments")
@@ -133,9 +133,9 @@ class CallTranslation(ExpressionTranslation):
 
     def _unknown(self, name: str) -> str:
         if "shfl" in name or "shuffle" in name:
-            return f"of shuffles the emulator follows {', '.join(SHUFFLES)}, and this is {name}"
+            return f"of shuffles the emulator supports {', '.join(SHUFFLES)}, and this is {name}"
         if name.startswith("__sync") or name == "simdgroup_barrier":
-            return f"{name} is not followed: of barriers those of a whole group are"
+            return f"{name} is not supported: of barriers those of a whole group are"
         return f"the function {name} is not known here"
 
     def _memory_call(self, call: Call) -> Value | None:
@@ -166,7 +166,7 @@ class CallTranslation(ExpressionTranslation):
         if len(call.arguments) < place + 2:
             raise self.fault(call.at, f"{call.name} has too few arguments")
         if len(call.arguments) > place + 2:
-            raise self.fault(call.at, "the width of a shuffle is not followed", "the whole warp")
+            raise self.fault(call.at, "the width of a shuffle is not supported", "the whole warp")
         if place:
             self._require_all_lanes(call)
         value = self.values.concrete(self.value(call.arguments[place]))
@@ -183,7 +183,7 @@ class CallTranslation(ExpressionTranslation):
         mask = self.value(call.arguments[0])
         every = (1 << self.warp_lanes) - 1
         if not isinstance(mask, UOp) or mask.op is not Ops.CONST or int(mask.arg) & every != every:
-            raise self.fault(call.at, "a shuffle of some lanes is not followed", f"{every:#x}")
+            raise self.fault(call.at, "a shuffle of some lanes is not supported", f"{every:#x}")
 
     def _own_call(self, call: Call, own: Sequence[SourceFunction], may_be_void: bool) -> Value:
         arguments: list[Value | Pointer] = [self.value_or_pointer(a) for a in call.arguments]
@@ -210,7 +210,7 @@ class CallTranslation(ExpressionTranslation):
     ) -> UOp:
         """Return the result of a function, whose statements are written here."""
         if any(frame.function is function for frame in self.frames):
-            raise self.fault(at, f"{function.name} calls itself: that is not followed", "a loop")
+            raise self.fault(at, f"{function.name} calls itself: that is not supported", "a loop")
         if len(self.frames) > MOST_INLINED:
             raise self.fault(at, f"more than {MOST_INLINED} functions call each other here")
         body = function.body.body
@@ -258,7 +258,7 @@ class CallTranslation(ExpressionTranslation):
             return RegisterVariable(argument)
         value = self.values.converted(argument, parameter.type.dtype, at)
         if is_expression:
-            return Bound(value)
+            return NamedValue(value)
         register = self._register(f"{parameter.name} ", value.dtype)
         self._set(register, value)
         return RegisterVariable(register)

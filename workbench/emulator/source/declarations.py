@@ -6,7 +6,7 @@ import math
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.calls import CallTranslation
-from workbench.emulator.source.meaning import Bound, Place, Pointer, RegisterVariable, type_of
+from workbench.emulator.source.meaning import NamedValue, Place, Pointer, RegisterVariable, type_of
 from workbench.emulator.source.syntax import (
     AssignmentStatement,
     Braces,
@@ -52,7 +52,7 @@ class DeclarationTranslation(CallTranslation):
             value = self.values.concrete(value)
         is_fixed = isinstance(value, Abstract) or value is not None and value.op is Ops.CONST
         if declaration.is_constant and is_fixed and value is not None:
-            self.scopes[-1][name] = Bound(value)
+            self.scopes[-1][name] = NamedValue(value)
             return
         if isinstance(value, Abstract):
             value = self.values.concrete(value)
@@ -101,7 +101,7 @@ class DeclarationTranslation(CallTranslation):
     def _declare_pointer(self, declaration: DeclarationStatement, kind: Type) -> None:
         at = declaration.at
         if declaration.value is None:
-            raise self.fault(at, "a pointer without a value is not followed")
+            raise self.fault(at, "a pointer without a value is not supported")
         pointer = self.pointer(declaration.value)
         if pointer.dtype.scalar is not kind.dtype.scalar:
             raise self.fault(at, f"this points to {pointer.dtype}, and not to {kind.dtype}")
@@ -118,7 +118,7 @@ class DeclarationTranslation(CallTranslation):
         sizes = tuple(self._size(size, at) for size in kind.sizes)
         length = math.prod(sizes) * kind.dtype.count
         if not 0 < length <= MOST_ELEMENTS:
-            raise self.fault(at, f"an array of {length:,} elements is not followed")
+            raise self.fault(at, f"an array of {length:,} elements is not supported")
         self._require_stride(kind.dtype, at)
         is_shared = kind.space == "shared"
         unique = self._unique(name)
@@ -156,7 +156,7 @@ class DeclarationTranslation(CallTranslation):
 
     def _size(self, size: Expr | None, at: Token) -> int:
         if size is None:
-            because = "an array without a size is not followed"
+            because = "an array without a size is not supported"
             raise self.fault(at, because, "its number of elements")
         value = self.value(size)
         if isinstance(value, UOp) and value.op is Ops.CONST and value.dtype.is_int:

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.functions import constructed
-from workbench.emulator.source.meaning import BOOL, Bound, Counter, Lane, Pointer, RegisterVariable
+from workbench.emulator.source.meaning import (
+    BOOL,
+    Counter,
+    Lane,
+    NamedValue,
+    Pointer,
+    RegisterVariable,
+)
 from workbench.emulator.source.places import PlaceTranslation
 from workbench.emulator.source.syntax import (
     Binary,
@@ -96,7 +103,7 @@ class ExpressionTranslation(PlaceTranslation):
                 return meaning.register
             case Counter():
                 return self._counted(meaning)
-            case Bound():
+            case NamedValue():
                 if isinstance(meaning.value, UOp):
                     self._again(meaning.value)
                 return meaning.value
@@ -199,7 +206,7 @@ class ExpressionTranslation(PlaceTranslation):
             meaning = None
         else:
             meaning = self._find(inner.name) if isinstance(inner, Name) else None
-        if isinstance(meaning, Bound) and isinstance(meaning.value, UOp):
+        if isinstance(meaning, NamedValue) and isinstance(meaning.value, UOp):
             whole = meaning.value
             if whole.op is Ops.STACK:
                 parts = self._places_of(whole.dtype, value)

@@ -1,5 +1,5 @@
-"""Functions that the languages have: of numbers, bits and vectors. Those of memory, barriers and
-warps are statements of their own (`translation.py`)."""
+"""Built-in functions of the languages: of numbers, bits and vectors. Those of memory and warps
+stand in `calls.py`, barriers in `translation.py`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.declarations import DeclarationTranslation
-from workbench.emulator.source.meaning import BOOL, Bound, Counter, LoopFlags, RegisterVariable
+from workbench.emulator.source.meaning import BOOL, Counter, LoopFlags, NamedValue, RegisterVariable
 from workbench.emulator.source.scan import assigns, is_plain, jumps, names_in, unrolls
 from workbench.emulator.source.syntax import (
     AssignmentStatement,
@@ -35,7 +35,7 @@ MOST_UNROLLED = 64
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedNumber:
     """A number that stands in the text, or follows from its constants; a dtype of None: it takes
     the type of what it meets (WGSL)."""
 
@@ -129,25 +129,25 @@ class LoopTranslation(DeclarationTranslation):
         values = known_values(begin.number, step.sign, amount.number, sign, last.number, dtype)
         return None if values is None else KnownRounds(name, dtype, *values)
 
-    def _fixed(self, value: Expr) -> Fixed | None:
+    def _fixed(self, value: Expr) -> FixedNumber | None:
         """Return the number that an expression always is; None if it is none."""
         if not is_plain(value):
             return None
         for each in names_in(value):
-            if not isinstance(self._find(each.name), Bound):
+            if not isinstance(self._find(each.name), NamedValue):
                 return None
         result = self.value(value)
         if isinstance(result, Abstract) and isinstance(result.value, int):
-            return Fixed(result.value, None)
+            return FixedNumber(result.value, None)
         if isinstance(result, UOp) and result.op is Ops.CONST and result.dtype.is_int:
-            return Fixed(int(result.arg), result.dtype)
+            return FixedNumber(int(result.arg), result.dtype)
         return None
 
     def _unrolled(self, loop: LoopStatement, rounds: KnownRounds) -> None:
         for value in rounds.values():
-            self.scopes[-1][rounds.name] = Bound(UOp.const(rounds.dtype, value))
+            self.scopes[-1][rounds.name] = NamedValue(UOp.const(rounds.dtype, value))
             if jumps(loop.body) & {"break", "continue", "return"}:
-                because = "a jump out of a loop with shuffles is not followed"
+                because = "a jump out of a loop with shuffles is not supported"
                 raise self.fault(loop.at, because)
             self._inside(loop.body)
 

@@ -1,4 +1,4 @@
-"""The meanings of names while a text is translated, and the surroundings of its kernel."""
+"""The meanings of names while a text is translated, and the context of its kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Counter:
 
 
 @dataclass(frozen=True)
-class Bound:
+class NamedValue:
     """A name for a value."""
 
     value: Value
@@ -62,7 +62,7 @@ class Lane:
     places: tuple[int, ...]
 
 
-Meaning = RegisterVariable | Counter | Bound | Pointer
+Meaning = RegisterVariable | Counter | NamedValue | Pointer
 Place = RegisterVariable | Pointer | Lane
 
 
@@ -105,7 +105,7 @@ class LoopFlags:
 
 
 @dataclass(frozen=True)
-class Params:
+class KernelArguments:
     """The arguments of a kernel, in their order: slot, bytes, and the dtype of its elements."""
 
     slots: tuple[int, ...]
@@ -113,13 +113,13 @@ class Params:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a kernel's text does not say: the `launch` that runs it, its arguments, the lanes of a
-    warp, the tensor cores, and the layouts of rows of matrices, by their number and whether they
-    are transposed."""
+class KernelContext:
+    """Facts about a kernel that its text does not state: the `launch` that runs it, its arguments,
+    the lanes of a warp, the tensor cores, and the layouts of rows of matrices, by their number and
+    whether they are transposed."""
 
     launch: LaunchShape
-    params: Params
+    params: KernelArguments
     warp_lanes: int
     cores: tuple[TensorCore, ...] = ()
     layouts: Mapping[tuple[int, bool], tuple[Fragment, Fragment]] = field(default_factory=dict)

@@ -158,7 +158,7 @@ class SourceParser(ABC):
         """Return the operand that stands here, with the signs before it."""
         at = self.token
         if at.text in ("++", "--"):
-            because = f"{shown(at)} inside of an expression is not followed"
+            because = f"{shown(at)} inside of an expression is not supported"
             raise self.fault(because, "a statement of its own")
         if at.kind == "sign" and at.text in "-+!~*&":
             self.place += 1
@@ -182,7 +182,7 @@ class SourceParser(ABC):
                     name = ARRAY_OF_LANES
                 value = MemberOf(at, value, name)
             elif at.text in ("++", "--") and not self._ends_statement():
-                because = f"{shown(at)} inside of an expression is not followed"
+                because = f"{shown(at)} inside of an expression is not supported"
                 raise self.fault(because, "a statement of its own")
             else:
                 return value
@@ -198,7 +198,7 @@ class SourceParser(ABC):
         if self.accept("("):
             inside = self.expression()
             if self.is_next(",") and not self.language.is_wgsl:
-                because = "a comma between two expressions is not followed"
+                because = "a comma between two expressions is not supported"
                 raise self.fault(because, "two statements")
             self.expect(")")
             return inside
@@ -338,7 +338,9 @@ class SourceParser(ABC):
             sign = self.next().text[:-1]
             value = self.braces() if self.is_next("{") else self.expression()
             if self.token.text == "=":
-                raise self.fault("an assignment in an expression is not followed", "two statements")
+                raise self.fault(
+                    "an assignment in an expression is not supported", "two statements"
+                )
             return AssignmentStatement(at, self.end, target, sign, value)
         return EvaluationStatement(at, self.end, target)
 

@@ -47,7 +47,7 @@ class PlaceTranslation(StepWriter):
 
     def _lane_of(self, whole: Place, member: MemberOf) -> Lane:
         if isinstance(whole, Lane):
-            raise self.fault(member.at, "a part of a part is not followed")
+            raise self.fault(member.at, "a part of a part is not supported")
         return Lane(whole, tuple(self._places_of(type_of(whole), member)))
 
     def _places_of(self, dtype: DType, member: MemberOf) -> list[int]:
@@ -120,7 +120,7 @@ class PlaceTranslation(StepWriter):
                 place = self.place(value.value)
                 if isinstance(place, Pointer):
                     return place
-                raise self.fault(value.at, "the address of a variable is not followed")
+                raise self.fault(value.at, "the address of a variable is not supported")
             case Cast() if value.type.is_pointer:
                 pointer = self.pointer(value.value)
                 self._require_stride(value.type.dtype, value.at)
@@ -207,7 +207,10 @@ class PlaceTranslation(StepWriter):
         memory, dtype = self._memory_type(place)
         node = self.values.bits(value, dtype)
         if self.gate is not None:
-            raise self.fault(self._here(), "a store in a condition is not followed", "if")
+            raise self.fault(self._here(), "a store in a condition is not supported", "if")
+        if memory in self._constant:
+            because = "this writes to an argument that the text declares as read-only"
+            raise self.fault(self._here(), because, "an argument without const, or `read_write`")
         address = construct.index(memory, self._offset(place))
         self._append(address)
         self._append(construct.store(address, node))
@@ -264,7 +267,7 @@ class PlaceTranslation(StepWriter):
         """Errors: SourceError for elements with gaps between them."""
         if dtype.count == 3 and self.language.name not in ("CUDA", "HIP"):
             raise self.fault(
-                at, f"memory of vectors of 3 is not followed ({dtype})", "vectors of 4"
+                at, f"memory of vectors of 3 is not supported ({dtype})", "vectors of 4"
             )
 
 

@@ -1,5 +1,5 @@
-"""Programs that are read from a text, and the conduct that their steps leave open: how loops end,
-which accesses need alignment."""
+"""Programs that are read from a text, with annotations of their steps: the ends of loops,
+alignment, atomic updates."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from workbench.ir.text.program import ProgramLine
 
 
 @dataclass(frozen=True)
-class Conduct:
-    """What a program's steps leave open, by position. `until`: a LOOP ends when this register is
-    false in all active work-items. `aligned`: an access needs an address that is a multiple of so
-    many bytes. `copies`: STOREs that end asynchronous copies. `returned`: the register that says
-    that a work-item has returned, so that no barrier waits for it (None: all wait). `updates`:
-    STOREs that combine their value with the stored one, atomically, by this op. `atomic`: memories
-    of which all accesses are atomic. `reads_outside`: a read outside of its memory gives any value,
-    and is a defect only if that is used. `is_zeroed`: the memory of a work-group begins as 0.
-    `most_s`: the most seconds of the run (None: no limit)."""
+class Annotations:
+    """Facts about a program that its steps do not state, by position. `until`: a LOOP ends when
+    this register is false in all active work-items. `aligned`: an access needs an address that is a
+    multiple of so many bytes. `copies`: STOREs that end asynchronous copies. `returned`: the
+    register that says that a work-item has returned, so that no barrier waits for it (None: all
+    wait). `updates`: STOREs that combine their value with the stored one, atomically, by this op.
+    `atomic`: memories of which all accesses are atomic. `reads_outside`: a read outside of its
+    memory gives any value, and is a defect only if that is used. `is_zeroed`: the memory of a
+    work-group begins as 0. `most_s`: the most seconds of the run (None: no limit)."""
 
     until: Mapping[int, UOp] = field(default_factory=dict)
     aligned: Mapping[int, int] = field(default_factory=dict)
@@ -33,16 +33,16 @@ class Conduct:
     most_s: float | None = None
 
 
-PLAIN = Conduct()
-"""The conduct of a program of the compiler, whose steps say all."""
+NO_ANNOTATIONS = Annotations()
+"""The annotations of a program of the compiler, whose steps state all."""
 
 
 @dataclass(frozen=True)
 class TextProgram:
     """A program from a text in `language`: its steps, the lines of the text that have steps, and
-    what the steps leave open."""
+    annotations of the steps."""
 
     language: str
     linear: tuple[UOp, ...]
     lines: tuple[ProgramLine, ...]
-    conduct: Conduct
+    annotations: Annotations

@@ -13,13 +13,13 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.languages import SourceLanguage
 from workbench.emulator.source.meaning import (
     BOOL,
-    Bound,
     Frame,
+    KernelContext,
     LoopFlags,
     Meaning,
+    NamedValue,
     Pointer,
     SourceRow,
-    Surroundings,
 )
 from workbench.emulator.source.syntax import Expr, Name, SourceModule, SourceStatement
 from workbench.emulator.source.tokens import SourceError, Token
@@ -37,11 +37,11 @@ class StepWriter(ABC):
     known. Subclasses write expressions, declarations, loops and statements."""
 
     def __init__(
-        self, text: str, language: SourceLanguage, module: SourceModule, around: Surroundings
+        self, text: str, language: SourceLanguage, module: SourceModule, context: KernelContext
     ):
         self.text, self.language, self.module = text, language, module
-        self.params, self.warp_lanes = around.params, around.warp_lanes
-        self.cores, self.layouts = around.cores, around.layouts
+        self.params, self.warp_lanes = context.params, context.warp_lanes
+        self.cores, self.layouts = context.cores, context.layouts
         self.grid: tuple[int, ...] = ()
         self.group: tuple[int, ...] = ()
         self.numbers: dict[str, tuple[UOp, ...]] = {}
@@ -63,6 +63,8 @@ class StepWriter(ABC):
         self._copies: set[int] = set()
         self._updates: dict[int, Ops] = {}
         self._atomic: set[UOp] = set()
+        self._constant: set[UOp] = set()
+        """Arguments that the text declares as read-only."""
         self._arrays: list[UOp] = []
         self.batches: int | None = None
         """Copies that a wait of this statement's line leaves on their way; None: there is none."""
@@ -203,7 +205,7 @@ class StepWriter(ABC):
             "M_PI_F": (dtypes.float32, math.pi), "FLT_MAX": (dtypes.float32, dtypes.float32.max),
         }  # fmt: skip
         if name.name in constants and not self.language.is_wgsl:
-            return Bound(UOp.const(*constants[name.name]))
+            return NamedValue(UOp.const(*constants[name.name]))
         near = [n for scope in self.scopes for n in scope]
         hint = f"one of {', '.join(dict.fromkeys(near))}" if near else ""
         raise self.fault(name.at, f"there is no {name.name} here", hint)

@@ -199,7 +199,7 @@ class SourceParameter:
     """A parameter. `role` says which numbers the launch passes ("": none, it is memory or a value):
     "group", "item", those of "all" work-items along a dimension, the only "number" of an item in
     its group, the sizes "items" and "groups". `number` orders memory, where the text has it:
-    `@group(0) @binding(1)`, `[[buffer(1)]]`."""
+    `@group(0) @binding(1)`, `[[buffer(1)]]`. `is_constant`: the kernel must not write to it."""
 
     at: Token
     name: str
@@ -207,6 +207,7 @@ class SourceParameter:
     is_reference: bool = False
     role: str = ""
     number: tuple[int, ...] = ()
+    is_constant: bool = False
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _directive(
         if name == "else":
             is_read.append(is_read[-1] and not was_read)
     elif name == "elif":
-        raise SourceError(at, "#elif is not followed", "#else, and an #if inside of it")
+        raise SourceError(at, "#elif is not supported", "#else, and an #if inside of it")
     elif not is_read[-1]:
         return
     elif name == "define":

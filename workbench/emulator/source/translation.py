@@ -17,8 +17,8 @@ from workbench.emulator.source.assembly import instruction
 from workbench.emulator.source.c_parser import CParser
 from workbench.emulator.source.languages import LANGUAGES, SourceLanguage
 from workbench.emulator.source.loops import LoopTranslation
-from workbench.emulator.source.meaning import BOOL, Bound, Frame, Pointer, Surroundings
-from workbench.emulator.source.program import Conduct, TextProgram
+from workbench.emulator.source.meaning import BOOL, Frame, KernelContext, NamedValue, Pointer
+from workbench.emulator.source.program import Annotations, TextProgram
 from workbench.emulator.source.scan import BARRIERS, jumps, names_in, returns_early
 from workbench.emulator.source.syntax import (
     AsmStatement,
@@ -46,16 +46,17 @@ MOST_JUMPS = 40
 """Most IFs around the statements after breaks and returns."""
 
 
-def read_program(text: str, language: str, around: Surroundings) -> TextProgram:
+def read_program(text: str, language: str, context: KernelContext) -> TextProgram:
     """Return the program of a kernel's text.
 
-    Errors: SourceError, with line and column, for a text that is not read, or not followed.
+    Errors: SourceError, with line and column, for a text that cannot be parsed, or that needs what
+    the emulator does not support.
     """
     known = LANGUAGES[language]
     parser = (WgslParser if known.is_wgsl else CParser)(text, known)
     try:
         module = parser.module()
-        return Translation(text, known, module, around).program()
+        return Translation(text, known, module, context).program()
     except RecursionError:
         because = "its statements stand too deep inside of each other"
         at = Token("sign", "", 1, 1, 0)
@@ -66,11 +67,11 @@ class Translation(LoopTranslation):
     """Writes the program of a kernel."""
 
     def __init__(
-        self, text: str, language: SourceLanguage, module: SourceModule, around: Surroundings
+        self, text: str, language: SourceLanguage, module: SourceModule, context: KernelContext
     ):
-        super().__init__(text, language, module, around)
+        super().__init__(text, language, module, context)
         self.kernel = self._kernel()
-        self.grid, self.group = self._sizes(around.launch)
+        self.grid, self.group = self._sizes(context.launch)
 
     def program(self) -> TextProgram:
         """Return the program of the kernel."""
@@ -92,7 +93,7 @@ class Translation(LoopTranslation):
         waits = self.language.awaits_returned
         linear = (self.linear[0], *self._arrays, *self.linear[1:])
         moved = len(self._arrays)
-        conduct = Conduct(
+        annotations = Annotations(
             until={p + moved: register for p, register in self._until.items()},
             aligned={p + moved: nbytes for p, nbytes in self._aligned.items()},
             copies=frozenset(p + moved for p in self._copies),
@@ -102,7 +103,7 @@ class Translation(LoopTranslation):
             reads_outside=self.language.is_wgsl,
             is_zeroed=self.language.is_zeroed,
         )
-        return TextProgram(self.language.name, linear, self._lines(moved), conduct)
+        return TextProgram(self.language.name, linear, self._lines(moved), annotations)
 
     def _kernel(self) -> SourceFunction:
         kernels = [f for each in self.module.functions.values() for f in each if f.is_kernel]
@@ -166,6 +167,8 @@ class Translation(LoopTranslation):
             param = construct.param(dtype.scalar, slot, length)
             if parameter.type.is_atomic:
                 self._atomic.add(param)
+            if parameter.is_constant:
+                self._constant.add(param)
             self._require_stride(dtype, parameter.at)
             self.scopes[0][parameter.name] = Pointer(param, UOp.index(0), dtype)
         for parameter in others:
@@ -173,7 +176,7 @@ class Translation(LoopTranslation):
                 because = f"nothing says what {parameter.name} is"
                 raise self.fault(parameter.at, because, "the kernel's own arguments")
             value = self._numbers_of(parameter.role, parameter.type.dtype, parameter.at)
-            self.scopes[0][parameter.name] = Bound(value)
+            self.scopes[0][parameter.name] = NamedValue(value)
 
     def _lines(self, moved: int) -> tuple[ProgramLine, ...]:
         lines = []
@@ -254,12 +257,12 @@ class Translation(LoopTranslation):
 
     def _barrier(self, call: Call) -> None:
         if self.gate is not None:
-            raise self.fault(call.at, "a barrier in a condition is not followed", "if")
+            raise self.fault(call.at, "a barrier in a condition is not supported", "if")
         names = {n.name for a in call.arguments for n in names_in(a)}
         if any("GLOBAL" in n or "device" in n for n in names) and not any(
             "LOCAL" in n or "threadgroup" in n for n in names
         ):
-            because = "a barrier of global memory alone is not followed"
+            because = "a barrier of global memory alone is not supported"
             raise self.fault(call.at, because, "CLK_LOCAL_MEM_FENCE")
         if (self.batches is not None) != self.has_commit:
             because = "a commit and a wait of copies stand before each barrier, or neither does"

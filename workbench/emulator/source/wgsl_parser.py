@@ -59,7 +59,13 @@ class WgslParser(SourceParser):
                         for word in ("group", "binding")
                         for each in attributes.get(word, ())
                     )
-                    parameter = SourceParameter(declared.at, declared.name, kind, number=number)
+                    parameter = SourceParameter(
+                        declared.at,
+                        declared.name,
+                        kind,
+                        number=number,
+                        is_constant=declared.is_constant,
+                    )
                     module.bindings.append(parameter)
                 else:
                     module.globals.append(declared)
@@ -90,7 +96,7 @@ class WgslParser(SourceParser):
             return None
         self.place += 2
         if at.text == "ptr":
-            raise self.fault("a pointer is not followed", "the array itself", at)
+            raise self.fault("a pointer is not supported", "the array itself", at)
         inside = self._type()
         sizes: tuple[Expr | None, ...] = ()
         if at.text == "array":
@@ -113,7 +119,7 @@ class WgslParser(SourceParser):
         """Return a constructor: `f32(x)`, `vec4<f32>(..)`."""
         at, begin = self.token, self.place
         if self.token.text in ("vec2", "vec3", "vec4") and self.ahead().text == "(":
-            because = f"`{at.text}` without the type of its parts is not followed"
+            because = f"`{at.text}` without the type of its parts is not supported"
             raise self.fault(because, f"{at.text}<f32>(..)")
         kind = self.type_here()
         if kind is None or not self.is_next("("):
@@ -160,7 +166,7 @@ class WgslParser(SourceParser):
                 word = value.name if isinstance(value, Name) else ""
                 role = _ROLES.get(word, "")
                 if not role:
-                    because = f"the builtin {word or '?'} is not followed"
+                    because = f"the builtin {word or '?'} is not supported"
                     raise self.fault(because, ", ".join(_ROLES), name)
             parameters.append(SourceParameter(name, name.text, kind, role=role))
             if not self.is_next(")"):
@@ -172,14 +178,15 @@ class WgslParser(SourceParser):
     def _variable(self) -> DeclarationStatement:
         at = self.next()
         space: Space = ""
+        is_constant = at.text != "var"
         if self.accept("<"):
             word = self.name("a space").text
             spaces = self.language.spaces
             if word not in spaces:
-                raise self.fault(f"the space {word} is not followed", ", ".join(spaces))
+                raise self.fault(f"the space {word} is not supported", ", ".join(spaces))
             space = spaces[word]
-            if self.accept(","):
-                self.name("read or read_write")
+            access = self.name("read or read_write").text if self.accept(",") else "read"
+            is_constant = space == "global" and access == "read"
             self.expect(">")
         name = self.name("the name of a variable").text
         kind = self._type() if self.accept(":") else None
@@ -187,7 +194,7 @@ class WgslParser(SourceParser):
             is_pointer = space == "global"
             kind = Type(kind.dtype, is_pointer, space, kind.sizes, kind.is_atomic)
         value = self.expression() if self.accept("=") else None
-        return DeclarationStatement(at, self.end, name, kind, value, at.text != "var")
+        return DeclarationStatement(at, self.end, name, kind, value, is_constant)
 
     def statement(self) -> list[SourceStatement]:
         at = self.token
@@ -209,7 +216,7 @@ class WgslParser(SourceParser):
         if at.text in ("break", "continue", "return"):
             return [self.jump()]
         if at.text in ("switch", "continuing", "discard"):
-            raise self.fault(f"{shown(at)} is not followed", "if and else")
+            raise self.fault(f"{shown(at)} is not supported", "if and else")
         simple = self._simple()
         self.expect(";")
         return [simple]

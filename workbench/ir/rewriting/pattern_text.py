@@ -144,7 +144,7 @@ class _RuleSide:
                 return Pat(op, pair[::-1] if is_turned else pair)
             case ast.Call(func=ast.Name(id=name), keywords=[]):
                 return self.call(tree, name)
-        raise self.fault(tree, f"`{ast.unparse(tree)[:40]}` is not followed")
+        raise self.fault(tree, f"`{ast.unparse(tree)[:40]}` is not supported")
 
     def name(self, tree: ast.Name) -> Pat:
         """Return a name: of a value, or of a constant."""

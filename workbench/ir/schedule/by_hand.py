@@ -1,4 +1,4 @@
-"""Choices that a user makes by hand for a plan: what is stored, recomputed, split, in which order.
+"""Choices by hand for a plan: values to store or recompute, reductions to split, kernels to order.
 
 Choices are about values of the simplified tensor graph, and stay with these values whatever else is
 chosen. Two kinds change the graph before the decisions: a value that some readers recompute gets a
@@ -228,7 +228,7 @@ def _check_recomputed(node: UOp, readers: set[UOp], graph: Mapping[UOp, None]) -
 
 def split_in(node: UOp, parts: int) -> tuple[UOp, UOp]:
     """Return a reduction as (its partial results, a reduction of them): an axis that it reduces is
-    cut into `parts` stretches of one length, the last of which may be padded.
+    cut into `parts` stretches of one length, of which the last ones may be padded.
 
     Rewrite: sum of 10 elements   ->   sum of 3 sums of 4 elements, 2 of which are zeros
     Errors: WorkbenchError where no axis has that many elements, and for a value that is no

@@ -1,9 +1,9 @@
-"""The first value of an expression that differs from numpy's: each is computed as a result of its
-own, in the order of the expression, and compared with the reference interpreter.
+"""Checks of the values of an expression: the first one that differs from numpy's.
 
-A value has the whole expression below it, scheduled and compiled as if it alone were asked for: the
-first wrong one is made of right ones. Values that are only moved are computed if what reads them is
-wrong. What rewrite made the error says `bisect`.
+Each value is scheduled and compiled as if it alone were the result, in the order of the expression,
+and compared with the reference interpreter: the first wrong one is computed from right ones. Values
+that are only moved are checked if a value that reads them is wrong. `bisect` names the rewrite that
+made the error.
 """
 
 from __future__ import annotations

@@ -1338,7 +1338,7 @@ export interface ValueTable {
 }
 
 /**
- * The comparison of all values with numpy's in words (`text`), and the first that differs:
+ * The comparison of all values with numpy's in words (`text`), and the first wrong value:
  * its node (null: there is none), and the place of its greatest error.
  */
 export interface NodeChecksReply {

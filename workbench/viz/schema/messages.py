@@ -175,7 +175,7 @@ class ValueTable(Struct, forbid_unknown_fields=True):
 
 
 class NodeChecksReply(Struct, forbid_unknown_fields=True):
-    """The comparison of all values with numpy's in words (`text`), and the first that differs: its
+    """The comparison of all values with numpy's in words (`text`), and the first wrong value: its
     node (null: there is none), and the place of its greatest error."""
 
     text: str

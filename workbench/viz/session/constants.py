@@ -1,4 +1,4 @@
-"""The parts that are the same in all records of a Python session.
+"""Constants: the parts that are the same in all records of a Python session.
 
 A notebook has them once, beside the script of the page: they are over half of the record of a small
 kernel.

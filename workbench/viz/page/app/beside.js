@@ -1,6 +1,7 @@
-// What stands beside the selected variant: a view of its own, of this record or of another one, for
-// the panes of the board that show it. The two views follow each other: a node, an axis, a pass or a
-// step that is selected on one side is selected on the other, where it has a partner.
+// The other side of a comparison, beside the selected variant: an app with a selection of its own, on
+// this record or on another one, for the panes of the board that show it. The two sides follow each
+// other: a node, an axis, a pass or a step that is selected on one is selected on the other, where it
+// has a partner.
 
 import { passesOf, shownPass } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
@@ -59,7 +60,7 @@ export class OtherApp extends App {
     app.changed("beside", "record");
   }
 
-  /** Nothing stands beside the selected variant any more. */
+  /** End the comparison: nothing stands beside the selected variant any more. */
   end() {
     this.#ends.forEach((end) => end());
     if (this.main.partner !== this) return;

@@ -186,7 +186,7 @@ export class Channel {
       if (error === OFFLINE) return;
       this.silence = error === UNSENT
         ? BUSY
-        : `Python has not got this exploration any more: ${error.because}.`;
+        : `Python no longer has this exploration: ${error.because}.`;
       this.setLive("silent");
     });
   }

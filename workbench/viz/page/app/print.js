@@ -1,5 +1,5 @@
-// Paper. The style sheet shows whole panes (shell.css); a graph is shown whole, too, whatever part of it
-// is in sight.
+// Printing: the style sheet shows whole panes (shell.css), and graphs are shown whole, whatever part
+// of them is in sight.
 
 const MARGIN = 12;
 

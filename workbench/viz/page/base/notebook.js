@@ -1,8 +1,8 @@
-// What the browser stores of a notebook, or of a file: that of the latest notebooks only.
+// The browser's storage, by notebook or file: it has values of the latest notebooks only.
 
 const MOST_NOTEBOOKS = 40;
 
-/** What is stored of this notebook under a name; undefined: nothing.
+/** The value of this notebook that is stored under a name; undefined: none.
  * @param {string} name
  * @returns {unknown} */
 export const storedHere = (name) => stored(name)[notebook()];
@@ -29,7 +29,7 @@ function notebook() {
   }
 }
 
-/** What is stored under a name, by notebook.
+/** The values that are stored under a name, by notebook.
  * @param {string} name
  * @returns {Record<string, unknown>} */
 function stored(name) {

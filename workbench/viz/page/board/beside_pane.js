@@ -1,4 +1,4 @@
-// A pane of what stands beside the selected variant: any pane of the board, made for the other side.
+// Panes of the other side of a comparison: any pane of the board, made for the variant beside.
 
 import { h, refill } from "../base/elements.js";
 import { BESIDE } from "./tree.js";

@@ -38,9 +38,10 @@ MOST_ROWS = 64
 """Most rows of numbers in a reply."""
 MOST_NUMBERS = 4096
 """Most numbers in a reply."""
-MEMOISED, MOST_MEMOISED = 4, 1 << 22
-"""The number of nodes whose values a session keeps for the next request, and the most elements of
-one."""
+MEMOISED = 4
+"""The number of nodes whose values a session keeps for the next request."""
+MOST_MEMOISED = 1 << 22
+"""Most elements of the values of a node that are kept."""
 EXACT = 1 << 53
 """Whole numbers beyond it are rounded in JavaScript."""
 
@@ -263,7 +264,7 @@ def _window(matrix: Any, first: list[int]) -> ValueWindow:
     height, width = matrix.shape
     count = min(height, MOST_ROWS)
     columns = min(width, MOST_NUMBERS // max(1, count))
-    top, left = min(first[0], height - count), min(first[1], width - columns)
+    top, left = (max(0, n) for n in (min(first[0], height - count), min(first[1], width - columns)))
     part = matrix[top : top + count, left : left + columns]
     return ValueWindow((top, left), columns, [_plain(v) for v in part.reshape(-1).tolist()])
 

@@ -1,5 +1,5 @@
-// The buffers of Accesses: a grid of the elements of each, with those that the current step touches,
-// their cache lines, and how often each element was touched in the steps before.
+// The buffers of Accesses: a grid of the elements of each, in colours for the elements of the current
+// step, those in its cache lines, and the number of earlier touches.
 
 import { CellGrid } from "../../base/cell_grid.js";
 import { h } from "../../base/elements.js";

@@ -1,6 +1,6 @@
-// Accesses: which elements of each buffer the steps of a loop, work-item or lane touch, in order, or
-// the lanes of a warp in each of its instructions: played step by step, with their cache lines, and
-// coloured by how often an element was touched before. Two variants are stepped together.
+// Accesses: the elements of each buffer that the steps of a loop, work-item or lane touch, in order, or
+// the lanes of a warp in each of its instructions. They are played step by step, with their cache
+// lines, and coloured by how often they were touched before. Two variants are stepped together.
 
 import { act, canAsk } from "../../app/actions.js";
 import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
@@ -180,7 +180,7 @@ class Side {
    * @param {App} app
    * @param {number} number 0 of the selected variant, 1 of the one beside it
    * @param {() => void} renewed
-   * @param {(choice: Choice) => void} chosen is told another loop or warp */
+   * @param {(choice: Choice) => void} chosen called with another loop or warp */
   constructor(app, number, renewed, chosen) {
     this.app = app;
     this.number = number;

@@ -186,8 +186,8 @@ const STAGE_CHANGES = [
   "finished",
 ];
 
-/** That the step which is shown has no source yet; the pane shows its state instead, or what becomes
- * of it, as the reader chooses.
+/** The note on a step that has no source yet: the pane shows the state of the step instead, or the
+ * program that becomes of it, as the reader chooses.
  * @param {App} app
  * @param {CodeState} state */
 function sourceNote(app, state) {

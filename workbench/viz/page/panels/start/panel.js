@@ -1,5 +1,5 @@
-// Over the board of an exploration that the reader has not touched: three things to try. What was
-// tried leaves the line; once something was, or the line is dismissed, it stays away in the notebook.
+// Start: a line over the board with three things to try, until the reader has tried them or dismisses
+// it. Once one was tried, new explorations of the notebook open without the line.
 
 import { act, applyOpt, canAsk, measure, notify } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";

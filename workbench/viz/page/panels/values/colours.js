@@ -1,5 +1,5 @@
-// Colours of values: blue below zero and orange above where there are both, else one colour that
-// grows darker; what is not finite has colours of its own.
+// Colours of values: blue below zero and orange above where there are both, else blue alone, darker
+// away from zero; NaN and infinities have colours of their own.
 
 /** @import { ValueSummary } from "../../record.d.ts" */
 
@@ -30,13 +30,12 @@ export function scaleOf({ min, max }) {
   const [low, high] = isSigned ? [-most, most] : [least, greatest];
   const at = (/** @type {number} */ value, isPale = false) => {
     const share = high > low ? value / (high - low) - low / (high - low) : 0.5;
-    const [end, part] = isSigned
-      ? /** @type {[number[], number]} */ (share < 0.5
-        ? [BELOW, 1 - 2 * share]
-        : [ABOVE, 2 * share - 1])
-      : /** @type {[number[], number]} */ (greatest <= 0
-        ? [BELOW, 1 - share]
-        : [greatest > 0 && least >= 0 ? BELOW : ABOVE, share]);
+    /** @type {[number[], number]} */
+    const [end, part] = !isSigned
+      ? [BELOW, greatest <= 0 ? 1 - share : share]
+      : share < 0.5
+      ? [BELOW, 1 - 2 * share]
+      : [ABOVE, 2 * share - 1];
     const strength = Math.max(0, Math.min(1, part)) * (isPale ? PALE : 1);
     const channels = MIDDLE.map((from, i) => Math.round(from + (end[i] - from) * strength));
     return `rgb(${channels.join(",")})`;

@@ -112,11 +112,11 @@ class Values {
     const isBusy = app.pending("check_nodes");
     refill(
       this.tools,
-      button(app, isBusy ? "comparing .." : "the first that differs", () => this.#compare(), {
+      button(app, isBusy ? "comparing .." : "compare with numpy", () => this.#compare(), {
         python: true,
         name: "values-check",
-        title: "compute each value of the expression by kernels, in order, and compare it with" +
-          " numpy's",
+        title: "compute each value of the expression by kernels, in order, up to the first that" +
+          " differs from numpy's",
       }),
     );
     refill(this.about, ...this.#aboutNode());
