@@ -348,6 +348,16 @@ def test_what_opencl_means(doubled: Kernel, name: str, body: str) -> None:
     assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
 
 
+def test_opencl_conversions_that_are_not_supported(doubled: Kernel) -> None:
+    head = (
+        "__kernel void r(__global float *p0, __global const float *p1) { int i = get_local_id(0);"
+    )
+    for name in ("convert_uchar_sat", "convert_int_rte"):
+        with pytest.raises(SourceError, match=f"{name} is not known"):
+            code = f"{head} p0[i] = {name}(p1[i]); }}"
+            emulate(doubled, "OPENCL:Iris Xe", code=code)
+
+
 WGSL_CASES = {
     "literals": "p0[i] = p1[i] * (1 + 4 / 4);",
     "a constant of no type": "let k = item.x * (2 * 1); p0[i] = p1[i] * 2 + f32(k - 2u * item.x);",

@@ -35,6 +35,7 @@ _BIT_CASTS = {
 _HALVES = {"half": dtypes.float16, "bfloat16": dtypes.bfloat16}
 _AS = re.compile(r"__(\w+?)_as_(\w+)\Z")
 _HALF_FROM = re.compile(r"__float2(half|bfloat16)(?:_rn)?\Z")
+_CONVERT = re.compile(r"convert_([a-z]+\d*)(\w*)\Z")
 _HALF_TO = re.compile(r"__(half|bfloat16)2float\Z")
 
 
@@ -67,8 +68,12 @@ def builtin(name: str, vectors: Mapping[str, DType], types: Mapping[str, DType])
     known = {**types, **vectors}
     if name.startswith("as_") and name[3:] in known:
         return _as_bits(None, known[name[3:]])
-    kind = re.sub(r"_(sat|rt[ezpn])", "", name[8:]) if name.startswith("convert_") else ""
-    return _cast_to(known[kind]) if kind in known else None
+    match = _CONVERT.match(name)
+    if match is None or match[1] not in known:
+        return None
+    # other roundings, and _sat, are not supported
+    is_plain = match[2] in ("", "_rte" if known[match[1]].is_float else "_rtz")
+    return _cast_to(known[match[1]]) if is_plain else None
 
 
 def _require(call: Call, values: Sequence[Value], count: int) -> None:
