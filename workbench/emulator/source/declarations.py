@@ -87,14 +87,13 @@ class DeclarationTranslation(CallTranslation):
         return self.value_or_pointer(value)
 
     def _filled(self, braces: Braces, kind: Type) -> UOp:
-        """Return a vector or a scalar of the values in braces, each of a lane; C fills the rest
-        with 0."""
+        """Return a vector or a scalar of the values in braces, each of a lane."""
         dtype = kind.dtype
         parts = [self.values.converted(self.value(p), dtype.scalar, p.at) for p in braces.parts]
         if not parts:
             return self.values.zero(dtype)
         lacking = dtype.count - len(parts)
-        if lacking < 0 or lacking > 0 and self.language.name != "CUDA":
+        if lacking < 0 or lacking > 0 and not self.language.fills_lanes:
             raise self.fault(braces.at, f"{dtype} has {dtype.count} lanes, and gets {len(parts)}")
         return self.values.vector([*parts, *[self.values.zero(dtype.scalar)] * lacking])
 

@@ -63,7 +63,8 @@ class SourceLanguage:
     `converts`: operands of two types get a common one. `awaits_returned`: a barrier also waits for
     work-items that have returned, for ever. `has_doubles`: a literal such as 1.5 is a double.
     `masks_shifts`: a value is shifted by the amount modulo its bits. `compares_as_ints`: a
-    comparison of vectors gives integers, -1 where it holds. `is_zeroed`: memory that a text
+    comparison of vectors gives integers, -1 where it holds. `fills_lanes`: lanes of a vector that
+    its braces have no value for are 0. `is_zeroed`: memory that a text
     declares begins as 0."""
 
     name: str
@@ -77,6 +78,7 @@ class SourceLanguage:
     has_doubles: bool = True
     masks_shifts: bool = False
     compares_as_ints: bool = False
+    fills_lanes: bool = False
     is_zeroed: bool = False
     is_wgsl: bool = False
 
@@ -90,7 +92,7 @@ LANGUAGES: Mapping[str, SourceLanguage] = {
     for each in (
         SourceLanguage(
             "CUDA", {"__CUDA_ARCH__": 900}, _C_TYPES | _GPU_CPP, _vectors(1, 2, 3, 4),
-            _CUDA_SPACES, frozenset({"__global__"}), awaits_returned=False,
+            _CUDA_SPACES, frozenset({"__global__"}), awaits_returned=False, fills_lanes=True,
         ),
         SourceLanguage(
             "HIP", {"__HIP_PLATFORM_AMD__": 1}, _C_TYPES | _GPU_CPP, _vectors(1, 2, 3, 4),
