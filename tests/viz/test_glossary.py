@@ -53,6 +53,7 @@ def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own()
     seen = "chunked LLVM NULL row0 r0_first copies once ~ lanes warm SINK IOTA EXTRACT CMOD".split()
     seen += "common GPU/selected: plain/by LLVM/names of axes/few runs/1 vec/pinned".split("/")
     seen += "before the first/more just as near/compiler's passes".split("/")
+    seen += "apart/beside the first/equal rows too/stored only".split("/")
     seen += [kind.badge for kind in AxisType] + ["forward"]
     listed = {word: meaning for group in glossary().values() for word, meaning in group.items()}
     assert [word for word in seen if not listed.get(word)] == []

@@ -121,6 +121,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
             " been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
+        "apart": "No ratio: this time and that of the pinned variant were measured at different"
+            " times, when the machine may have been busier. t times both in turns.",
+        "beside the first": "How many times as fast as the variant of the first column.",
+        "equal rows too": "Shows the facts in which the variants do not differ, too.",
         "x": "How many times as fast: x2 takes half the time.",
         "µs": "A millionth of a second; ms: a thousandth, ns: a thousandth of a µs.",
         "warm": "The caches are as the run before left them; cold: they are flushed before each"
@@ -245,6 +249,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " why?",
         "stored": "The value goes to memory, and its readers read it back: a kernel ends here.",
         "fused": "The value is computed where it is needed, and never goes to memory.",
+        "stored only": "Hides the decisions about values that are fused.",
         "input": "An array that existed before the expression.",
         "forced": "You decided this, not the scheduler.",
         "by hand": "Choices that you make instead of the scheduler: what is stored or computed"

@@ -59,6 +59,7 @@ def test_opts_are_read_as_the_page_shows_them() -> None:
     assert parse_opts("UPCAST g1 16\nUNROLL r0 whole;SWAP g0 r0") == opts
     assert parse_opts("upcast:g1:16, unroll r0 whole;Swap g0 r0") == opts
     assert parse_opts("upcast('g1', 16), Unroll('r0', 0), swap('g0', 'r0')") == opts
+    assert parse_opts('UPCAST:g1:16, unroll("r0", 0); Swap g0 r0') == opts  # each in its own form
     for text in "UPCAST g1 2**9", "NONE g1 4", "UPCAST g1 4 5":
         with pytest.raises(ParseError):
             parse_opts(text)
@@ -92,6 +93,7 @@ def test_an_op_may_be_a_name_in_quotes() -> None:
         ("for x in y: pass", "is not an opt"),
         ("UPCAST(g1, 7)", 'the name of an axis stands in quotes\n  try      "g1"'),
         ("[UPCAST", "cannot read the opts"),
+        ("upcast(0, 4), UPCAST:g1:16:2", "UPCAST:g1:16:2 is neither an opt nor words"),
         ("UPCAST g1 = 4 =", "neither an opt nor words such as UPCAST g1 4"),
         ("(" * 5000, "cannot read the opts"),
         ("x\0", "cannot read the opts"),

@@ -44,6 +44,8 @@ MOST_TEXT = 60
 """Most characters of a text that an error repeats."""
 EXAMPLE = 'UPCAST("g1", 4)'
 _PRINTED = re.compile(r"""([A-Z_]+)\(("\w+"|\d{1,9})(?:, ("\w+"|\d{1,9}))?\)""", re.ASCII)
+_SEPARATOR = re.compile(r"[,;\n](?![^()]*\))")
+"""What separates opts: not in brackets."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]{1,9}")
 
 
@@ -63,11 +65,14 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, ParseError):
             raise
-        because = getattr(error, "msg", None) or "it is nested too deeply"
-        if because.startswith("invalid syntax"):
+        parts = [part for part in _SEPARATOR.split(text) if part.strip()]
+        if isinstance(error, SyntaxError) and 1 < len(parts) <= MOST_OPTS:  # each in its own form
+            return _limited([opt for part in parts for opt in parse_opts(part)])
+        because = "it is nested too deeply"
+        if isinstance(error, SyntaxError):
             typed = cut(text.strip(), MOST_TEXT)
             because = f"{typed} is neither an opt nor words such as UPCAST g1 4"
-        raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
+        raise ParseError("cannot read the opts", because, EXAMPLE) from None
     return _limited(opts)
 
 
