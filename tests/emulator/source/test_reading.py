@@ -60,6 +60,7 @@ RIGHT = {
     "vectors": "if (i < 64) { float4 v = ((const float4 *)p1)[i]; v.x *= 2; v.y = v.y + v.y;\n"
     "v.z += v.z; v.w *= 2.0; ((float4 *)p0)[i] = v; }",
     "pointers": "const float *q = p1 + i; *(p0 + i) = *q * 2;",
+    "steps": "int n = 0, *q = &n; (*q)++; ++n; p0[i] = p1[i] * n;",
     "arrays": "float t[2][3] = {}; t[1][2] = p1[i]; t[0][0] = p1[i]; p0[i] = t[1][2] + t[0][0];",
     "shared": "__shared__ float t[4][16];\n t[threadIdx.x / 16][threadIdx.x % 16] = p1[i];\n"
     "__syncthreads();\n int j = 63 - threadIdx.x;\n"
@@ -164,6 +165,7 @@ REFUSED = [
     ("p0[i] = p1[i]; }", 5, "is expected here"),
     ("float t[i]; p0[i] = 1;", 4, "fixed whole number"),
     ("p0[i++] = 1;", 4, "inside of an expression"),
+    ("float *q = p0; *q++;", 4, "after `*` steps what"),
     ("p0[i] = p1[i] @ 2;", 4, "is expected here"),
     ("goto end;", 4, "is not supported"),
     ("p0[i] = p1;", 4, "an address stands here"),

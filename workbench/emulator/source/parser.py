@@ -332,6 +332,11 @@ class SourceParser(ABC):
         """Return what begins with the expression `target`: an assignment, a step by a number of the
         type `one`, or the expression alone."""
         if self.is_next("++", "--"):
+            if isinstance(target, Unary) and at is target.at and not self.language.is_wgsl:
+                because = (
+                    f"{shown(self.token)} after {shown(at)} steps what {shown(at)} stands before"
+                )
+                raise self.fault(because, "brackets, as in (*p)++")
             sign = self.next().text[0]
             return AssignmentStatement(at, self.end, target, sign, Number(at, 1, one))
         if self.token.text == "=" or self.token.text in UPDATES:
