@@ -31,6 +31,8 @@ from workbench.viz.schema.variant import CodeLink
 
 MOST_NODES = 12
 """Most nodes of a link, and most causes of a node."""
+MOST_OF_STATEMENT = 32
+"""Most nodes of the link of a statement in a loop nest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Linker:
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
         """Return the places of a statement's nodes, and of the user's lines that it comes from."""
         origin = self.links.below(node)
-        kernel = islice(origin.kernel, MOST_NODES)
+        kernel = islice(origin.kernel, MOST_OF_STATEMENT)
         return self.nodes.add_all((node, *kernel)), self._lines(origin)
 
     def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:

@@ -2,8 +2,9 @@
 // pane, by one pass over the elements with links. The pointer over the page hovers.
 
 import { stepLink } from "../record/stage.js";
+import { readingOf, stateOrder } from "../record/states.js";
 
-/** @import { PageRecord } from "../record.d.ts" */
+/** @import { NodeColumns, PageRecord, RecordedPass } from "../record.d.ts" */
 /** @import { Link } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
@@ -39,8 +40,8 @@ export function lightAll(app, root) {
   const [own, beside] = [app, app.partner].map((side) =>
     side && {
       side,
-      pinned: reach(side.record, side.view.picked ?? stepLink(side)),
-      hovered: reach(side.record, side.hover),
+      pinned: withAxes(side, side.view.picked ?? stepLink(side)),
+      hovered: withAxes(side, side.hover),
     }
   );
   for (const element of root.querySelectorAll(".wb-link")) {
@@ -84,6 +85,7 @@ export function belongs(link, reached) {
   if (link.by === reached.by && link.by === "offer") return "";
   if (link.nodes.some((n) => reached.nodes.has(n))) return "lit";
   if (!link.axes.some((axis) => reached.axes.has(axis))) return "";
+  if (reached.by === "node" && link.by !== "loop") return ""; // its loops, not all in them
   const code = link.by === "code" || reached.by === "code"; // its axes: all the loops around it
   return !code || link.axes.at(-1) === reached.innermost ? "lit" : "inside";
 }
@@ -108,6 +110,71 @@ export function reach(record, link) {
     lines: new Set(link.lines),
     statement: link.statement,
   };
+}
+
+/** The reach of a link; that of a node has its loops, too.
+ * @param {App} app
+ * @param {Link | null} link */
+function withAxes(app, link) {
+  const reached = reach(app.record, link);
+  if (link && reached?.by === "node") {
+    for (const axis of axesOf(app, link.nodes)) reached.axes.add(axis);
+  }
+  return reached;
+}
+
+/** The loops of the selected variant that some nodes depend on. A copy that expansion made depends
+ * on those of what it was made from in the statement tree, a node of an earlier state on those of
+ * what became of it there.
+ * @param {App} app
+ * @param {number[]} start
+ * @returns {Set<string>} */
+function axesOf(app, start) {
+  const { record } = app;
+  const { passes, nodes } = record;
+  const own = app.variant()?.passes ?? [];
+  const tree = own.map((place) => passes[place]).findLast(({ after }) => after.length === 1);
+  if (!tree) return new Set();
+  const axes = treeAxes(nodes, tree);
+  const inTree = (/** @type {Iterable<number>} */ found) => [...found].filter((n) => axes.has(n));
+  const ways = [
+    () => start,
+    () => closure(start, (n) => (nodes.causes[n] || []).map(([, , from]) => from)),
+    () => closure(start, (from) => derived(record).get(from) || []),
+  ];
+  for (const way of ways) {
+    const found = inTree(way());
+    if (found.length) return new Set(found.flatMap((n) => [...axes.get(n) ?? []]));
+  }
+  return new Set();
+}
+
+/** By the pass that ends with the tree.
+ * @type {WeakMap<RecordedPass, Map<number, Set<string>>>} */
+const TREE_AXES = new WeakMap();
+
+/** The names of the axes that each node of a statement tree depends on; a loop has its own alone.
+ * @param {NodeColumns} nodes
+ * @param {RecordedPass} pass */
+function treeAxes(nodes, pass) {
+  const known = TREE_AXES.get(pass);
+  if (known) return known;
+  /** @type {Map<number, Set<string>>} */
+  const axes = new Map();
+  for (const n of stateOrder(nodes, pass.after)) {
+    const { role, name, body } = readingOf(nodes, n);
+    const src = nodes.src[n];
+    const isAxis = (/** @type {number} */ s) => readingOf(nodes, s).role === "axis";
+    const listed = role === "loop"
+      ? src.filter(isAxis).map((s) => readingOf(nodes, s).name ?? "")
+      : [];
+    const all = new Set(src.flatMap((s) => [...axes.get(s) ?? []]));
+    for (const axis of listed) all.delete(axis); // it closes them
+    const isLoop = role === "loop" && typeof body === "number";
+    axes.set(n, role === "axis" ? new Set([name ?? ""]) : isLoop ? new Set(listed) : all);
+  }
+  TREE_AXES.set(pass, axes);
+  return axes;
 }
 
 /** Some nodes, and all that were made from them.
