@@ -24,9 +24,12 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.text.parser import parse
 from workbench.viz import Exploration
+from workbench.viz.compare import compare
 from workbench.viz.page.panel import panes
 from workbench.viz.record.record import build
 from workbench.viz.session.session import Session
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def helper(x: Tensor) -> Tensor:
@@ -415,6 +418,23 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 
 @needs_c
+def test_a_file_of_an_older_version_opens_and_is_compared(nothing_saved: Path) -> None:
+    ex = load(DATA / "older-exploration.json")
+    assert [(v.name, len(v.kernel.applied_opts)) for v in ex.variants] == [
+        ("plain", 0), ("auto", 1), ("UNROLL r0 4", 1),
+    ]  # fmt: skip
+    assert all("measured earlier" in v.time for v in ex.variants)
+    session = ex.display.session
+    assert session is not None and "from older-exploration.json" in ex.origin.words.lower()
+    rows = session.record.variants
+    assert rows[1].note == "from an older version" and session.record.pinned == 1
+    check = rows[2].check
+    assert check is not None and check.ok
+    today = explore((Tensor(np.ones((6, 8), np.float32)) * 2).exp().sum(1))
+    rows_of = compare({"older": ex, "today": today})
+    assert rows_of.names == ("older", "today") and not rows_of["decisions"].different
+
+
 def test_a_variant_that_cannot_be_here_is_left_out(variants_folder: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:

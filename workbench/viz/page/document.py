@@ -302,11 +302,16 @@ def compressed(text: str, level: int = 6) -> str:
 # A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook
 # has a second frame, the carrier. It sends script, style and the constant parts of records to every
 # frame that asks for them by name. The frames find each other through the window around them, which
-# lists its frames and reveals nothing else.
+# lists its frames and reveals nothing else. A frame of another version asks by another name: where
+# no carrier of that version answers it, it gets a script that says so.
 
 _CARRIER = """<!doctype html><title>script and style of the workbench</title><script>
-const parts = "<@parts>";
+const parts = "<@parts>", notice = "<@notice>";
 addEventListener("message", ({ data, source }) => {
+  if (/^workbench-page-[0-9a-f]+$/.test(data) && data !== "<@name>") {
+    const answer = { name: data, parts: notice };
+    setTimeout(() => source?.postMessage(answer, "*"), 2000); // its own carrier is faster
+  }
   if (data === "<@name>") source?.postMessage({ name: data, parts }, "*");
   if (data === "<@name>?") source?.postMessage({ name: "<@name>" }, "*"); // it is here
 });
@@ -364,6 +369,10 @@ const model = {
 page.render({ model, el });
 </script></body></html>
 """
+_OTHER_VERSION = (
+    "This workbench was saved by another version than the workbenches that ran since: run its cell "
+    "again to see it."
+)
 _WAITS = (
     "The script of this page stands once in a notebook, with another workbench: it is not there. "
     "Scroll to the first workbench of the notebook, or run a cell that shows one."
@@ -383,7 +392,10 @@ def page_frame(title: str, record: str, view: Mapping[str, Any], constants: Cons
 @cache
 def carrier(constants: Constants) -> str:
     """Return the document of the frame that has script, style and the constant parts of records."""
-    return _filled(_CARRIER, {"parts": _parts(constants), "name": name(constants)})
+    script = f"export default {{ render({{ el }}) {{ el.textContent = {_OTHER_VERSION!r}; }} }};"
+    notice = compressed(json.dumps({"script": script, "css": "", "shell": "", "constants": {}}))
+    slots = {"parts": _parts(constants), "name": name(constants), "notice": notice}
+    return _filled(_CARRIER, slots)
 
 
 @cache

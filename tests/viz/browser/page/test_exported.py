@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from tests.viz.browser.browser import shown
+from playwright.sync_api import expect
+
+from tests.viz.browser.browser import leave, opened, shown
 from tests.viz.browser.page.support import Record, keys, step_twice
 from tests.viz.record.support import exported
+from workbench.viz.page.document import carrier
+from workbench.viz.session.constants import constants
 
+DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
 
 
@@ -82,3 +88,19 @@ def test_paper_has_whole_panes_in_light_colours(page: Any) -> None:
         assert page.locator(".wb-saved").is_visible(), "it says that Python is not there"
     finally:
         page.emulate_media(media="screen", color_scheme="light")
+
+
+def test_a_frame_of_another_version_says_so(browser: Any, tmp_path: Path) -> None:
+    """It asks for a script that is not there: the carrier of this version answers in words."""
+    older = (DATA / "older-frame.html").read_text(encoding="utf-8")
+    frames = "".join(
+        f'<iframe sandbox="allow-scripts" title="{title}" srcdoc="{escape(page)}"></iframe>'
+        for title, page in (("older", older), ("carrier", carrier(constants())))
+    )
+    path = tmp_path / "notebook.html"
+    path.write_text(f'<!doctype html><div class="wb">notebook</div>{frames}', encoding="utf-8")
+    page = opened(browser, path)
+    expect(page.frame_locator("[title=older]").locator("#workbench")).to_contain_text(
+        "saved by another version"
+    )
+    leave(browser, page)
