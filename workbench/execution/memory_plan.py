@@ -139,7 +139,8 @@ def plan_memory(
     block for each device. If the peak is lower by more than EXCESS without a block, each has memory
     of its own instead, freed after its last reader. With `is_kept`, which keeps the memory for the
     next run, they share a block in any case. `over` has a user's choices: the value that a value is
-    written over (False: none); they are legal by `why_not_over`, and need a block.
+    written over (False: none); they are legal by `why_not_over`, and need a block. A result that is
+    written over a value stays in its part of the block.
 
     `owner` returns the BUFFER that owns the memory of a BUFFER: for most, the BUFFER itself. Units:
     bytes; a piece begins at a multiple of `alignment(device)`.
@@ -152,6 +153,8 @@ def plan_memory(
         for buffer in item.outputs:
             first.setdefault(owner(buffer), number)
     lives = {b: (first[b], last[b]) for b in first if b in inner}
+    results = [b for b, old in over.items() if old is not False and b in first and b not in inner]
+    lives.update((b, (first[b], len(items))) for b in results)
     pieces = _placed(items, lives, alignment, owner, over)
     blocks = _blocks(pieces)
     shared = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
@@ -168,8 +171,6 @@ def why_not_over(items: Sequence[ScheduleItem], inner: Collection[UOp], new: UOp
     if writer is None:
         return "no kernel computes it"
     item = items[writer]
-    if new not in inner:
-        return "it is a result that was asked for, which has memory of its own"
     if not any(old in each.outputs for each in items):
         return "the other is memory of a tensor of yours, which keeps its values"
     if old not in inner:

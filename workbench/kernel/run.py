@@ -127,7 +127,6 @@ class Run:
             name: unwritten(device, dtypes.uint8, block.size_bytes)
             for name, block in plan.blocks.items()
         }
-        last = {b: n for n, item in enumerate(self.items) for b in item.buffers}
         for number, item in enumerate(self.items):
             for buffer in item.outputs:
                 piece = plan.pieces.get(buffer)
@@ -135,8 +134,8 @@ class Run:
                     block = blocks[piece.device]
                     memory[buffer] = block.part(piece.offset, buffer.dtype, buffer.size)
             self._run(item, device, memory)
-            for buffer in plan.pieces:
-                if last[buffer] == number:
+            for buffer, piece in plan.pieces.items():
+                if piece.last == number:
                     memory.pop(buffer, None)
         return self._results_in(memory, device)
 

@@ -234,13 +234,33 @@ def test_a_value_is_written_over_one_that_dies_there() -> None:
         np.testing.assert_array_equal(array, other)
     (x,) = ex.items[0].inputs
     for value, other, because in (
-        (total, second, "it is a result that was asked for"),
+        (total, second, "it has 4 bytes, and the other has 3,552"),
         (first, x, "memory of a tensor of yours"),
         (second, beside, "a result that was asked for, which keeps its values"),
         (first, second, "its kernel does not read the other"),
     ):
         with pytest.raises(WorkbenchError, match=because):
             ex.replan(in_place={value: other})
+
+
+def test_a_result_is_written_over_a_value_that_dies_there() -> None:
+    one = (Tensor(A) * 2).contiguous()
+    ex = explore((one + 1).exp())
+    first, result = kernels_of(ex)
+    assert result not in over(ex), "the planner gives results memory of their own"
+    placed = ex.replan(in_place={result: first})
+    assert over(placed) == {**over(ex), result: first}
+    assert placed.memory_plan.peak_bytes < ex.memory_plan.peak_bytes
+    for array, other in zip(placed.run(), ex.run(), strict=True):
+        np.testing.assert_array_equal(array, other)
+    assert plan_of(placed.replan(in_place={result: None})) == plan_of(ex)
+    twice = explore((one + 1).exp(), (one + 2).contiguous())
+    first, result, _ = kernels_of(twice)
+    with pytest.raises(WorkbenchError, match="still needed: the kernel of CONTIGUOUS"):
+        twice.replan(in_place={result: first})
+    read = explore(one, one + 1)
+    with pytest.raises(WorkbenchError, match="the other is a result that was asked for"):
+        read.replan(in_place={kernels_of(read)[1]: kernels_of(read)[0]})
 
 
 def test_a_value_that_is_needed_elsewhere_is_not_overwritten() -> None:
