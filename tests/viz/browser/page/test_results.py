@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser.browser import session_page, shown
 from tests.viz.browser.page.support import (
@@ -291,3 +292,31 @@ def test_long_names_and_wide_tables_are_not_cut(
         at = first.bounding_box()["x"]
         page.locator(".wb-nest-pane").evaluate("(pane) => { pane.scrollLeft = 300; }")
         assert abs(first.bounding_box()["x"] - at) < 10
+
+
+def test_a_hundred_thousand_results_are_a_short_list(session: Any, record: Record) -> None:
+    """The fastest, the selected and the pinned ones; each below the one it was made from."""
+    first = len(record["variants"])
+    row = {**record["variants"][0], "code": [], "loops": None, "passes": [], "offers": []}
+    row["timing"] = timing(1e-3, 0.01)
+    session.evaluate(
+        """([row, first]) => hear({ patch: { set: [], append: { variants: Array.from(
+          { length: 1e5 },
+          (_, i) => ({ ...row, name: `v${i}`, parent: first + i - 1,
+            timing: { ...row.timing, median_s: 1 - i * 1e-6 } }),
+        ) } } })""",
+        [row, first],
+    )
+    rows = session.locator(".wb-results [role=treeitem]")
+    expect(rows).to_have_count(300)
+    said = session.locator(".wb-results [role=status]", has_text="more are not listed")
+    assert f"{10**5 + own(record) - 300:,}" in said.inner_text()
+    assert "v99999" in rows.last.inner_text(), "the fastest"
+    session.evaluate(f"show({{ variant: {first + 7} }})")
+    expect(session.locator(".wb-results [aria-selected=true]")).to_contain_text("v7")
+    expect(rows).to_have_count(300)
+
+
+def own(record: Record) -> int:
+    """The number of variants of the first kernel that are listed without more."""
+    return sum(v["kernel"] == 0 and not v["deleted"] for v in record["variants"])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.viz.record.support import broken
+from tests.backends.shelf import NAME as SHELF
+from tests.backends.shelf import Shelf
+from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, finish_jobs, session_of
-from tests.viz.support import array
+from tests.viz.support import array, matmul
 from workbench import OptOps, Tensor
 from workbench.backends.device import Device
 from workbench.viz import explore
@@ -196,3 +199,67 @@ def test_variants_that_nobody_selected_are_predicted_too() -> None:
         finish_jobs(session.jobs)
         rows = [row for row in session.record.variants if row.error is None]
         assert len(rows) >= 4 and all(row.cost for row in rows)
+
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "ping": {}, "offers": {"variant": 1}, "apply": {"variant": 1, "opt": 'UPCAST("g0", 2)'},
+    "auto": {"kernel": 0}, "passes": {"variant": 1}, "measure": {"variants": [0, 1]},
+    "check": {"variant": 1}, "search": {"variant": 0, "budget_s": 0.1}, "bisect": {"variant": 1},
+    "compare": {"variants": [0, 1]}, "kernels": {}, "check_all": {}, "costs": {"variant": 1},
+    "accesses": {"variant": 1, "axis": "", "at": {}, "first": 0, "steps": 1},
+}  # fmt: skip
+
+
+def test_a_device_that_vanishes_is_said_and_nothing_is_lost(nothing_saved: Path) -> None:
+    """Between two requests: each is answered, in words; on another device all goes on."""
+    Device.register(Shelf())
+    with session_of(matmul()) as session:
+        page = Page(session)
+        done(session, "device", name=SHELF)
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+        done(session, "measure", variants=[0, 1])
+        done(session, "check", variant=1)
+        finish_jobs(session.jobs)
+        before = plain(session.record)["variants"]
+        Device.unregister(SHELF)
+        refused = set()
+        for do, fields in REQUESTS.items():
+            reply = ask(session, do, **fields)
+            if not reply["ok"]:
+                refused.add(do)
+                assert SHELF in reply["error"]["what"] and reply["error"]["try"], do
+        assert {"apply", "measure", "check", "search"} <= refused
+        finish_jobs(session.jobs)
+        now = plain(session.record)["variants"]
+        for field in ("name", "opts", "timing", "check", "code", "deleted"):
+            assert [row[field] for row in now] == [row[field] for row in before], field
+        assert SHELF not in [row.name for row in session.record.devices]
+        done(session, "device", name="LLVM")
+        done(session, "check", variant=1)
+        assert session.row(1).check is not None and session.row(1).check.ok
+        finish_jobs(session.jobs)
+        session.send_changes()
+        assert page.is_record_of(session) and broken(page.record) == []
+
+
+def test_a_device_whose_library_refuses_is_said(nothing_saved: Path) -> None:
+    shelf = Device.register(Shelf())
+    try:
+        with session_of(matmul()) as session:
+            done(session, "device", name=SHELF)
+            done(session, "measure", variants=[0])
+            timing = session.row(0).timing
+
+            def gone(source: object) -> None:
+                raise OSError("libshelf.so: cannot open shared object file")
+
+            shelf.load = gone  # type: ignore[assignment, method-assign]
+            variant = done(session, "apply", variant=0, opt='UPCAST("g0", 3)')["variant"]
+            reply = ask(session, "measure", variants=[0, variant])
+            words = plain([reply["error"], session.row(variant).error])
+            assert "libshelf.so" in str(words)
+            assert session.row(0).timing is not None and timing is not None
+            done(session, "device", name="LLVM")
+            done(session, "check", variant=variant)
+    finally:
+        Device.unregister(SHELF)

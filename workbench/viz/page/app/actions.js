@@ -152,6 +152,27 @@ export function pinned(app) {
     : (app.kernel()?.root ?? null);
 }
 
+const MOST_LISTED = 300; // variants of a kernel that are listed
+
+/** The variants of the selected kernel that lists show: all, or of very many the selected and the
+ * pinned one, the first, and the fastest.
+ * @param {App} app
+ * @returns {number[]} */
+export function listedVariants(app) {
+  const all = app.variantsOf(app.view.kernel);
+  if (all.length <= MOST_LISTED) return all;
+  const { variants } = app.record;
+  const time = (/** @type {number} */ i) => variants[i].timing?.median_s ?? Infinity;
+  const own = new Set(all);
+  const wanted = [app.view.variant, pinned(app), ...all.slice(0, 2)];
+  const fastest = all.filter((i) => variants[i].timing).sort((a, b) => time(a) - time(b));
+  const listed = new Set();
+  for (const i of [...wanted, ...fastest, ...all]) {
+    if (listed.size < MOST_LISTED && own.has(i ?? -1)) listed.add(i);
+  }
+  return all.filter((i) => listed.has(i));
+}
+
 /** The variant that ratios and diffs refer to.
  * @param {App} app */
 export const reference = (app) => rowAt(app.record.variants, pinned(app));

@@ -9,6 +9,7 @@ import {
   act,
   canAsk,
   goTo,
+  listedVariants,
   NEEDS_PYTHON,
   notify,
   stop,
@@ -117,7 +118,7 @@ function shownChoices(app) {
   );
   const update = () => {
     const { kernel, variant } = app.view;
-    const variants = app.variantsOf(kernel);
+    const variants = listedVariants(app);
     const kernels = kernelChoice(
       app.record.kernels.map((row, i) => [i, `${i + 1}  ${row.title}`]),
     );

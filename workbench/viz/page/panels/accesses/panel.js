@@ -2,7 +2,7 @@
 // the lanes of a warp in each of its instructions. They are played step by step, with their cache
 // lines, and coloured by how often they were touched before. Two variants are stepped together.
 
-import { act, canAsk } from "../../app/actions.js";
+import { act, canAsk, listedVariants } from "../../app/actions.js";
 import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { h, refill } from "../../base/elements.js";
@@ -131,7 +131,7 @@ class Accesses {
   #choices() {
     const { app } = this;
     const { variants } = app.record;
-    const own = app.variantsOf(app.view.kernel).filter((place) => place !== app.view.variant);
+    const own = listedVariants(app).filter((place) => place !== app.view.variant);
     const parent = rowAt(variants, app.view.variant)?.parent ?? null;
     if (!own.length) return [];
     /** @type {[number, string][]} */

@@ -4,6 +4,7 @@
 // of different dashes, with their names. The figures stand below as text. Source: Williams,
 // Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
 
+import { listedVariants } from "../../app/actions.js";
 import { coldSpread, percent, real, spreadText } from "../../app/timing.js";
 import { fold, h } from "../../base/elements.js";
 import { plural, three } from "../../base/text.js";
@@ -56,7 +57,7 @@ function roofDots(app) {
   const { flops } = app.kernel() || {};
   if (!flops) return [];
   if (app.record.elsewhere) return predictedDots(app, flops);
-  return app.variantsOf(app.view.kernel).flatMap((i) => {
+  return listedVariants(app).flatMap((i) => {
     const variant = app.record.variants[i];
     const { timing: own, elsewhere, counts } = variant;
     const known = [own, ...elsewhere].find((timing) => timing?.moved_bytes)?.moved_bytes;
@@ -77,7 +78,7 @@ function roofDots(app) {
  * @param {number} flops
  * @returns {Dot[]} */
 const predictedDots = (app, flops) =>
-  app.variantsOf(app.view.kernel).flatMap((i) => {
+  listedVariants(app).flatMap((i) => {
     const variant = app.record.variants[i];
     const { cost } = variant;
     if (!cost?.bytes.L1) return [];

@@ -1,6 +1,14 @@
 // The variants of a kernel as a tree: each is derived from another by an opt, an edit or a search.
 
-import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
+import {
+  act,
+  canAsk,
+  copyVariant,
+  deleteVariant,
+  goTo,
+  listedVariants,
+  pinned,
+} from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { notDeleted, rowAt } from "../../app/store.js";
@@ -22,13 +30,20 @@ const PLUS = " + "; // before the opts that a variant adds to its parent, in its
 /** @param {App} app */
 export function variantTree(app) {
   const { variants } = app.record;
-  const ofKernel = app.variantsOf(app.view.kernel)
-    .filter((i) => !isOfOtherDevice(app.record, variants[i]));
+  const listed = listedVariants(app);
+  const ofKernel = listed.filter((i) => !isOfOtherDevice(app.record, variants[i]));
   const rows = inTreeOrder(app, ofKernel).flatMap(([i, level]) => [
     variantRow(app, i, level),
     doubtRow(app, i, level),
   ]);
-  return treeOf(app, "variants", rows);
+  const left = app.variantsOf(app.view.kernel).length - listed.length;
+  const words = `${left.toLocaleString("en")} more are not listed: those above are the fastest.`;
+  return h(
+    "div",
+    {},
+    treeOf(app, "variants", rows),
+    left > 0 && h("p", { class: "wb-quiet wb-small", role: "status" }, words),
+  );
 }
 
 /** The facts of other devices, folded: their times of the variants, and the variants with their
@@ -36,7 +51,7 @@ export function variantTree(app) {
  * @param {App} app */
 export function otherDevices(app) {
   const { variants } = app.record;
-  const ofKernel = app.variantsOf(app.view.kernel);
+  const ofKernel = listedVariants(app);
   const others = ofKernel.filter((i) => isOfOtherDevice(app.record, variants[i]));
   const times = ofKernel.flatMap((i) => variants[i].elsewhere).filter(real).length;
   if (!others.length && !times) return null;
@@ -146,9 +161,14 @@ function inTreeOrder(app, ofKernel) {
   const parentOf = (/** @type {number} */ i) =>
     notDeleted(app.record, app.record.variants[i].parent) ?? -1;
   const tops = ofKernel.filter((i) => !children.get(parentOf(i))?.push(i));
-  /** @type {(level: number) => (i: number) => number[][]} */
-  const rows = (level) => (i) => [[i, level], ...(children.get(i) ?? []).flatMap(rows(level + 1))];
-  return tops.flatMap(rows(1));
+  const rows = [];
+  const waiting = tops.map((i) => [i, 1]).reverse();
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const [i, level] = next;
+    rows.push(next);
+    for (const child of (children.get(i) ?? []).reverse()) waiting.push([child, level + 1]);
+  }
+  return rows;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Two programs side by side: any two languages of a variant, or two variants. What one statement
 // became has its colour on both sides, and lights up on both.
 
+import { listedVariants } from "../../app/actions.js";
 import { button, chooser, errorBox, failure, hasAny, tab } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
@@ -205,7 +206,7 @@ const isStale = ({ editing }, { place, code }) =>
  * @param {Column} column */
 function variantChoice(app, at, column) {
   const name = app.variant()?.name ?? "none";
-  const places = app.variantsOf(app.view.kernel);
+  const places = listedVariants(app);
   const chosen = column.variant;
   if (chosen !== null && !places.includes(chosen)) places.push(chosen); // of another kernel
   return chooser(

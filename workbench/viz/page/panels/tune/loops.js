@@ -272,7 +272,8 @@ export class NestHeight {
     const places = app.variantsOf(app.view.kernel);
     if (!places.length) return 0; // nothing to compute, or a question hides it
     const most = (/** @type {typeof rowsOf} */ count) =>
-      Math.max(...places.map((place) => count(app, place))) - count(app, app.view.variant);
+      places.reduce((high, place) => Math.max(high, count(app, place)), 0) -
+      count(app, app.view.variant);
     return most(rowsOf) * ROW + (most(axesOf) > 0 ? BARS : 0);
   }
 }
