@@ -37,6 +37,7 @@ from workbench.ir.rewriting.passes import Memo, Pass, Switch, tables
 from workbench.ir.rewriting.rewrite import (
     Rule,
     RuleSet,
+    is_complete,
     is_typed,
     rules_off,
     typed_rule,
@@ -253,8 +254,7 @@ def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> So
 
 def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Source:
     tree, lowered, linear = reached.tree, reached.lowered, reached.linear
-    if rules_off():
-        # with rules off, nodes may be left that a device cannot refuse by itself
+    if not is_complete():  # nodes may be left that a device cannot refuse by itself
         with unobserved():
             _checked(lowered, "lowered", "verify-lowered", bounds=False)
             _checked(linear, "linear", "verify-linear")

@@ -20,7 +20,15 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting import rewrite as module
 from workbench.ir.rewriting.patterns import const, op, var
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
+from workbench.ir.rewriting.rewrite import (
+    Rule,
+    RuleSet,
+    is_complete,
+    replay,
+    rewrite,
+    rules_in_force,
+    stopped,
+)
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.index import SIMPLIFY
 
@@ -94,6 +102,18 @@ def test_limit_stops_after_that_many_matches() -> None:
     assert rewrite(node, FOLD, limit=0) is node
     assert rewrite(node, FOLD, limit=1) is g * (h + 0)
     assert rewrite(node, FOLD, limit=2) is rewrite(node, FOLD, limit=99) is g * h
+
+
+def test_a_pass_stops_on_one_graph_and_caches_know() -> None:
+    node = (g + 0) * (h + 0)
+    assert is_complete()
+    with stopped("fold", node, 1):
+        assert rewrite(node, FOLD) is g * (h + 0)
+        assert rewrite(node, FOLD, name="other") is g * h, "another pass"
+        assert rewrite(node + 0, FOLD) is g * h, "another graph"
+        assert not is_complete()
+        inside = rules_in_force()
+    assert rewrite(node, FOLD) is g * h and is_complete() and inside != rules_in_force()
 
 
 def test_what_came_to_rest_is_not_looked_at_again() -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.base.errors import EndlessRewrite, WorkbenchError, require
 from workbench.base.interrupts import once, scope
@@ -226,13 +226,41 @@ def with_added(rules: RuleSet, name: str) -> RuleSet:
     return rules.more(added) if added else rules
 
 
-RulesInForce = tuple[frozenset[str], tuple[str, ...], tuple[AddedRules, ...]]
+class Stop(NamedTuple):
+    """A rewrite that ends early: that of `root` by the pass `name`, after so many `matches`."""
+
+    name: str
+    root: UOp
+    matches: int
+
+
+_STOP: ContextVar[Stop | None] = ContextVar("a rewrite that ends early", default=None)
+
+
+@scope
+def stopped(name: str, root: UOp, count: int) -> Generator[None, None, None]:
+    """End the rewrite of `root` by a pass after `count` matches, in a `with` block: what follows
+    works on that state."""
+    token = _STOP.set(Stop(name, root, count))
+    try:
+        yield
+    finally:
+        _STOP.reset(token)
+
+
+def is_complete() -> bool:
+    """Whether every rule has been applied wherever it fires in this context: none is switched off,
+    and no rewrite ends early."""
+    return not _OFF.get() and _STOP.get() is None
+
+
+RulesInForce = tuple[frozenset[str], tuple[str, ...], tuple[AddedRules, ...], Stop | None]
 
 
 def rules_in_force() -> RulesInForce:
     """Return the names of the rules that are switched off in this context, the texts of the typed
-    rules, and the added sets: a key for caches of rewritten nodes."""
-    return _OFF.get(), _TYPED.get(), _added
+    rules, the added sets, and the rewrite that ends early: a key for caches of rewritten nodes."""
+    return _OFF.get(), _TYPED.get(), _added, _STOP.get()
 
 
 def advice() -> str:
@@ -297,8 +325,8 @@ def rewrite(
 ) -> UOp:
     """Return `root` with `rules` applied everywhere until none fires.
 
-    `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches off
-    are left out.
+    `limit` stops after that many matches (to step, or to bisect), and so does `stopped`. Rules that
+    `without` switches off are left out.
     Errors: EndlessRewrite when the rules reach no fixed point.
     """
     name = name or rules.name
@@ -306,6 +334,9 @@ def rewrite(
     off = _OFF.get()
     if off:
         rules = rules.less(off)
+    stop = _STOP.get()
+    if stop is not None and limit is None and stop.root is root and stop.name == name:
+        limit = stop.matches
     with recording(name, doc, root) as record:
         record.after = after = _run(root, rules.by_op, record.matches, limit)
         return after
