@@ -37,6 +37,8 @@ class Page:
         message = plain(message)
         decoded.message(message)
         self.messages.append(message)
+        if "record" in message:  # about one that stands beside it
+            return
         patch, whole = message.get("patch"), (message.get("result") or {}).get("record")
         if whole:
             self.record = unpacked(whole)
@@ -87,7 +89,8 @@ def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
 
 def ask(session: Session, do: str, **fields: Any) -> Any:
     reply = plain(session.handle({"id": 7, "do": do, **fields}))
-    assert set(reply) == {"id", "ok", "error", "result", "patch"}
+    assert set(reply) - {"record"} == {"id", "ok", "error", "result", "patch"}
+    assert reply.get("record") == fields.get("record")
     if reply["ok"]:
         decoded.result(do, reply["result"])
     assert reply["id"] == 7 and reply["ok"] is (reply["error"] is None)

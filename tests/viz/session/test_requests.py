@@ -11,7 +11,7 @@ import pytest
 from tests.viz.record.support import plain
 from tests.viz.session.support import ask, finish_jobs
 from tests.viz.support import check_golden
-from workbench.viz.session.requests import KINDS
+from workbench.viz.session.requests import KINDS, OF_EVERY
 from workbench.viz.session.session import LONG, QUICK, Session
 
 
@@ -23,7 +23,7 @@ def test_every_request_is_known() -> None:
 def test_whoever_answers_takes_what_the_schema_says(do: str) -> None:
     parameters = list(inspect.signature((QUICK | LONG)[do]).parameters)
     assert parameters[0] == "session"
-    assert set(parameters[1:]) == set(KINDS[do].__struct_fields__) - {"id"}
+    assert set(parameters[1:]) == set(KINDS[do].__struct_fields__) - {*OF_EVERY}
 
 
 def test_replies(session: Session) -> None:

@@ -1429,13 +1429,15 @@ export interface OtherSide {
 
 /**
  * The differences of variants, in columns with these names. `plans` can be asked for instead
- * of the present one; `side` is the first column (null: it is of this record).
+ * of the present one; `side` is the first column (null: it is of this record), `values` are
+ * the values of both plans (null: they are one plan, or very large).
  */
 export interface CompareReply {
   names: Array<string>;
   sections: Array<ComparedSection>;
   plans: Array<OtherPlan>;
   side: OtherSide | null;
+  values: PairsReply | null;
 }
 
 /**
@@ -1501,6 +1503,14 @@ export interface WhyNotReply {
 }
 
 /**
+ * A program that was made of a state in the middle of a pass, and what it is, in words.
+ */
+export interface LoweredReply {
+  code: CodeRow;
+  words: string;
+}
+
+/**
  * The first wrong rewrite in words, with its step and its pass (null: there is none, or the
  * record lacks it).
  */
@@ -1534,7 +1544,8 @@ export interface RecordPatch {
 
 /**
  * The reply to the request of the same `id`; `result` is of the request's `reply` type, null
- * where there is an error.
+ * where there is an error. `record` is the number of the record that it is about, where that
+ * stands beside the page's own.
  */
 export interface ReplyMessage {
   id: number | null;
@@ -1542,6 +1553,7 @@ export interface ReplyMessage {
   error: ErrorWords | null;
   result: unknown;
   patch?: RecordPatch | null;
+  record?: number;
 }
 
 /**
@@ -1562,10 +1574,11 @@ export interface StatusMessage {
 }
 
 /**
- * A patch that belongs to no reply.
+ * A patch that belongs to no reply; `record` as in a reply.
  */
 export interface PatchMessage {
   patch: RecordPatch;
+  record?: number;
 }
 
 /**
@@ -1599,6 +1612,7 @@ export interface ApplyRequest {
   variant: number;
   opt: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1613,6 +1627,7 @@ export interface OptsRequest {
   place?: number | null;
   amount?: number | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1625,6 +1640,7 @@ export interface PasteRequest {
   text: string;
   name?: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1634,6 +1650,7 @@ export interface AutoRequest {
   do: "auto";
   kernel: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1645,6 +1662,7 @@ export interface CodeRequest {
   language: string;
   device?: string | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1654,6 +1672,7 @@ export interface OffersRequest {
   do: "offers";
   variant: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1663,6 +1682,7 @@ export interface PassesRequest {
   do: "passes";
   variant: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1672,6 +1692,7 @@ export interface DataRequest {
   do: "data";
   kernel: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1681,6 +1702,7 @@ export interface PinRequest {
   do: "pin";
   variant: number | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1691,6 +1713,7 @@ export interface NameRequest {
   variant: number;
   text: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1701,6 +1724,7 @@ export interface DeleteRequest {
   variants: Array<number>;
   back?: boolean;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1709,6 +1733,7 @@ export interface DeleteRequest {
 export interface SavedRequest {
   do: "saved";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1718,6 +1743,7 @@ export interface SavedRequest {
 export interface ForgetRequest {
   do: "forget";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1728,6 +1754,7 @@ export interface NoteRequest {
   variant: number;
   text: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1737,6 +1764,7 @@ export interface DeviceRequest {
   do: "device";
   name: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1747,6 +1775,7 @@ export interface MeasureRequest {
   variants: Array<number>;
   cold?: boolean | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1756,6 +1785,7 @@ export interface CheckRequest {
   do: "check";
   variant: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1767,6 +1797,7 @@ export interface EditRequest {
   language: string;
   text: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1779,6 +1810,7 @@ export interface CompileRequest {
   language: string;
   text: string | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1790,6 +1822,7 @@ export interface CostsRequest {
   variant: number;
   device?: string | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1799,6 +1832,7 @@ export interface CompilerPassesRequest {
   do: "compiler_passes";
   variant: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1807,6 +1841,7 @@ export interface CompilerPassesRequest {
 export interface BaselineRequest {
   do: "baseline";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1819,6 +1854,7 @@ export interface ValuesRequest {
   node: number;
   at: Record<string, number>;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1836,6 +1872,7 @@ export interface TableRequest {
   at: Record<string, number>;
   first: Array<number>;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1844,6 +1881,7 @@ export interface TableRequest {
 export interface CheckNodesRequest {
   do: "check_nodes";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1860,6 +1898,7 @@ export interface AccessesRequest {
   steps: number;
   warp?: number | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1874,6 +1913,7 @@ export interface CompareRequest {
   without?: Array<string>;
   plan?: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1886,6 +1926,35 @@ export interface PairsRequest {
   before: Array<number>;
   now: Array<number>;
   id?: number | null;
+  record?: number | null;
+}
+
+/**
+ * Time a variant of the first column's record and one of this record in turns, also with
+ * cold caches if `cold`. `side` is the number of the first column's record.
+ */
+export interface MeasureBesideRequest {
+  do: "measure_beside";
+  side: number;
+  before: number;
+  now: number;
+  cold?: boolean | null;
+  id?: number | null;
+  record?: number | null;
+}
+
+/**
+ * Make the program that a variant would be if a pass stopped after `step` rewrites, in a
+ * language of the session's device (another one: in the language that the device runs).
+ */
+export interface LowerOnRequest {
+  do: "lower_on";
+  variant: number;
+  pass: number;
+  step: number;
+  language: string;
+  id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1897,6 +1966,7 @@ export interface WhyNotRequest {
   node: number;
   rule: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1910,6 +1980,7 @@ export interface RuleOffRequest {
   on: boolean | null;
   of?: number | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1920,6 +1991,7 @@ export interface TryRuleRequest {
   variant: number;
   text: string;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1929,6 +2001,7 @@ export interface BisectRequest {
   do: "bisect";
   variant: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1946,15 +2019,19 @@ export interface ReplanRequest {
   parts?: number;
   undo?: boolean;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
- * List the choices by hand about a value, with what the plan would be with each.
+ * List the choices by hand about a value, with what the plan would be with each; with
+ * `parts` (not 0) that many partial results alone.
  */
 export interface ChoicesRequest {
   do: "choices";
   node: number;
+  parts?: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1963,6 +2040,7 @@ export interface ChoicesRequest {
 export interface PlansRequest {
   do: "plans";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1971,6 +2049,7 @@ export interface PlansRequest {
 export interface CheckAllRequest {
   do: "check_all";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1979,6 +2058,7 @@ export interface CheckAllRequest {
 export interface KernelsRequest {
   do: "kernels";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -1989,6 +2069,7 @@ export interface SearchRequest {
   variant: number;
   budget_s: number;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -2004,6 +2085,7 @@ export interface EmulateRequest {
   without?: number | null;
   unasked?: boolean;
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -2012,6 +2094,7 @@ export interface EmulateRequest {
 export interface StopJobs {
   do: "stop";
   id?: number | null;
+  record?: number | null;
 }
 
 /**
@@ -2022,6 +2105,7 @@ export interface PingRequest {
   do: "ping";
   have?: number | null;
   id?: number | null;
+  record?: number | null;
 }
 
 /** A request of a page. */
@@ -2054,6 +2138,8 @@ export type AnyRequest =
   | AccessesRequest
   | CompareRequest
   | PairsRequest
+  | MeasureBesideRequest
+  | LowerOnRequest
   | WhyNotRequest
   | RuleOffRequest
   | TryRuleRequest
@@ -2105,6 +2191,8 @@ export interface Results {
   accesses: AccessesReply;
   compare: CompareReply;
   pairs: PairsReply;
+  measure_beside: NoResult;
+  lower_on: LoweredReply;
   why_not: WhyNotReply;
   rule_off: RuleReply;
   try_rule: RuleTrialReply;

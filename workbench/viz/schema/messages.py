@@ -265,12 +265,14 @@ class OtherSide(Struct, forbid_unknown_fields=True):
 
 class CompareReply(Struct, forbid_unknown_fields=True):
     """The differences of variants, in columns with these names. `plans` can be asked for instead of
-    the present one; `side` is the first column (null: it is of this record)."""
+    the present one; `side` is the first column (null: it is of this record), `values` are the
+    values of both plans (null: they are one plan, or very large)."""
 
     names: list[str]
     sections: list[ComparedSection]
     plans: list[OtherPlan]
     side: OtherSide | None
+    values: PairsReply | None
 
 
 class NodePair(Struct, array_like=True, forbid_unknown_fields=True):
@@ -332,6 +334,13 @@ class WhyNotReply(Struct, forbid_unknown_fields=True):
     because: str
 
 
+class LoweredReply(Struct, forbid_unknown_fields=True):
+    """A program that was made of a state in the middle of a pass, and what it is, in words."""
+
+    code: CodeRow
+    words: str
+
+
 class BisectReply(Struct, forbid_unknown_fields=True):
     """The first wrong rewrite in words, with its step and its pass (null: there is none, or the
     record lacks it)."""
@@ -372,13 +381,15 @@ class RecordPatch(Struct, forbid_unknown_fields=True):
 
 class ReplyMessage(Struct, forbid_unknown_fields=True):
     """The reply to the request of the same `id`; `result` is of the request's `reply` type, null
-    where there is an error."""
+    where there is an error. `record` is the number of the record that it is about, where that
+    stands beside the page's own."""
 
     id: int | None
     ok: bool
     error: ErrorWords | None
     result: Any
     patch: RecordPatch | None = None
+    record: int | UnsetType = UNSET
 
 
 class ProgressRow(Struct, forbid_unknown_fields=True):
@@ -397,9 +408,10 @@ class StatusMessage(Struct, forbid_unknown_fields=True):
 
 
 class PatchMessage(Struct, forbid_unknown_fields=True):
-    """A patch that belongs to no reply."""
+    """A patch that belongs to no reply; `record` as in a reply."""
 
     patch: RecordPatch
+    record: int | UnsetType = UNSET
 
 
 class RenewedMessage(Struct, forbid_unknown_fields=True):

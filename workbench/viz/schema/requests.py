@@ -11,6 +11,7 @@ from workbench.viz.schema.messages import (
     BisectReply,
     CompareReply,
     EditedCode,
+    LoweredReply,
     NodeChecksReply,
     NodeValue,
     NoResult,
@@ -93,10 +94,12 @@ Positions = Annotated[dict[str, int], Meta(max_length=MOST_AT_ONCE, title="posit
 
 
 class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
-    """The fields of every request: the `id` that its reply carries. `reply` is the type of the
+    """The fields of every request: the `id` that its reply carries, and the number of the `record`
+    beside the session's that it is about (null: the session's own). `reply` is the type of the
     reply's result."""
 
     id: int | None = None
+    record: Place | None = None
     reply: ClassVar[type[Struct]] = NoResult
 
 
@@ -322,6 +325,27 @@ class PairsRequest(Request, tag="pairs"):
     now: NodePlaces
 
 
+class MeasureBesideRequest(Request, tag="measure_beside"):
+    """Time a variant of the first column's record and one of this record in turns, also with cold
+    caches if `cold`. `side` is the number of the first column's record."""
+
+    side: Place
+    before: Place
+    now: Variant
+    cold: bool | None = None
+
+
+class LowerOnRequest(Request, tag="lower_on"):
+    """Make the program that a variant would be if a pass stopped after `step` rewrites, in a
+    language of the session's device (another one: in the language that the device runs)."""
+
+    reply: ClassVar[type[Struct]] = LoweredReply
+    variant: Variant
+    place: Pass = field(name="pass")
+    step: Place
+    language: Text
+
+
 class WhyNotRequest(Request, tag="why_not"):
     """Say why a rule does not fire at a node."""
 
@@ -373,10 +397,12 @@ class ReplanRequest(Request, tag="replan"):
 
 
 class ChoicesRequest(Request, tag="choices"):
-    """List the choices by hand about a value, with what the plan would be with each."""
+    """List the choices by hand about a value, with what the plan would be with each; with `parts`
+    (not 0) that many partial results alone."""
 
     reply: ClassVar[type[Struct]] = OfferedChoices
     node: Node
+    parts: OptAmount = 0
 
 
 class PlansRequest(Request, tag="plans"):
@@ -453,6 +479,7 @@ AnyRequest = (
     | TableRequest
     | ValuesRequest
     | WhyNotRequest
+    | LowerOnRequest
     | RuleOffRequest
     | TryRuleRequest
     | BisectRequest
@@ -465,6 +492,7 @@ AnyRequest = (
     | SearchRequest
     | EmulateRequest
     | PairsRequest
+    | MeasureBesideRequest
     | StopJobs
     | PingRequest
 )

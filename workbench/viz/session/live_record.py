@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ from workbench.viz.schema.messages import (
     ReplyMessage,
     StatusMessage,
     ViewState,
+    WholeRecord,
 )
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedVariant
@@ -103,6 +104,8 @@ class LiveRecord:
         """Whether code of a cell has made a request since the whole record was last sent."""
         self.sides: dict[int, LiveRecord] = {}
         """Records that stand beside this one in comparisons, by their numbers, the latest last."""
+        self._main: Callable[[], LiveRecord | None] = lambda: None
+        """The record that this one stands beside."""
         self.opts = OptOps.registered
         """The opts that were registered when the offers were last listed."""
 
@@ -114,10 +117,12 @@ class LiveRecord:
         return sorted(seen, key=lambda other: other.number)
 
     def side(self, exploration: Exploration) -> LiveRecord:
-        """Return a record of another exploration, or of another device, to stand beside this one;
-        it has no pages of its own, and no work in the background."""
+        """Return a record of another exploration, or of another device, to stand beside this one:
+        its messages go to the pages of this one, with its number."""
         side = LiveRecord(self.jobs)
+        side.lock, side._main = self.lock, ref(self)
         side._begin_with(exploration, self.recorder.speeds)
+        side.record.n = 0
         self.sides[side.number] = side
         while len(self.sides) > MOST_SIDES:
             del self.sides[next(iter(self.sides))]
@@ -216,7 +221,15 @@ class LiveRecord:
         self.broadcast(StatusMessage(ProgressRow(task, step, total, text)))
 
     def broadcast(self, message: Message) -> None:
-        """Send a message to all listeners. Only a Session does so: here nothing is sent."""
+        """Send a message to all listeners; of a record beside another one, to those of the other
+        one, which reads in it what record it is about."""
+        with self.lock:
+            for listener in list(self._listeners):
+                listener.receive(message)
+            main = self._main()
+            if main is not None:
+                named = isinstance(message, PatchMessage)
+                main.broadcast(replace(message, record=self.number) if named else message)
 
     def _take_patch(self) -> RecordPatch | None:
         patch = without_constants(self.recorder.patch())
@@ -229,6 +242,14 @@ class LiveRecord:
             self._is_renewing = True
             self.jobs.submit(self.recorder, self._renewing(), PREFETCH)
         return patch
+
+    def whole_record(self, have: int | None) -> WholeRecord:
+        """Return the number of patches, and the whole record if the page's number, `have`, is
+        another one (None: without the record)."""
+        self.send_changes()
+        number = self._patches
+        lacks = have is not None and have != number
+        return WholeRecord(number, self.packed() if lacks else None)
 
     # work in the background
 

@@ -35,6 +35,8 @@ KINDS: Mapping[str, type[Request]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyRequest)
 }
 """The type of each request, by its "do"."""
+OF_EVERY = Request.__struct_fields__
+"""The fields of every request: they are for the session, not for the handler."""
 _NAMES: Mapping[type, str] = {
     types.IntType: "number",
     types.BoolType: "flag",
@@ -61,8 +63,8 @@ def checked(request: object, record: PageRecord) -> Request:
 
 
 def arguments(message: Request) -> Mapping[str, Any]:
-    """Return the arguments of a request by name: all fields but its id."""
-    return {f: getattr(message, f) for f in message.__struct_fields__ if f != "id"}
+    """Return the arguments of a request by name: all fields but those of every request."""
+    return {f: getattr(message, f) for f in message.__struct_fields__ if f not in OF_EVERY}
 
 
 def _table(info: types.Type) -> tuple[str, ...] | None:
@@ -105,7 +107,7 @@ def _refusal(request: object, because: str) -> WorkbenchError:
     unknown = sorted(str(name) for name in request if name not in {"do", *fields_by_name})
     if unknown:
         what = f"{do} does not take {', '.join(unknown)[:80]}"
-        names = ", ".join(name for name in fields_by_name if name != "id")
+        names = ", ".join(name for name in fields_by_name if name not in OF_EVERY)
         return WorkbenchError(what, f"it takes {names or 'nothing'}", _example(kind))
     for name, row in fields_by_name.items():
         if name not in request and row.required:
@@ -126,7 +128,7 @@ def _misfit(kind: type[Request], field: FieldInfo, value: Any) -> WorkbenchError
 
 def _example(kind: type[Request]) -> str:
     words = {f.encode_name: _title(types.type_info(f.type)) for f in fields(kind)}
-    parts = [f'"{name}": <{title}>' for name, title in words.items() if name != "id"]
+    parts = [f'"{name}": <{title}>' for name, title in words.items() if name not in OF_EVERY]
     return "{" + ", ".join([f'"do": "{kind.__struct_config__.tag}"', *parts]) + "}"
 
 

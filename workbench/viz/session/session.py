@@ -18,7 +18,7 @@ from threading import Timer
 from typing import Any
 from weakref import ref
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import Uninterrupted, free_rlock, scope
@@ -29,7 +29,6 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import (
-    Message,
     PatchCount,
     RenewedMessage,
     ReplyMessage,
@@ -81,7 +80,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "pairs": variant_comparison.pairs,
     "why_not": inspection.why_not,
     "stop": lambda session: session.stop(),
-    "ping": lambda session, have: session.whole_record(have),
+    "ping": lambda session, have: _ping(session, have),
 }
 """Requests that are answered at once: they run no kernel in the worker."""
 LONG: dict[str, Callable[..., Any]] = {
@@ -98,7 +97,9 @@ LONG: dict[str, Callable[..., Any]] = {
     "search": opt_lists.search,
     "emulate": inspection.emulate,
     "bisect": inspection.bisect,
+    "lower_on": inspection.lower_on,
     "compare": variant_comparison.compare,
+    "measure_beside": variant_comparison.measure,
     "plans": plan_comparison.measure,
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
@@ -116,6 +117,12 @@ SAVES = frozenset(
     | {"search"}
 )
 """Requests after which the variants are saved."""
+OF_SESSION = frozenset(
+    {"compare", "measure_beside", "pairs", "replan", "choices", "plans", "rule_off", "device"}
+    | {"saved", "forget", "baseline", "stop"}
+)
+"""Requests that only the record of a session answers: about its plan, its device, what is saved of
+it, and what stands beside it."""
 
 PIECES_S = 0.4
 """Seconds between messages with pieces of the record: a page draws all of its panes again for each
@@ -165,16 +172,42 @@ class Session(LiveRecord):
 
     def _handle(self, request: object, asker: Listener | None) -> ReplyMessage:
         result, error = None, None
+        live: LiveRecord = self
         try:
-            message = checked(request, self.record)
+            live = self._record_of(request)
+            message = checked(request, live.record)
             do = str(message.__struct_config__.tag)
-            result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
-            if do in SAVES:
+            if live is not self and do in OF_SESSION:
+                what = f"this record cannot answer {do}"
+                because = "it stands beside another one, for a comparison"
+                raise WorkbenchError(what, because, "the page of its own exploration")
+            result = (QUICK.get(do) or LONG[do])(live, **arguments(message))
+            if live is self and do in SAVES:
                 self.save()
                 variant_transfer.count(self)
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
-        return self.send(reply_to(request, result, error), asker)
+        reply = reply_to(request, result, error)
+        if live is self:
+            return self.send(reply, asker)
+        with self.lock:
+            whole = live.send(reply)
+            for listener in self.listeners():
+                if listener is asker:
+                    listener.receive(whole)
+        return whole
+
+    def _record_of(self, request: object) -> LiveRecord:
+        """Return the record that a request is about: this one, or one that stands beside it.
+
+        Errors: WorkbenchError for one that is no longer kept.
+        """
+        number = _number(request, "record")
+        live = self if number is None else self.sides.get(number)
+        if live is None:
+            because = "the record beside this one is not kept any more"
+            raise WorkbenchError("this cannot be answered", because, "comparing again")
+        return live
 
     def is_quick(self, request: object) -> bool:
         """Whether a request is answered at once (one that is not valid, too); others need a job."""
@@ -245,24 +278,6 @@ class Session(LiveRecord):
             steps = self.in_this_plan(self._prefetch(measures=False))
             self.jobs.submit(self.recorder, steps, PREFETCH)
         return StoppedJobs(stopped)
-
-    def whole_record(self, have: int | None) -> WholeRecord:
-        """Return the number of patches, and the whole record if the page's number, `have`, is
-        another one (None: without the record). Devices, languages and opts registered since are
-        sent first, as a patch."""
-        prefetch.registered(self)
-        self.send_changes()
-        number = self._patches
-        lacks = have is not None and have != number
-        return WholeRecord(number, self.packed() if lacks else None)
-
-    # messages
-
-    def broadcast(self, message: Message) -> None:
-        """Send a message to all listeners."""
-        with self.lock:
-            for listener in list(self._listeners):
-                listener.receive(message)
 
     # prefetching
 
@@ -359,9 +374,22 @@ class Session(LiveRecord):
 
 def reply_to(request: object, result: Struct | None, error: ErrorWords | None) -> ReplyMessage:
     """Return the reply to a request; its id is None if the request has no valid one."""
-    number = request.get("id") if isinstance(request, dict) else None
-    reply_id = number if type(number) is int else None
-    return ReplyMessage(reply_id, error is None, error, result)
+    number, record = _number(request, "id"), _number(request, "record")
+    about = UNSET if record is None else record
+    return ReplyMessage(number, error is None, error, result, record=about)
+
+
+def _number(request: object, name: str) -> int | None:
+    """Return a number that every request may have; None if it has no valid one."""
+    value = request.get(name) if isinstance(request, dict) else None
+    return value if type(value) is int else None
+
+
+def _ping(session: LiveRecord, have: int | None) -> WholeRecord:
+    """Return the state of a record as `whole_record` does. Devices, languages and opts registered
+    since are sent first, as a patch."""
+    prefetch.registered(session)
+    return session.whole_record(have)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tests.viz.browser.page.support import texts
 from tests.viz.record.support import plain
 from tests.viz.session.handlers.test_plan_comparison import product
 from tests.viz.session.support import done, session_of
-from tests.viz.support import matmul
+from tests.viz.support import matmul, softmax
 from workbench.viz.session.session import Session
 
 BOXES = """(pane) => [...document.querySelectorAll(`[data-pane="${pane}"] .wb-g-node`)].map((box) =>
@@ -144,24 +144,72 @@ def test_a_rule_less(live: LivePage) -> None:
 
 
 def test_plans_pane_by_pane(browser: Any, nothing_saved: Path, tmp_path: Path) -> None:
-    with session_of(product()) as session, LivePage(browser, tmp_path, session) as live:
-        page = live.page
-        live.answer()
-        page.evaluate("show({ mode: 'compare_plans' })")
-        live.answer("compare")
-        page.select_option("[data-key='plan beside']", label="plan: matmul 96x96x1 fused")
-        live.answer("compare")
-        kernels = cells(page, "plan")["kernels"]
-        assert [text.split(" ")[0] for text in kernels] == ["2", "3"]
-        decided = [
-            set(texts(page, f"{side.format('decisions')} [data-item]")) for side in (BESIDE, NOW)
-        ]
-        assert decided[0] and decided[1] and decided[0] != decided[1]
-        for pane in ("plan", "memory", "decisions"):
-            assert page.locator(BESIDE.format(pane)).is_visible()
+    with session_of(product()) as session:
+        session.complete()  # the memory, too
+        with LivePage(browser, tmp_path, session) as live:
+            check_plans(live)
+
+
+def check_plans(live: LivePage) -> None:
+    page = live.page
+    live.answer()
+    page.evaluate("show({ mode: 'compare_plans' })")
+    live.answer("compare")
+    page.select_option("[data-key='plan beside']", label="plan: matmul 96x96x1 fused")
+    live.answer("compare")
+    kernels = cells(page, "plan")["kernels"]
+    assert [text.split(" ")[0] for text in kernels] == ["2", "3"]
+    decided = [
+        set(texts(page, f"{side.format('decisions')} [data-item]")) for side in (BESIDE, NOW)
+    ]
+    assert decided[0] and decided[1] and decided[0] != decided[1]
+    for pane in ("plan", "memory", "decisions"):
+        assert page.locator(BESIDE.format(pane)).is_visible()
         drawn(page)
-        counts = [
-            page.locator(f"{side.format('plan')} .wb-g-stage").count() for side in (BESIDE, NOW)
-        ]
-        assert counts == [1, 1]
-        assert page.evaluate(FAINT) == []
+        marks = ".wb-g-sign" if pane == "plan" else ".wb-differs"
+        assert any(
+            page.locator(f"{side.format(pane)} {marks}").count() for side in (BESIDE, NOW)
+        ), pane
+    said = page.locator(f"{BESIDE.format('decisions')} .wb-differs").first
+    assert "in the other plan" in str(said.get_attribute("title"))
+    counts = [page.locator(f"{side.format('plan')} .wb-g-stage").count() for side in (BESIDE, NOW)]
+    assert counts == [1, 1]
+    assert page.evaluate(FAINT) == []
+
+
+def test_another_exploration_answers_in_its_own_panes(
+    live: LivePage, session: Session, tmp_path: Path
+) -> None:
+    page = live.page
+    with session_of(softmax()) as other:
+        done(other, "auto", kernel=0)
+        page.select_option("[data-key='rules beside']", label="without form-fma")
+        live.answer("compare")  # the plans are listed again
+        page.select_option("[data-key='selected variant']", label="plain")
+        title = dict(done(session, "compare", variants=[0])["plans"])[f"page {other.number}"]
+        page.select_option("[data-key='rules beside']", label="all rules")
+        live.answer("compare")
+        page.select_option("[data-key='plan beside']", label=f"plan: {title}")
+        live.answer("compare")
+        number = [*session.sides][-1]
+        assert session.sides[number].record.key == other.record.key
+        for pane in ("loops@", "loops"):
+            page.select_option(f"[data-key='choose-{pane}']", pane.replace("loops", "opts"))
+        asked = live.answer("offers")
+        assert number in {r["record"] for r in asked if r["do"] == "offers" and "record" in r}
+        offer = page.locator(f"{BESIDE.format('opts')} .wb-offer[data-item]")
+        expect(offer.first).to_be_visible()
+        differs = offer.locator(".wb-differs").or_(offer.and_(page.locator(".wb-differs")))
+        assert "not possible on the other side" in str(differs.first.get_attribute("title"))
+        page.click("[data-key=compare-time]")
+        live.answer("measure_beside")
+        measured = cells(page, "measured")
+        assert all("s" in cell for cell in measured["time"])
+        words = measured["beside the first"][1]
+        assert words == "no measurable difference" or " to " in words
+        # a record that is not kept any more says so
+        session.sides.clear()
+        offer.first.locator("button").first.click()
+        live.answer("apply")
+        silence = page.locator(f"{BESIDE.format('opts')} [role=status]", has_text="compare again")
+        expect(silence).to_contain_text("not kept any more")

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser.browser import drawn, leave, opened, shown
+from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, focused, keys
 from tests.viz.record.support import exported, plain
-from tests.viz.support import softmax
+from tests.viz.session.support import done, session_of
+from tests.viz.support import matmul, softmax
 from workbench.viz.record.record import build
 
 PANES = """() => [...document.querySelectorAll("[data-pane]")].filter((e) => e.checkVisibility())
@@ -241,7 +244,7 @@ def test_a_step_of_a_pass_is_seen_beside_the_source(page: Any) -> None:
     assert "REDUCE_AXIS" in lines.inner_text() and "void " not in lines.inner_text()
     page.click("[data-pane=code] [data-key=finished]")
     assert "void " in page.inner_text("[data-pane=code] .wb-code-body"), "what it becomes"
-    page.click("[data-pane=code] [data-key=finished]")
+    page.click("[data-pane=code] [data-key=state]")
     keys(page, "l j")
     assert page.get_attribute(".wb", "data-mode") == "board"
     assert page.locator("[data-pane=loops] .wb-loop").count() > 0
@@ -253,6 +256,42 @@ def test_a_step_of_a_pass_is_seen_beside_the_source(page: Any) -> None:
     assert page.locator(".wb-stage").count() == 0
     page.click(".wb-strip [data-item] >> nth=-1")
     assert page.get_attribute(".wb", "data-mode") == "board"
+
+
+def test_a_node_that_was_expanded_lights_its_loops_and_lines(
+    browser: Any, nothing_saved: Path, tmp_path: Path
+) -> None:
+    with session_of(matmul()) as session:
+        done(session, "auto", kernel=0)
+        done(session, "passes", variant=1)
+        record = session.record
+        src, op = record.nodes.src, record.nodes.op
+        place = next(p for p in record.variants[1].passes if record.passes[p].name == "linearize")
+        below = sorted(_below(src, record.passes[place].after))
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            live.answer()
+            page.click("[data-key=variant-1]")
+            page.evaluate("show({ mode: 'board' })")
+            live.answer()
+            lit = "[data-pane=loops] .wb-loop.wb-lit:not(.wb-statement)"
+            for name, axes in (("FMA", {"n0", "u0", "u1"}), ("STORE", {"u0", "u1"})):
+                copies = [n for n in below if op[n] == name]
+                assert len(copies) > 1, "there is one for each element"
+                page.evaluate("(node) => show({ node })", copies[-1])
+                expect(page.locator(lit)).to_have_count(len(axes))
+                found = page.locator(lit).evaluate_all("(all) => all.map((e) => e.ariaLabel)")
+                assert {text.split(",")[0].split()[-1] for text in found} == axes
+                assert page.locator("[data-pane=code] .wb-line.wb-lit").count() > 0
+
+
+def _below(src: list[list[int]], roots: list[int]) -> set[int]:
+    found, pending = set(roots), list(roots)
+    while pending:
+        more = [s for s in src[pending.pop()] if s not in found]
+        found.update(more)
+        pending += more
+    return found
 
 
 def test_tabs_are_layouts_of_the_board(page: Any) -> None:

@@ -29,6 +29,13 @@ def test_a_choice_is_offered_with_its_plan_and_undone_by_one_click(
         page.evaluate(f"show({{ node: {total.node} }})")
         page.click("[data-key=offers]")
         live.answer("choices")
+        field = page.locator("[data-key=parts]")
+        for parts, words in (("5", "3 kernels"), ("99", "36 elements")):
+            field.fill(parts)
+            field.press("Enter")
+            live.answer("choices")
+            row = page.locator(".wb-plan-offers li", has=page.locator("[data-key=parts]"))
+            expect(row.locator("[role=status]")).to_contain_text(words)
         offer = page.locator(".wb-plan-offers li", has_text="4 partial results")
         expect(offer).to_contain_text("3 kernels")
         offer.locator("button").click()

@@ -106,6 +106,22 @@ def test_kernels_that_a_choice_does_not_touch_keep_their_variants() -> None:
     assert len(kept) == len(kernels) - 1
 
 
+def test_a_typed_number_of_partial_results_is_predicted() -> None:
+    session = Session(explore(*tensors()))
+    node = place(session, "sum 24x1")
+    for parts in (5, 99):
+        reply = session.handle({"id": 3, "do": "choices", "node": node, "parts": parts})
+        (offer,) = reply.result.offers
+        assert offer.kind == "split" and offer.parts == parts
+        if parts == 99:
+            assert offer.forecast is None and "36 elements" in offer.refused
+    make(session, node=node, kind="split", parts=5)
+    reply = Session(explore(*tensors())).handle(
+        {"id": 3, "do": "choices", "node": node, "parts": 5}
+    )
+    assert reply.result.offers[0].forecast.kernels == len(explored(session).kernels)
+
+
 def test_an_impossible_choice_is_refused_with_its_reason() -> None:
     session = Session(explore(*tensors()))
     node = place(session, "sum 24x1")

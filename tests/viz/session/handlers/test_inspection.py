@@ -9,11 +9,12 @@ import pytest
 from tests.check.test_bisect import BAD, with_rule
 from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, session_of
-from tests.viz.support import array, softmax
+from tests.viz.support import array, matmul, softmax
+from workbench.ir.rewriting.rewrite import stopped
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.tensor.tensor import Tensor
-from workbench.viz import explore
+from workbench.viz import Exploration, explore
 from workbench.viz.session.handlers.inspection import MOST_ACCESSES
 from workbench.viz.session.session import Session
 
@@ -46,6 +47,48 @@ def test_why_not_and_rules_off() -> None:
         assert again["error"]["try"] == f"switch {names[rule]} on again"
         back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=number)
         assert back == {"variant": root}
+
+
+def test_a_state_is_lowered_on_by_the_passes_after_it() -> None:
+    """At the end of a pass the program is the finished one; in its middle it is right, or there is
+    a reason: without a fused multiply-add it is another one, and no device has exp2."""
+    assert "differs" in lowered_on(matmul())
+    assert "refused" in lowered_on(softmax())
+
+
+def lowered_on(ex: Exploration) -> set[str]:
+    """Lower some states of each pass on; return how the programs are beside the finished one."""
+    found = set()
+    with session_of(ex) as session:
+        variant = 0
+        done(session, "passes", variant=variant)
+        kernel, record = session.kernels[variant], plain(session.record)
+        own = set(record["variants"][variant]["passes"])
+        finished = next(c for c in record["variants"][variant]["code"] if c["language"] == "LLVM")
+        for place, row in enumerate(record["passes"]):
+            is_own = place in own or row["variant"] is None and row["kernel"] in (None, variant)
+            if not is_own or row["unit"] != "rewrite" or not row["rewrites"]:
+                continue
+            total = len(row["rewrites"])
+            for step in sorted({0, total // 2, total}):
+                fields = {"variant": variant, "pass": place, "step": step, "language": "LLVM"}
+                reply = ask(session, "lower_on", **fields)
+                if not reply["ok"]:
+                    assert reply["error"]["because"] and step < total, row["name"]
+                    found.add("refused")
+                    continue
+                lines = reply["result"]["code"]["lines"]
+                assert f"{row['name']} stops after {step} of" in reply["result"]["words"]
+                found.add("same" if lines == finished["lines"] else "differs")
+                assert step < total or lines == finished["lines"], row["name"]
+                if place in own:
+                    with stopped(row["name"], session.recorder.node(row["before"][0]), step):
+                        assert kernel.check("LLVM").ok, row["name"]
+        tree = next(p for p in own if record["passes"][p]["name"] == "statement-tree")
+        fields = {"variant": variant, "pass": tree, "step": 1, "language": "LLVM"}
+        error = ask(session, "lower_on", **fields)["error"]
+        assert "no rule fires in statement-tree" in error["because"]
+    return found
 
 
 def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:

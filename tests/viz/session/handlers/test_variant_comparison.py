@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.viz.record.support import broken, plain
+from tests.viz.record.support import broken, patched, plain
 from tests.viz.session.handlers.test_plan_comparison import product
-from tests.viz.session.support import ask, done, session_of
+from tests.viz.session.support import Page, ask, done, finish_jobs, session_of
 from tests.viz.support import matmul, softmax
 from workbench.viz.compare import compare
 from workbench.viz.session.constants import constants
+from workbench.viz.session.live_record import MOST_SIDES
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -144,6 +145,60 @@ def test_the_exploration_of_another_page(session: Session) -> None:
         assert sections(reply)["kernels"]
         error = ask(waiting, "compare", variants=[0, 0], plan=f"page {other.number}")["error"]
         assert "waits for a guess" in error["because"]
+
+
+def test_a_record_beside_another_answers_its_requests(session: Session) -> None:
+    with session_of(softmax()) as other:
+        tuned = done(other, "auto", kernel=0)["variant"]
+        done(other, "note", variant=tuned, text="mine")
+        page = Page(session)
+        reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
+        number, record = reply["side"]["number"], record_of(reply)
+        assert [row["name"] for row in record["variants"] if row["note"] == "mine"] == ["auto"]
+        count = len(session.kernels)
+        for do, fields in (
+            ("code", {"variant": 0, "language": "LLVM"}),
+            ("passes", {"variant": 0}),
+            ("offers", {"variant": 0}),
+            ("apply", {"variant": 0, "opt": 'UPCAST("g0", 2)'}),
+            ("check", {"variant": 0}),
+        ):
+            request = {"id": 7, "do": do, "record": number, **fields}
+            assert session.handle(request, page).ok, do
+        finish_jobs(session.jobs)
+        for message in page.messages:
+            if message.get("record") == number and message.get("patch"):
+                record = patched(record, message["patch"])
+        side = session.sides[number]
+        assert broken(record) == []
+        assert record["variants"][0]["check"]["ok"] and record["variants"][0]["offers"]
+        assert len(side.kernels) > len(session.kernels) == count, "they went to the other record"
+        have = done(session, "ping", have=0, record=number)
+        assert have["n"] == plain(side.record)["n"] and have["record"]
+        error = ask(session, "replan", node=0, store=True, record=number)["error"]
+        assert "cannot answer replan" in error["what"] and error["try"]
+        for _ in range(MOST_SIDES):
+            done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
+        error = ask(session, "passes", variant=0, record=number)["error"]
+        assert "not kept any more" in error["because"]
+
+
+def test_variants_of_two_explorations_are_timed_in_turns(session: Session) -> None:
+    with session_of(softmax()) as other:
+        reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
+        side = reply["side"]
+        fields = {"side": side["number"], "before": side["variant"]}
+        done(session, "measure_beside", now=0, **fields)
+        before = session.sides[side["number"]].row(side["variant"]).timing
+        now = session.row(0).timing
+        assert before is not None and now is not None and before.run == now.run != ""
+        assert other.row(0).timing is None, "the other page was not asked"
+        reply = done(session, "compare", variants=[0, 0], device="CUDA:H100")
+        fields = {"side": reply["side"]["number"], "before": 0}
+        error = ask(session, "measure_beside", now=0, **fields)["error"]
+        assert "H100" in error["what"] + error["because"]
+        error = ask(session, "measure_beside", side=10**6, before=0, now=0)["error"]
+        assert "not kept any more" in error["because"]
 
 
 def test_nodes_of_two_records_are_paired_once(session: Session) -> None:

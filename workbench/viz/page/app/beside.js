@@ -4,6 +4,7 @@
 // has a partner.
 
 import { passesOf, shownPass } from "../record/passes.js";
+import { decisionOf } from "../record/rule_uses.js";
 import { timelineOf } from "../record/states.js";
 import { App, NO_SELECTION, rowAt } from "./store.js";
 
@@ -40,18 +41,23 @@ export class OtherApp extends App {
    * @param {{kernel: number | null, variant: number | null}} shown */
   constructor(app, comparison, record, { kernel, variant }) {
     const own = kernel === null || variant === null ? {} : { kernel, variant };
-    super(record ?? app.whole, { view: { mode: app.view.mode, ...own } });
+    const number = comparison.side?.number ?? null;
+    const { channel, constants } = app;
+    super(record ?? app.whole, {
+      view: { mode: app.view.mode, ...own },
+      send: (message) => channel.send?.({ ...message, record: number }),
+      constants,
+    });
     this.comparison = { ...comparison, column: 0 };
     this.main = app;
-    this.isOwn = record !== null;
+    this.number = record && number;
+    this.live = app.live;
     this.arrangements = app.arrangements;
     this.root = app.root;
     this.partner = app;
-    if (!record) {
-      this.channel = app.channel;
-      this.live = app.live;
-    }
+    if (!record) this.channel = channel;
     if (app.partner instanceof OtherApp) app.partner.end();
+    [this.values, app.values] = comparison.values ? pairings("", comparison.values) : [null, null];
     Object.assign(app, { partner: this, comparison: { ...comparison, column: 1 }, pairing: null });
     this.#ends = [
       app.on((changes) => this.#takeFrom(app, this, changes)),
@@ -64,7 +70,8 @@ export class OtherApp extends App {
   end() {
     this.#ends.forEach((end) => end());
     if (this.main.partner !== this) return;
-    Object.assign(this.main, { partner: null, comparison: null, pairing: null });
+    const none = { partner: null, comparison: null, pairing: null, values: null };
+    Object.assign(this.main, none);
     this.main.changed("beside", "record");
   }
 
@@ -86,6 +93,7 @@ export class OtherApp extends App {
    * @param {Changes} changes */
   #takeFrom(from, to, changes) {
     if (from === this.main) this.#follow(changes);
+    if (this.number !== null && changes.has("record")) to.changed("beside"); // it is compared
     if (changes.has("hover") && from.hover !== this.#lit.get(from)) {
       const link = partnerLink(from, to);
       this.#lit.set(to, link);
@@ -103,8 +111,11 @@ export class OtherApp extends App {
    * @param {Changes} changes */
   #follow(changes) {
     const { main } = this;
-    if (this.isOwn) return;
-    if (this.live !== main.live) (this.live = main.live), this.changed("live");
+    if (changes.has("live") && this.live !== main.live) {
+      this.live = main.live;
+      this.changed("live");
+    }
+    if (this.number !== null) return;
     if (changes.has("pending")) this.changed("pending");
     if (!changes.has("record")) return;
     if (this.whole === main.whole) this.patch({ append: {}, set: [] });
@@ -132,17 +143,16 @@ export class OtherApp extends App {
 
   /** Ask for the pairs of the graphs that are shown, unless they are known. */
   async #askForPairs() {
-    const { main, comparison } = this;
+    const { main } = this;
     const roots = [this, main].map(shownRoots);
     const about = JSON.stringify(roots);
     if (about === this.#asked || !roots[0] || !roots[1]) return;
     if (!main.arrangements.showsBeside) return;
     if (main.live === "offline" || main.live === "silent") return;
     this.#asked = about;
-    const side = comparison?.side?.number ?? null;
     const [before, now] = roots;
     try {
-      const { result } = await main.ask({ do: "pairs", side, before, now });
+      const { result } = await main.ask({ do: "pairs", side: this.number, before, now });
       if (result && this.#asked === about) this.#pair(about, result);
     } catch { /* the graphs stand beside each other without marks */ }
   }
@@ -150,22 +160,32 @@ export class OtherApp extends App {
   /**
    * @param {string} about
    * @param {PairsReply} reply */
-  #pair(about, { same, changed, removed, added }) {
-    const pairs = [...same, ...changed];
-    this.pairing = {
+  #pair(about, reply) {
+    [this.pairing, this.main.pairing] = pairings(about, reply);
+    for (const app of [this, this.main]) app.changed("pairs");
+  }
+}
+
+/** The pairs of two graphs, as either side sees them.
+ * @param {string} about
+ * @param {PairsReply} reply
+ * @returns {[Pairing, Pairing]} */
+function pairings(about, { same, changed, removed, added }) {
+  const pairs = [...same, ...changed];
+  return [
+    {
       about,
       partner: new Map(pairs),
       changed: new Set(changed.map(([n]) => n)),
       alone: new Set(removed),
-    };
-    this.main.pairing = {
+    },
+    {
       about,
       partner: new Map(pairs.map(([n, m]) => [m, n])),
       changed: new Set(changed.map(([, m]) => m)),
       alone: new Set(added),
-    };
-    for (const app of [this, this.main]) app.changed("pairs");
-  }
+    },
+  ];
 }
 
 /** The pairs of the graph that an app shows at a step, while both sides are in sight; null: none.
@@ -280,6 +300,34 @@ export const loopDiffers = ({ comparison, partner }, axis) =>
       about.length === 1 && about[0] === axis && cells[0] !== cells[1]
     )
   );
+
+/** How a value of the plan differs from the plan beside it, in words; "": it does not.
+ * @param {App} app
+ * @param {number} node */
+export function valueDifference(app, node) {
+  const { values, partner } = app;
+  if (!values || !partner) return "";
+  if (values.alone.has(node)) return "only in this plan";
+  const other = values.partner.get(node);
+  if (other === undefined) return "";
+  const [here, there] = [[app, node], [partner, other]].map(([side, n]) =>
+    side instanceof App && typeof n === "number" && decisionOf(side, n)?.stored || false
+  );
+  if (here === there) return "";
+  return here ? "stored here, not in the other plan" : "stored in the other plan, not here";
+}
+
+/** Why an opt that is possible here is not offered on the other side, in words; "": it is, or the
+ * opts of that side are not known.
+ * @param {App} app
+ * @param {string} opt */
+export function offerDifference({ partner }, opt) {
+  const other = partner?.variant();
+  if (!other || !other.offers.length && !other.refused.length) return "";
+  if (other.offers.some((offer) => offer.opt === opt)) return "";
+  const why = other.refused.find((row) => row.opt === opt)?.why;
+  return `not possible on the other side${why ? `: ${why}` : ""}`;
+}
 
 /** Look at what a row of a comparison is about, on both sides: an axis, or the first use of a rule
  * in a pass.

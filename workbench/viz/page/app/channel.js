@@ -91,16 +91,26 @@ export class Channel {
     );
   }
 
-  /** @param {Message} message */
+  /** Handle a message; one about the record that stands beside this one goes to its channel.
+   * @param {Message} message */
   async receive(message) {
     const { app } = this;
+    const about = "record" in message ? message.record ?? null : null;
+    if (about !== app.number) {
+      if (about !== null && about === app.partner?.number) {
+        await app.partner.channel.receive(message);
+      }
+      return;
+    }
     // progress that is sent while a cell runs answers no ping
     const isAnswer = "id" in message;
     if (isAnswer) {
       this.stopWatching();
-      this.silence = BUSY; // the next time
+      if (message.ok) this.silence = BUSY; // the next time
     }
-    if (isAnswer || app.live === "unknown") this.setLive("live");
+    // an error may be that there is no record any more
+    const isRefused = isAnswer && !message.ok && app.live === "silent";
+    if (isAnswer ? !isRefused : app.live === "unknown") this.setLive("live");
     if ("patch" in message && message.patch) {
       if (!isAnswer && !this.hasAsked()) this.tellReplaced(message.patch);
       this.takePatch(message.patch);
@@ -117,6 +127,7 @@ export class Channel {
     if ((whole.n ?? 0) > (app.record.n ?? Infinity)) this.ping(app.record.n);
     if (this.pending("ping", {})) this.watch(); // the answer to an earlier request
     if (!isAnswer || !entry) return;
+    if (isRefused && entry.request.do !== "ping") this.ping();
     app.changed("pending");
     if (message.ok) entry.settle(message);
     else entry.fail(message.error || UNKNOWN_ERROR);

@@ -88,12 +88,18 @@ export class App {
   /** What stands beside the selected variant; on that side, the main one.
    * @type {App | null} */
   partner = null;
+  /** The number of the record in messages, where it stands beside the page's own.
+   * @type {number | null} */
+  number = null;
   /** The differences of the two sides; `column` is that of this one.
    * @type {(CompareReply & {column: number}) | null} */
   comparison = null;
   /** The pairs of the graphs that both sides show.
    * @type {Pairing | null} */
   pairing = null;
+  /** The pairs of the values of both plans; null: they are one plan.
+   * @type {Pairing | null} */
+  values = null;
   /** Code in an editor.
    * @type {CodeDraft | null} */
   editing = null;
@@ -268,7 +274,10 @@ export const rowAt = (table, place) => table[place ?? -1] ?? null;
  * @param {object} tables
  * @param {Record<string, unknown[] | undefined> | NodeColumns} added */
 function appendRows(tables, added) {
-  for (const [name, rows] of Object.entries(added)) Reflect.get(tables, name).push(...rows);
+  for (const [name, rows] of Object.entries(added)) {
+    const table = Reflect.get(tables, name);
+    for (const row of rows ?? []) table.push(row); // too many to be arguments of one call
+  }
 }
 
 /** Set the value at a path.
@@ -285,8 +294,11 @@ function setAt(target, path, value) {
  * @param {number | null} variant
  * @returns {number | null} */
 export function notDeleted(record, variant) {
-  const row = rowAt(record.variants, variant);
-  return row?.deleted ? notDeleted(record, row.parent) : variant;
+  let place = variant;
+  for (let row = rowAt(record.variants, place); row?.deleted; row = rowAt(record.variants, place)) {
+    place = row.parent;
+  }
+  return place;
 }
 
 /** The language that a page opens with: the one in which all kernels are written, or that of a GPU.

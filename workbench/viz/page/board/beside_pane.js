@@ -12,6 +12,8 @@ import { BESIDE } from "./tree.js";
 
 const NOTHING = "Nothing stands beside the selected variant yet: choose it in the pane Compare.";
 
+const AS_RECORDED = "Its panes show what was recorded; compare again for more.";
+
 /** The changes of the main side that concern the other one, too. */
 const SHARED = ["board", "mode", "theme", "beside"];
 
@@ -27,6 +29,8 @@ export const besideKind = (app, kind) => ({
 
 class BesidePane {
   el = h("div", { class: "wb-beside", "data-beside": "" });
+  /** Why the other side does not answer, where its record is all that there is. */
+  #silence = h("p", { class: "wb-quiet wb-pad", role: "status" });
   /** The side for which the pane was made, the pane, and the changes that it has not seen.
    * @type {{side: App, pane: BoardPane, missed: Changes, end: () => void} | null} */
   #made = null;
@@ -54,6 +58,9 @@ class BesidePane {
     else if (this.#made?.side !== partner) this.#make(partner);
     const made = this.#made;
     if (!partner || !made) return;
+    const isSilent = partner.live === "silent" && this.app.live !== "silent";
+    this.#silence.hidden = !isSilent;
+    this.#silence.textContent = isSilent ? `${partner.channel.silence} ${AS_RECORDED}` : "";
     for (const name of SHARED) if (changes.has(name)) made.missed.add(name);
     const { missed } = made;
     made.missed = new Set();
@@ -77,6 +84,6 @@ class BesidePane {
     const all = [...Object.keys(side.view), "record", "live", "hover", "pairs"];
     const made = { side, pane, missed: new Set(all), end };
     this.#made = made;
-    this.el.replaceChildren(pane.el);
+    this.el.replaceChildren(this.#silence, pane.el);
   }
 }

@@ -72,13 +72,14 @@ def arguments(
     return {kind: {node: choice}}
 
 
-def offered(session: LiveRecord, node: int) -> OfferedChoices:
-    """Return the choices about the value at a place of the record, and what the plan would be with
-    each; of an impossible one, why it is refused."""
+def offered(session: LiveRecord, node: int, parts: int) -> OfferedChoices:
+    """Return the choices about the value at a place of the record (with `parts` the split into so
+    many partial results alone), and what the plan would be with each; of an impossible one, why it
+    is refused."""
     ex = session.recorder.exploration
     value = session.recorder.node(node)
     rows = []
-    for choice in _choices(ex, value):
+    for choice in [_split(value, parts)] if parts else _choices(ex, value):
         refused, forecast = "", None
         try:
             with unobserved():
@@ -191,7 +192,11 @@ def _of_reduction(ex: Exploration, node: UOp, original: UOp) -> Iterator[_Choice
         return
     for parts in PARTS:
         if parts <= _most_parts(node):
-            yield _Choice("split", f"split it: {parts} partial results", node, parts=parts)
+            yield _split(node, parts)
+
+
+def _split(node: UOp, parts: int) -> _Choice:
+    return _Choice("split", f"split it: {parts} partial results", node, parts=parts)
 
 
 def _of_kernel(ex: Exploration, node: UOp) -> Iterator[_Choice]:

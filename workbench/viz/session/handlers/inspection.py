@@ -7,14 +7,17 @@ the pane GPU.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from workbench.base.errors import WorkbenchError
+from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.program.text import Language
+from workbench.base.errors import WorkbenchError, plural
+from workbench.base.trace import PassRecord
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.emulator.emulate import (
     MOST_PAGE_S,
@@ -24,27 +27,30 @@ from workbench.emulator.emulate import (
 )
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.rewriting.rewrite import Rule, stopped, without
 from workbench.kernel.accesses import buffer_of, innermost, nest_axes
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.warp_accesses import WarpAccesses, WarpInstruction
+from workbench.pipeline import recorded
 from workbench.viz.exploration.questions import bisected
 from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as model_passes
 from workbench.viz.model.loops import statement_text
-from workbench.viz.model.words import short
+from workbench.viz.model.words import kernel_number, short
 from workbench.viz.record.about import ASSEMBLY
+from workbench.viz.record.variants import code_row
 from workbench.viz.schema.messages import (
     AccessedBuffer,
     AccessesReply,
     AccessStatement,
     BisectReply,
+    LoweredReply,
     NoResult,
     WhyNotReply,
 )
 from workbench.viz.schema.record import RecordedPass
 from workbench.viz.schema.variant import AxisRow, CodeRow, CompilerPass, CompilerPasses
-from workbench.viz.session.handlers import edits, measurement
+from workbench.viz.session.handlers import edits, measurement, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
@@ -201,6 +207,86 @@ def _has_step(session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongR
     rewrite, node = row.rewrites[wrong_rewrite.number - 1], session.recorder.node
     is_same = node(rewrite.before) is wrong_rewrite.before
     return is_same and node(rewrite.after) is wrong_rewrite.after
+
+
+def lower_on(
+    session: LiveRecord, variant: int, place: int, step: int, language: str
+) -> LoweredReply:
+    """Return the program of a variant if a pass stops after `step` rewrites, and those after it
+    work on that state. A pass of scheduling makes a plan of its own, of which it is the kernel that
+    does the work of this one.
+
+    Errors: WorkbenchError for edited source, and for a pass that is not a rewrite of one graph;
+    CompileError where the passes after it cannot work on the state.
+    """
+    row, kernel = session.record.passes[place], session.kernels[variant]
+    what = "this state cannot be lowered on"
+    if session.row(variant).edited:
+        because = "the source was edited by hand: no pass made it"
+        raise WorkbenchError(what, because, "the variant that it was edited from")
+    if row.unit != "rewrite" or len(row.before) != 1 or not row.rewrites:
+        because = f"no rule fires in {row.name}: there is no state between its two ends"
+        raise WorkbenchError(what, because, "a pass with rewrites")
+    count = min(step, len(row.rewrites))
+    words = [
+        f"This is what the kernel would be from here: {row.name} stops after {count} of "
+        f"{plural(len(row.rewrites), 'rewrite')}, and the passes after it work on that state."
+    ]
+    root = session.recorder.node(row.before[0])
+    records: Sequence[PassRecord] = ()
+    with stopped(row.name, root, count):
+        if row.variant is None:
+            kernel, records, more = _planned_on(session, variant)
+            words += more
+        for info, own in _writers(kernel.device, language):
+            with without(kernel.rules_off):
+                opts = kernel.applied_opts
+                reached, lowering = recorded(kernel.original, info.name, "source", opts, own)
+            ran = [r for r in (*records, *lowering) if r.name == row.name and r.before is root]
+            if any(len(each.matches) == count for each in ran):
+                lines = reached.source.text.split("\n")
+                return LoweredReply(code_row(info, lines, (), own), " ".join(words))
+    because = f"{row.name} works on several graphs at once, or not on this one again"
+    raise WorkbenchError(what, because, "another pass")
+
+
+def _writers(device: str, language: str) -> Iterator[tuple[DeviceInfo, Language | None]]:
+    """Yield the devices that may write a kernel in a language: its own, or one whose language all
+    kernels can be read in; last its own in the language that it runs."""
+    info = Device[device]
+    own = next((each for each in info.languages if each.name == language), None)
+    reader = Device.renderer_of(language)
+    if own is None and reader is not None:
+        yield reader
+    yield info, own
+
+
+def _planned_on(
+    session: LiveRecord, variant: int
+) -> tuple[Kernel, Sequence[PassRecord], Sequence[str]]:
+    """Return the kernel of a plan that is made now that does the work of a variant, with its opts
+    if they apply; the passes of that plan; and what else it is, in words."""
+    ex = session.recorder.exploration
+    planned = ex.planned_again(ex.choices, ex.rules_off)
+    if planned.error is not None:
+        raise planned.error
+    if not planned.kernels:
+        raise WorkbenchError("there is no kernel from here", "nothing is computed in that plan")
+    same = session.row(variant).kernel
+    words = []
+    if len(planned.kernels) != len(ex.kernels):
+        same = variant_transfer.places_now(ex, planned)[same] or 0
+        words.append(
+            f"The plan has {plural(len(planned.kernels), 'kernel')} then, and this is kernel "
+            f"{kernel_number(same)}."
+        )
+    kernel = variants.on_device(planned.kernels[same], session.device)
+    opts = session.kernels[variant].applied_opts
+    try:
+        kernel = kernel.apply(*opts)
+    except WorkbenchError as error:
+        words.append(f"It has no opts: {error.because}.")
+    return kernel, planned.passes, words
 
 
 def why_not(session: LiveRecord, place: int, node: int, rule: int) -> WhyNotReply:

@@ -155,7 +155,7 @@ def time_group(
         return
     timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
     with session.lock:
-        _set_timings(session, rows, timings)
+        set_timings(session, rows, timings, run_name())
         session.send_changes()
 
 
@@ -187,7 +187,7 @@ def times(
     task = {
         "do": "measure",
         "kernels": kernels,
-        "data": _data_key(session, worker, kernel, number),
+        "data": data_key(session, worker, kernel, number),
         "cold": cold,
         "budget_s": budget_s,
         "samples": samples,
@@ -205,13 +205,15 @@ def measured(session: LiveRecord, worker: Worker, task: Row, name: str) -> list[
     return typed(ask(session, worker, task, name)["kernels"], list[MeasuredKernel])
 
 
-def _set_timings(
-    session: LiveRecord, candidates: Sequence[tuple[int, Row]], results: Sequence[MeasuredKernel]
+def set_timings(
+    session: LiveRecord,
+    candidates: Sequence[tuple[int, Row]],
+    results: Sequence[MeasuredKernel],
+    run: str,
 ) -> None:
-    """Set the results of measured candidates, each with its variant. Times on the session's device
-    are the variant's own, those on other devices are listed beside them."""
+    """Set the results of candidates that were measured in a run, each with its variant. Times on
+    the session's device are the variant's own, those on other devices are listed beside them."""
     rows_here: dict[int, TimingRow] = {}
-    run = run_name()
     for (variant, candidate), result in zip(candidates, results, strict=True):
         is_here = is_shown(session, variant, candidate)
         if result.error is not None and is_here:
@@ -304,7 +306,7 @@ def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
         session.status(None)
 
 
-def _data_key(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
+def data_key(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, after sending them to the worker."""
     key = f"{session.number}-{number}"
     hold(worker, kernel, key)

@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from workbench.base.errors import WorkbenchError, cut
+from workbench.backends.device import Device
+from workbench.base.errors import DeviceError, WorkbenchError, cut
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.performance import require_times
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.differences import Row, Section, kernel_sections
@@ -26,12 +29,15 @@ from workbench.viz.schema.messages import (
     ComparedSection,
     CompareReply,
     NodePair,
+    NoResult,
     OtherPlan,
     OtherSide,
     PairsReply,
 )
-from workbench.viz.session.handlers import rule_toggles, variant_transfer, variants
+from workbench.viz.session.handlers import measurement, rule_toggles, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
+from workbench.viz.session.opt_text import run_name
+from workbench.worker.client import DATA_BYTES
 
 MOST_PLANS = 40
 """Most plans that are offered for a comparison."""
@@ -61,17 +67,21 @@ def compare(
     plans = _plans(session)
     offered = [OtherPlan(key, cut(each.title, MOST_TITLE)) for key, each in plans.items()]
     if device in (None, session.device) and not without and not plan:
-        return CompareReply(names, _rows(kernel_sections(kernels)), offered, None)
-    ex = _planned(session, plans, plan)
-    side = _side(session, variants[0], device or session.device, without, ex)
+        return CompareReply(names, _rows(kernel_sections(kernels)), offered, None, None)
+    ex, page = _planned(session, plans, plan)
+    side = _side(session, variants[0], device or session.device, without, ex, page)
     names[0] = ", ".join(filter(None, [side.name, plans[plan].title if plan else ""]))
     sections: list[Section] = []
+    values = None
     if side.live.recorder.exploration is not session.recorder.exploration:
         both = side.live.recorder.exploration, session.recorder.exploration
         sections = [*_of_plans(both), *_plan_times(session, plan)]
+        roots = both[0].outputs, both[1].outputs
+        if _size(*roots) <= MOST_NODES:
+            values = _paired(side.live, session, *roots)
     if side.kernel is not None:
         sections += kernel_sections([side.kernel, *kernels[1:]])
-    return CompareReply(names, _rows(sections), offered, side.reply())
+    return CompareReply(names, _rows(sections), offered, side.reply(), values)
 
 
 def pairs(session: LiveRecord, side: int | None, before: list[int], now: list[int]) -> PairsReply:
@@ -80,17 +90,27 @@ def pairs(session: LiveRecord, side: int | None, before: list[int], now: list[in
     Errors: WorkbenchError for a side that is no longer known, for nodes that it lacks, and for
     large graphs.
     """
-    other = session if side is None else session.sides.get(side)
     what = "these graphs cannot be paired"
-    if other is None:
-        raise WorkbenchError(what, "the other record is not kept any more", "comparing again")
+    other = session if side is None else _kept(session, side, what)
     if any(place >= len(other.record.nodes.op) for place in before):
         raise WorkbenchError(what, "the other record has fewer nodes")
     roots = [other.recorder.node(n) for n in before], [session.recorder.node(n) for n in now]
-    size = sum(len(UOp.sink(*nodes).toposort()) for nodes in roots)
+    size = _size(*roots)
     if size > MOST_NODES:
         raise WorkbenchError(what, f"they have {size:,} nodes", "another pass")
-    found = node_pairs(*roots)
+    return _paired(other, session, *roots)
+
+
+def _size(*roots: Sequence[UOp]) -> int:
+    """Return the number of nodes of some graphs."""
+    return sum(len(UOp.sink(*nodes).toposort()) for nodes in roots)
+
+
+def _paired(
+    other: LiveRecord, session: LiveRecord, before: Sequence[UOp], now: Sequence[UOp]
+) -> PairsReply:
+    """Return the pairs of two graphs, by the places of their nodes in two records."""
+    found = node_pairs(before, now)
     first, second = other.recorder.place, session.recorder.place
     return PairsReply(
         [NodePair(first(a), second(b)) for a, b in found.same.items()],
@@ -98,6 +118,66 @@ def pairs(session: LiveRecord, side: int | None, before: list[int], now: list[in
         [first(node) for node in found.removed],
         [second(node) for node in found.added],
     )
+
+
+def measure(session: LiveRecord, side: int, before: int, now: int, cold: bool | None) -> NoResult:
+    """Time a variant of a record that stands beside this one, and a variant of this one, in turns.
+
+    Errors: WorkbenchError for a side that is no longer known, for edited source, and for large
+    data; DeviceError for devices without times, and for two that no process has together.
+    """
+    what = "these two cannot be timed in turns"
+    other = _kept(session, side, what)
+    if before >= len(other.kernels):
+        raise WorkbenchError(what, "the other record has fewer variants", "comparing again")
+    both = (other, before), (session, now)
+    for live, variant in both:
+        _require_turns(live, variant, what)
+    kernels = [live.kernels[variant].original for live, variant in both]
+    params = [n for k in kernels for n in k.toposort() if n.op is Ops.PARAM]
+    size = sum(param.length * param.dtype.itemsize for param in params)
+    if size > DATA_BYTES // 2:
+        raise WorkbenchError(what, f"together they read {size:,.0f} bytes", "smaller tensors")
+    with session.jobs.use_worker(session.device) as worker:
+        if not worker.serves(other.device) and other.device != session.device:
+            because = f"no process has both {other.device} and {session.device}"
+            raise DeviceError(what, because, "timing each on its own page")
+        rows = []
+        for live, variant in both:
+            key = measurement.data_key(
+                live, worker, live.kernels[variant], live.row(variant).kernel
+            )
+            rows.append(measurement.worker_row(live, variant) | {"data": key})
+        task = {
+            "do": "measure", "kernels": rows, "cold": bool(cold), "samples": measurement.SAMPLES,
+            "budget_s": 2 * measurement.BUDGET_S,
+        }  # fmt: skip
+        timings = measurement.measured(session, worker, task, "measure")
+    run = run_name()
+    with session.lock:
+        for (live, variant), row, timing in zip(both, rows, timings, strict=True):
+            measurement.set_timings(live, [(variant, row)], [timing], run)
+            live.send_changes()
+    return NoResult()
+
+
+def _require_turns(live: LiveRecord, variant: int, what: str) -> None:
+    """Errors: WorkbenchError for edited source and on an emulator; DeviceError for a machine that
+    is not here."""
+    require_times(live.device)
+    if Device[live.device].is_emulator:
+        raise WorkbenchError(what, "an emulator's times say nothing", "another device")
+    if variant in live.edited:
+        because = f"the code of {live.row(variant).name} was edited by hand"
+        raise WorkbenchError(what, because, "the variant that it was edited from")
+
+
+def _kept(session: LiveRecord, side: int, what: str) -> LiveRecord:
+    """Return the record of a side. Errors: WorkbenchError for one that is no longer kept."""
+    other = session.sides.get(side)
+    if other is None:
+        raise WorkbenchError(what, "the other record is not kept any more", "comparing again")
+    return other
 
 
 def _rows(sections: Sequence[Section]) -> list[ComparedSection]:
@@ -152,22 +232,32 @@ class _Side:
         return None if self.variant is None else self.live.kernels[self.variant]
 
     def reply(self) -> OtherSide:
+        """Return the side as the page gets it, with what its panes show."""
+        self.live.recorder.beside(self.variant)
+        self.live.recorder.patch()  # dropped: the page gets the whole record, which has it
         return OtherSide(self.live.number, self.live.packed(), self.number, self.variant)
 
 
 def _side(
-    session: LiveRecord, variant: int, device: str, without: Sequence[str], ex: Exploration
+    session: LiveRecord,
+    variant: int,
+    device: str,
+    without: Sequence[str],
+    ex: Exploration,
+    page: LiveRecord | None,
 ) -> _Side:
-    """Return a variant in the plan of `ex`, on a device and without some rules."""
+    """Return a variant in the plan of `ex`, on a device and without some rules. The record has the
+    variants of the `page` of that plan, if it has one."""
     scheduling = [rule for rule in without if rule_toggles.schedules(ex, rule)]
     if scheduling:
         ex = ex.planned_again(ex.choices, (*ex.rules_off, *scheduling))
     live = session.side(ex)
+    if page is not None and ex is page.recorder.exploration:
+        variant_transfer.copy_variants(live, page)
     if live.device != device:
         variants.show_device(live, device)
     number = _kernel_in(session, session.row(variant).kernel, ex)
     if number is None:
-        live.recorder.beside(None)
         return _Side(live, None, None, "no kernel")
     root = live.record.kernels[number].root
     place = variant_transfer.transferred(live, session, variant, root)
@@ -176,7 +266,6 @@ def _side(
         changed = live.kernels[root].without(*compiling).apply(*live.kernels[own].applied_opts)
         named = f"{live.row(own).name} without {', '.join(compiling)}"
         own = variants.variant_of(live, changed, own, named)
-    live.recorder.beside(own)
     words = [live.row(own).name, *(f"without {rule}" for rule in scheduling)]
     words += [f"on {device}"] if device != session.device else []
     lacks = " (its opts do not apply there)" if place is None else ""
@@ -208,10 +297,12 @@ def _kernel_in(session: LiveRecord, number: int, ex: Exploration) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A plan that can stand beside the present one, and how its exploration is made."""
+    """A plan that can stand beside the present one, how its exploration is made, and the record of
+    its page, if it has one."""
 
     title: str
     explored: Callable[[], Exploration]
+    page: LiveRecord | None = None
 
 
 def _plans(session: LiveRecord) -> dict[str, _Plan]:
@@ -230,7 +321,7 @@ def _plans(session: LiveRecord) -> dict[str, _Plan]:
         ex = other.recorder.exploration
         line = ex.headline if ex.line is None else f"{ex.line.text} ({ex.line})"
         title = " ".join(filter(None, [line, ex.origin.words]))
-        found[f"page {other.number}"] = _Plan(title, partial(_itself, ex))
+        found[f"page {other.number}"] = _Plan(title, partial(_itself, ex), other)
     return dict(islice(found.items(), MOST_PLANS))
 
 
@@ -238,8 +329,10 @@ def _itself(ex: Exploration) -> Exploration:
     return ex
 
 
-def _planned(session: LiveRecord, plans: Mapping[str, _Plan], name: str) -> Exploration:
-    """Return the exploration of a plan ("": the present one).
+def _planned(
+    session: LiveRecord, plans: Mapping[str, _Plan], name: str
+) -> tuple[Exploration, LiveRecord | None]:
+    """Return the exploration of a plan ("": the present one), and the record of its page.
 
     Errors: WorkbenchError for an unknown name, and for a decision that cannot be turned over.
     """
@@ -248,8 +341,8 @@ def _planned(session: LiveRecord, plans: Mapping[str, _Plan], name: str) -> Expl
         because = f"this one waits for a guess: {ex.waits.splitlines()[0]}"
         raise WorkbenchError("cannot compare these plans", because, "a guess")
     if not name:
-        return ex
+        return ex, None
     if name not in plans:
         because = f"there is no plan {name!r:.40} beside this one"
         raise WorkbenchError("cannot compare these plans", because, "another one of the list")
-    return plans[name].explored()
+    return plans[name].explored(), plans[name].page

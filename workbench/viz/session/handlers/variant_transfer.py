@@ -121,6 +121,17 @@ def _variants_now(
     return now
 
 
+def copy_variants(live: LiveRecord, other: LiveRecord) -> None:
+    """Add the variants of another record of the same exploration, with their timings."""
+    with other.lock:
+        tried = LastPlan(other.recorder, other.edited, other.timings, other.checks)
+        variants = _variants_now(live, tried, range(len(other.record.kernels)))
+    for old, new in enumerate(variants):
+        if new is not None:
+            live.set(new, "note", tried.recorder.record.variants[old].note)
+            transfer_timings(live, tried, old, new)
+
+
 def transferred(live: LiveRecord, session: LiveRecord, variant: int, root: int) -> int | None:
     """Return the place in another record of a variant of a session, added to the kernel whose plain
     variant is `root`, with its timings if the kernel is equal; None if it does not apply there."""

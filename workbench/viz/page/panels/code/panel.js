@@ -38,14 +38,17 @@ import { stageLines, stageOf } from "../../record/stage.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { StageLine } from "../../record/stage.js" */
-/** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
+/** @import {
+ *   CodeRow, ErrorWords, LanguageRow, LoweredReply, PlanPicture, VariantRow
+ * } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 /** The state of the panel: whether helpers are unfolded, the contents of the body, and the last
- * requests of code and costs.
+ * requests of code and costs; while a step is shown what the reader chose to see of it, its state
+ * as text, and the program that is made of that state.
  * @typedef {{
  *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
- *   isFinished: boolean, stage: StageLine[] | null
+ *   chosen: "state" | "end" | "onward", stage: StageLine[] | null, onward: LoweredReply | null
  * }} CodeState */
 
 /** @satisfies {PanelRow} */
@@ -57,8 +60,9 @@ const newState = () => ({
   shown: null,
   asked: null,
   priced: null,
-  isFinished: false,
+  chosen: "state",
   stage: null,
+  onward: null,
 });
 
 /** @param {App} app */
@@ -88,14 +92,16 @@ function codePane(app) {
       refill(trouble, failure(app, "code"), error, emulatedNote(app, variant));
     }
     if (hasAny(changes, ...STAGE_CHANGES)) {
-      state.isFinished ||= changes.has("language") && state.stage !== null; // it was chosen
+      if (changes.has("language") && state.stage) state.chosen = "end"; // it was chosen
       refill(stage, sourceNote(app, state));
     }
-    const shown = [state.stage, draft, ...shownParts(app, variant, code, state)];
+    const { stage: lines, onward } = state;
+    const shown = [lines, onward, draft, ...shownParts(app, variant, code, state)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
       if (draft) editor.show(body, draft);
-      else if (state.stage) refill(body, stageText(state.stage));
+      else if (onward) refill(body, onwardText(app, onward, state));
+      else if (lines) refill(body, stageText(lines));
       else fillBody(app, body, variant, code, state, () => app.changed("editing"));
     }
     if (changes.has("draft")) editor.update();
@@ -184,32 +190,101 @@ const STAGE_CHANGES = [
   "language",
   "editing",
   "finished",
+  "pending",
+  "live",
 ];
 
-/** The note on a step that has no source yet: the pane shows the state of the step instead, or the
- * program that becomes of it, as the reader chooses.
+/** The note on a step that has no source yet: the pane shows the state of the step instead, what
+ * becomes of it in the end, or the program that the passes after it make of it, as the reader
+ * chooses.
  * @param {App} app
  * @param {CodeState} state */
 function sourceNote(app, state) {
   const stage = stageOf(app);
-  state.stage = null;
+  Object.assign(state, { stage: null, onward: null });
   if (!stage || stage.hasSource) return null;
   const lines = app.editing ? null : stageLines(app);
-  if (lines && !state.isFinished) state.stage = lines;
+  const answer = ANSWERS.get(app.record.plan)?.get(onwardKey(app)) ?? null;
+  if (lines && state.chosen === "onward") state.onward = answer?.reply ?? null;
+  if (lines && !state.onward && state.chosen !== "end") state.stage = lines;
   const is = state.stage ? "this is its IR" : "this is what it becomes";
-  const note = stageNote(app, `${stage.where} there is no source yet: ${is}.`);
-  const choose = () => {
-    state.isFinished = state.stage !== null;
+  const note = stageNote(
+    app,
+    state.onward ? state.onward.words : `${stage.where} there is no source yet: ${is}.`,
+  );
+  if (!lines) return note;
+  const choose = (/** @type {CodeState["chosen"]} */ chosen) => () => {
+    state.chosen = chosen;
+    if (chosen === "onward") lowerOn(app);
     app.changed("finished");
   };
-  const other = state.stage ? "what it becomes" : "its IR";
-  if (lines) {
-    note.append(button(app, other, choose, {
-      name: "finished",
-      title: "the state of this step, or the program that is made of it in the end",
-    }));
+  const isPending = app.pending("lower_on");
+  note.append(
+    ...(state.stage ? [] : [button(app, "its IR", choose("state"), {
+      name: "state",
+      title: "the state of this step as text",
+    })]),
+    ...(state.stage || state.onward
+      ? [button(app, "what it becomes", choose("end"), {
+        name: "finished",
+        title: "the program that is made of it in the end",
+      })]
+      : []),
+    ...(state.onward || !canLowerOn(app)
+      ? []
+      : [button(app, isPending ? "lowering …" : "lowered on from here", choose("onward"), {
+        python: true,
+        name: "onward",
+        title: "stop this pass here: the program that the passes after it make of this state",
+      })]),
+  );
+  return h("div", {}, note, state.chosen === "onward" && errorBox(answer?.error));
+}
+
+/** What Python answered about states, by plan and by the state: a program, or why there is none.
+ * @type {WeakMap<PlanPicture, Map<string, {reply: LoweredReply | null, error: ErrorWords | null}>>} */
+const ANSWERS = new WeakMap();
+
+/** @param {App} app */
+const onwardKey = ({ view: { variant, pass, step, language } }) =>
+  [variant, pass, step, language].join();
+
+/** Whether the step that is shown is one of rules, which can stop there.
+ * @param {App} app */
+function canLowerOn({ record, view }) {
+  const row = view.pass === null ? null : record.passes[view.pass];
+  return row?.unit === "rewrite" && row.rewrites.length > 0 && view.variant !== null;
+}
+
+/** Ask for the program that the passes after the step that is shown make of its state, once.
+ * @param {App} app */
+async function lowerOn(app) {
+  const { record: { plan }, view: { variant, pass, step, language } } = app;
+  const answers = ANSWERS.get(plan) ?? new Map();
+  ANSWERS.set(plan, answers);
+  const key = onwardKey(app);
+  if (variant === null || pass === null || answers.has(key)) return;
+  try {
+    const { result } = await app.ask({ do: "lower_on", variant, pass, step, language });
+    answers.set(key, { reply: result, error: null });
+  } catch (error) {
+    answers.set(key, { reply: null, error: /** @type {ErrorWords} */ (error) });
   }
-  return note;
+  app.changed("finished");
+}
+
+/** A program that was made of a state, with its differences from the finished one.
+ * @param {App} app
+ * @param {LoweredReply} onward
+ * @param {CodeState} state */
+function onwardText(app, { code }, state) {
+  const finished = codeOf(app.variant(), code.language);
+  const listing = { code, variant: app.view.variant };
+  const lines = finished?.lines.length
+    ? diffView(app, listing, finished, state.helpers)
+    : codeView(app, listing, state, () => app.changed("finished"));
+  lines.style.setProperty("--digits", String(String(code.lines.length).length));
+  return lines;
 }
 
 /** The state of a step as text.

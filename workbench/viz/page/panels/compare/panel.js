@@ -3,7 +3,7 @@
 // first column may be of another device, plan or set of rules; other panes show it beside the
 // selected variant.
 
-import { act, canAsk, checkedText } from "../../app/actions.js";
+import { act, canAsk, checkedText, listedVariants } from "../../app/actions.js";
 import { OtherApp, showRow } from "../../app/beside.js";
 import { unpacked } from "../../app/channel.js";
 import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
@@ -140,7 +140,7 @@ class Compare {
     const { app, variants: [first, ...rest] } = this;
     const { record, view } = app;
     /** @type {[number, string][]} */
-    const own = app.variantsOf(view.kernel).map((place) => [place, record.variants[place].name]);
+    const own = listedVariants(app).map((place) => [place, record.variants[place].name]);
     const side = (/** @type {string} */ label, /** @type {Child[]} */ ...parts) =>
       h("div", { class: "wb-compare-side", role: "group", "aria-label": label }, ...parts);
     return [
@@ -198,14 +198,22 @@ class Compare {
     ];
   }
 
-  /** A button that times both variants, in turns, where both are of this record. */
+  /** A button that times the variants in turns; of another record the one that is shown. */
   #timeButton() {
     const { app, variants } = this;
     const timed = [...new Set(variants)];
-    if (this.#isElsewhere || timed.length < 2) return null;
-    const { cold } = app.view;
+    const { partner, view: { cold, variant: now } } = app;
+    const [side, before] = [partner?.number ?? null, partner?.view.variant ?? null];
+    const isBeside = side !== null && before !== null && now !== null;
+    if (this.#isElsewhere ? !isBeside : timed.length < 2) return null;
     return button(app, "time in turns", () => {
-      act(app, "compare", { do: "measure", variants: timed, cold });
+      act(
+        app,
+        "compare",
+        isBeside
+          ? { do: "measure_beside", side, before, now, cold }
+          : { do: "measure", variants: timed, cold },
+      );
     }, { python: true, name: "compare-time", title: "time these variants in turns, in one run" });
   }
 

@@ -37,7 +37,7 @@ function memoryPane(app, section) {
     update(new Set(["record"]));
   };
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "mode")) return;
+    if (!hasAny(changes, "record", "kernel", "mode", "beside")) return;
     const chart = section();
     const kernels = chart.steps.filter(({ kernel }) => kernel !== null).length;
     el.hidden = kernels < LEAST_KERNELS && app.view.only !== "memory";
@@ -84,22 +84,37 @@ function bar(app, chart, place, most, height) {
   const results = bytesOf(values.filter((value) => value.is_result));
   const pixels = (/** @type {number} */ bytes) =>
     `height:${Math.ceil((height * Math.min(bytes, most)) / most)}px`;
+  const differing = values.filter((value) => valueHeldDiffers(app, value));
+  const differs = differing.map(({ name }) => `not held in the other plan: ${name}`);
   const item = h(
     "div",
     {
-      class: `wb-held-bar ${place === chart.peak ? "wb-held-peak" : ""}`,
+      class: `wb-held-bar ${place === chart.peak ? "wb-held-peak" : ""}${
+        differs.length ? " wb-differs" : ""
+      }`,
       role: "option",
       "data-item": "",
       "data-key": `memory-${place}`,
       "aria-selected": String(step.kernel !== null && app.view.kernel === step.kernel),
       "aria-label": label(chart, place),
-      title: [label(chart, place), ...names(values)].join("\n"),
+      title: [label(chart, place), ...names(values), ...differs].join("\n"),
       onclick: () => step.kernel !== null && app.select({ kernel: step.kernel }),
     },
     h("i", { style: pixels(step.bytes - results) }),
     h("b", { style: pixels(results) }),
   );
   return linked(item, { by: "node", axes: [], nodes: values.map(({ node }) => node), lines: [] });
+}
+
+/** Whether the plan beside this one does not hold a value, or holds other bytes for it.
+ * @param {App} app
+ * @param {MemoryValue} value */
+function valueHeldDiffers({ values, partner }, { node, bytes }) {
+  const section = partner?.record.panels.memory?.data;
+  const other = /** @type {MemoryChart | undefined} */ (section);
+  if (!values || !other) return false;
+  const twin = values.partner.get(node);
+  return !other.values.some((value) => value.node === twin && value.bytes === bytes);
 }
 
 /** @type {(values: MemoryValue[]) => number} */
@@ -150,7 +165,7 @@ function lives(app, { values, steps }) {
       const item = h(
         "div",
         {
-          class: "wb-row wb-held-life",
+          class: `wb-row wb-held-life${valueHeldDiffers(app, value) ? " wb-differs" : ""}`,
           role: "option",
           "data-item": "",
           "data-key": `life-${number}`,

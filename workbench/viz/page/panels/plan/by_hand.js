@@ -4,7 +4,7 @@
 import { canAsk, copy } from "../../app/actions.js";
 import { replan } from "../../app/decision.js";
 import { button, headingOf } from "../../app/pieces.js";
-import { h, recordText } from "../../base/elements.js";
+import { h, recordText, refill } from "../../base/elements.js";
 import { bytesText, plural, secondsText } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -12,9 +12,13 @@ import { bytesText, plural, secondsText } from "../../base/text.js";
  *   ChoiceOffer, ComparedPlans, OfferedChoices, PlanForecast, PlanPicture
  * } from "../../record.d.ts" */
 
-/** The offers by value, of each plan; null: they were asked for.
- * @type {WeakMap<PlanPicture, Map<number, OfferedChoices | null>>} */
+/** The offers of each plan, by value, or by value and number of partial results; null: they were
+ * asked for.
+ * @type {WeakMap<PlanPicture, Map<string, OfferedChoices | null>>} */
 const OFFERS = new WeakMap();
+/** The number of partial results in the field of each page.
+ * @type {WeakMap<App, string>} */
+const PARTS = new WeakMap();
 
 /** The pages whose reader unfolded the offers.
  * @type {WeakSet<App>} */
@@ -97,7 +101,7 @@ export function predictions(app, { predicted_s, bytes }) {
 export function choiceOffers(app, node) {
   const isOpen = UNFOLDED.has(app);
   if (isOpen) askFor(app, node);
-  const offered = OFFERS.get(app.record.plan)?.get(node);
+  const offered = offersOf(app, node);
   const fold = () => {
     isOpen ? UNFOLDED.delete(app) : UNFOLDED.add(app);
     app.changed("choices");
@@ -119,18 +123,27 @@ export function choiceOffers(app, node) {
   );
 }
 
-/** Ask for the offers of a value, once.
+/** The offers of a value, or one number of partial results; null: they are not known yet.
  * @param {App} app
- * @param {number} node */
-function askFor(app, node) {
+ * @param {number} node
+ * @param {number} parts */
+const offersOf = (app, node, parts = 0) =>
+  OFFERS.get(app.record.plan)?.get(`${node} ${parts}`) ?? null;
+
+/** Ask for the offers of a value, or for one number of partial results, once.
+ * @param {App} app
+ * @param {number} node
+ * @param {number} parts */
+function askFor(app, node, parts = 0) {
   const { plan } = app.record;
   const offers = OFFERS.get(plan) ?? new Map();
   OFFERS.set(plan, offers);
-  if (!canAsk(app) || offers.has(node)) return;
-  offers.set(node, null);
-  app.ask({ do: "choices", node }).then(
-    ({ result }) => offers.set(node, result),
-    () => offers.delete(node),
+  const key = `${node} ${parts}`;
+  if (!canAsk(app) || offers.has(key)) return;
+  offers.set(key, null);
+  app.ask({ do: "choices", node, parts }).then(
+    ({ result }) => offers.set(key, result),
+    () => offers.delete(key),
   ).finally(() => app.changed("choices"));
 }
 
@@ -187,20 +200,34 @@ const forecastText = ({ kernels, seconds, bytes }) =>
     `at most ${bytesText(bytes)}`,
   ].filter(Boolean).join(", ");
 
-/** A field for another number of partial results.
+/** A field for another number of partial results, with what is predicted of it.
  * @param {App} app
  * @param {number} node
  * @param {number} most */
 function partsRow(app, node, most) {
+  const said = h("span", { class: "wb-quiet", role: "status" });
   const field = h("input", {
     type: "number",
     class: "wb-field wb-plan-parts",
     min: "2",
     max: String(most),
-    value: "3",
+    value: PARTS.get(app) ?? "3",
     "aria-label": "partial results",
     "data-key": "parts",
+    onchange: () => predict(),
   });
+  const predict = () => {
+    PARTS.set(app, field.value);
+    const parts = Math.trunc(Number(field.value));
+    if (!(parts > 0)) return refill(said, "a whole number, 2 or more");
+    askFor(app, node, parts);
+    const offer = offersOf(app, node, parts)?.offers[0];
+    refill(
+      said,
+      !offer ? "predicting …" : offer.forecast ? forecastText(offer.forecast) : offer.refused,
+    );
+  };
+  if (PARTS.has(app)) predict();
   const split = () => replan(app, node, { kind: "split", parts: Number(field.value) });
   return h(
     "li",
@@ -211,5 +238,6 @@ function partsRow(app, node, most) {
       name: "split",
       title: `split it into so many, 2 to ${most}`,
     }),
+    said,
   );
 }

@@ -2,6 +2,7 @@
 // decisions are one row, which a click unfolds; the film steps through each.
 
 import { copy } from "../../app/actions.js";
+import { valueDifference } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
@@ -34,10 +35,15 @@ import { decisionOf } from "../../record/rule_uses.js";
 export function fillDecisions(app, side, state, film, changed) {
   const { decisions } = app.record.plan;
   const shown = film ?? wantedDecisions(app, state);
-  const rows = film ? film.map(alone) : rowsOf(shown, state.unfolded);
+  const rows = film ? film.map(alone) : rowsOf(app, shown, state.unfolded);
   const of = JSON.stringify([
     Boolean(film),
-    ...rows.map(({ decision, alike, isOpen }) => [decision.node, alike, isOpen]),
+    ...rows.map(({ decision, alike, isOpen }) => [
+      decision.node,
+      alike,
+      isOpen,
+      valueDifference(app, decision.node),
+    ]),
   ]);
   const selected = rows.findIndex((row) => has(app, row, shown));
   const list = elementsOf(side, "[data-walk]")[0];
@@ -73,37 +79,41 @@ export function showPicked(side) {
   noteScroll(row);
 }
 
-/** The decisions that match the reader's filters; that of the selected value in any case.
+/** The decisions that match the reader's filters; in any case that of the selected value, and those
+ * that differ in the plan beside this one.
  * @param {App} app
  * @param {PlanState} state */
-const wantedDecisions = ({ record: { plan }, view }, { copies, storedOnly }) =>
-  plan.decisions.filter((d) =>
-    d.node === view.node || (d.is_copy ? copies : !storedOnly || d.stored || d.forced)
+const wantedDecisions = (app, { copies, storedOnly }) =>
+  app.record.plan.decisions.filter((d) =>
+    d.node === app.view.node || valueDifference(app, d.node) ||
+    (d.is_copy ? copies : !storedOnly || d.stored || d.forced)
   );
 
 const LEAST_ALIKE = 3; // fewer stand one by one
 
 /** The key that equal decisions share.
+ * @param {App} app
  * @param {DecisionRow} decision */
-const likeness = ({ name, stored, forced, reason }) =>
-  JSON.stringify([name, stored, forced, reason]);
+const likeness = (app, { node, name, stored, forced, reason }) =>
+  JSON.stringify([name, stored, forced, reason, valueDifference(app, node)]);
 
 /** @type {(decision: DecisionRow) => Row} */
 const alone = (decision) => ({ decision, alike: 1, isOpen: false, isInside: false });
 
 /** The rows of decisions: equal ones are one row, in the place of the first of them.
+ * @param {App} app
  * @param {DecisionRow[]} decisions
  * @param {ReadonlySet<string>} unfolded
  * @returns {Row[]} */
-function rowsOf(decisions, unfolded) {
+function rowsOf(app, decisions, unfolded) {
   /** @type {Map<string, DecisionRow[]>} */
   const groups = new Map();
   for (const decision of decisions) {
-    const key = likeness(decision);
+    const key = likeness(app, decision);
     groups.get(key)?.push(decision) ?? groups.set(key, [decision]);
   }
   return decisions.flatMap((decision) => {
-    const key = likeness(decision);
+    const key = likeness(app, decision);
     const group = groups.get(key) ?? [];
     if (group.length < LEAST_ALIKE) return [alone(decision)];
     if (decision !== group[0]) return [];
@@ -117,11 +127,12 @@ function rowsOf(decisions, unfolded) {
  * @param {App} app
  * @param {Row} row
  * @param {DecisionRow[]} shown */
-function has({ view: { node } }, { decision, alike, isOpen }, shown) {
+function has(app, { decision, alike, isOpen }, shown) {
+  const { node } = app.view;
   if (node === null || isOpen) return false;
   if (alike === 1) return decision.node === node;
   const picked = shown.find((d) => d.node === node);
-  return picked !== undefined && likeness(picked) === likeness(decision);
+  return picked !== undefined && likeness(app, picked) === likeness(app, decision);
 }
 
 /** @param {Row} row */
@@ -204,20 +215,21 @@ function listItem(app, state, row, isSelected, changed) {
   const { decision, alike, isOpen, isInside } = row;
   const { node, name, stored, forced, reason, kernel } = decision;
   const unfold = () => {
-    const key = likeness(decision);
+    const key = likeness(app, decision);
     isOpen ? state.unfolded.delete(key) : state.unfolded.add(key);
     changed();
   };
   const isGroup = alike > 1;
+  const differs = valueDifference(app, node);
   const item = h(
     "div",
     {
       role: "option",
-      class: isInside ? "wb-plan-inside" : "",
+      class: `${isInside ? "wb-plan-inside" : ""}${differs ? " wb-differs" : ""}`,
       "data-item": "",
       "data-key": rowKey(row),
       "aria-selected": String(isSelected),
-      title: `${name}: ${reason}${
+      title: `${name}: ${reason}${differs && `\n${differs}`}${
         isGroup ? `\n${alike} alike: click to ${isOpen ? "fold" : "unfold"}` : ""
       }`,
       onclick: isGroup ? unfold : () => app.select({ node }),

@@ -74,6 +74,12 @@ export class Levels {
     this.app.changed("levels");
   }
 
+  /** The kernels of a shown unit.
+   * @param {string} key */
+  kernelsOf(key) {
+    return this.#lay().shape.units.find((unit) => unit.key === key)?.kernels ?? [];
+  }
+
   /** Unfold a unit.
    * @param {string} key */
   unfold(key) {

@@ -3,6 +3,7 @@
 // reversed.
 
 import { act } from "../../app/actions.js";
+import { valueDifference } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny } from "../../app/pieces.js";
 import { NO_SELECTION, nodeLink } from "../../app/store.js";
@@ -17,8 +18,9 @@ import { Film, litValues, planDrawing, planFirst, planLit } from "./drawing.js";
 import { Levels } from "./levels.js";
 import { planDetail } from "./why.js";
 
+/** @import { Pairing } from "../../app/beside.js" */
 /** @import { App } from "../../app/store.js" */
-/** @import { Drawing } from "../../graph/graph.d.ts" */
+/** @import { Drawing, GraphNode } from "../../graph/graph.d.ts" */
 /** @import { DecisionRow, PlanNode } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
@@ -34,12 +36,12 @@ export const panel = {
 };
 
 /** The state of the panel: stored values only, copies, the drawn nodes and the number of decisions,
- * the kernel whose reasons are shown, the folded plan, the unfolded rows of equal decisions, and
- * the filters of the list.
+ * the kernel whose reasons are shown, the folded plan, the unfolded rows of equal decisions, the
+ * filters of the list, and the pairs with the plan beside this one that are marked.
  * @typedef {{
  *   storedOnly: boolean, copies: boolean, unfolded: Set<string>, listed: DecisionRow[] | null,
  *   listedAs: string, drawn: PlanNode[] | null, decided: number, kernel: number | null,
- *   isOpen: boolean, folded: Drawing | null
+ *   isOpen: boolean, folded: Drawing | null, marked: Pairing | null
  * }} PlanState */
 
 /** @type {Omit<PlanState, "unfolded">} */
@@ -53,6 +55,7 @@ const START = {
   kernel: null,
   isOpen: false,
   folded: null,
+  marked: null,
 };
 
 /** What the panes of the plan share: their state, the level of detail, the film of decisions.
@@ -126,7 +129,7 @@ function decisionsPane(app) {
   const { state, film } = planOf(app);
   const el = h("div", { class: "wb-pane wb-plan wb-plan-side" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "node", "kernel", "stored", "step")) return;
+    if (!hasAny(changes, "record", "node", "kernel", "stored", "step", "beside")) return;
     if (changes.has("record")) state.listed = null;
     const shown = film.at ? film.decisions.map((step) => step.decision) : null;
     fillDecisions(app, el, state, shown, () => update(new Set(["stored"])));
@@ -190,7 +193,7 @@ function updateGraph(app, graph, film, levels, state, changes) {
   const isFolded = levels.isFolded && !film.at; // the film is about values
   if (changes.has("theme")) graph.repaint();
   const isDrawnAnew = isFolded
-    ? showFolded(graph, levels, state)
+    ? showFolded(app, graph, levels, state)
     : showValues(app, graph, film, state);
   if (isFolded) {
     if (isDrawnAnew) graph.pick(levels.picked());
@@ -219,27 +222,55 @@ function showValues(app, graph, film, state) {
   const { plan } = app.record;
   const isOther = state.drawn !== plan.nodes;
   const decided = decidedAt(film.film, film.at);
-  if (!isOther && state.decided === decided) return false;
-  Object.assign(state, { drawn: plan.nodes, decided, folded: null });
+  if (!isOther && state.decided === decided && state.marked === app.values) return false;
+  Object.assign(state, { drawn: plan.nodes, decided, folded: null, marked: app.values });
   graph.el.hidden = !plan.nodes.length;
-  const drawing = planDrawing(app.record, decided);
+  const drawing = withDifferences(app, planDrawing(app.record, decided), ({ n }) => [n]);
   if (plan.nodes.length) graph.show(drawing, isOther ? planFirst(plan) : null);
   return true;
 }
 
 /** Show the kernels, folded; return whether the drawing changed.
+ * @param {App} app
  * @param {GraphView} graph
  * @param {Levels} levels
  * @param {PlanState} state */
-function showFolded(graph, levels, state) {
+function showFolded(app, graph, levels, state) {
   const { drawing, wish } = levels.drawing(graph.camera.size);
-  if (state.folded === drawing) return false;
+  if (state.folded === drawing && state.marked === app.values) return false;
   const keys = drawing.nodes.map(({ key }) => key);
   const whole = state.folded ? null : { keys, first: keys.slice(0, 2), whole: true };
-  Object.assign(state, { drawn: null, folded: drawing });
+  Object.assign(state, { drawn: null, folded: drawing, marked: app.values });
   graph.el.hidden = false;
-  graph.show(drawing, wish ?? whole);
+  const { decisions } = app.record.plan;
+  const valuesOf = (/** @type {GraphNode} */ node) => {
+    if (node.unit === undefined) return [node.n];
+    const kernels = levels.kernelsOf(node.unit);
+    return decisions.filter((d) => kernels.includes(d.kernel ?? -1)).map((d) => d.node);
+  };
+  graph.show(withDifferences(app, drawing, valuesOf), wish ?? whole);
   return true;
+}
+
+/** A drawing with a mark on each box that has a value which differs from the plan beside it.
+ * @param {App} app
+ * @param {Drawing} drawing
+ * @param {(node: GraphNode) => number[]} valuesOf
+ * @returns {Drawing} */
+function withDifferences(app, drawing, valuesOf) {
+  if (!app.values) return drawing;
+  const { alone } = app.values;
+  const lone = app.comparison?.column ? "new" : "gone";
+  const nodes = drawing.nodes.map((node) => {
+    const values = node.state === "kept" ? valuesOf(node) : [];
+    const words = values.flatMap((n) => valueDifference(app, n) || []);
+    if (!words.length) return node;
+    const isAlone = values.every((n) => alone.has(n));
+    /** @type {GraphNode} */
+    const marked = { ...node, state: isAlone ? lone : "changed", sign: words[0] };
+    return marked;
+  });
+  return { ...drawing, nodes };
 }
 
 // This plan compared with the previous one: kernels, time, and other changed cuts.

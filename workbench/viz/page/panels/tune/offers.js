@@ -1,6 +1,7 @@
 // OPTS TO TRY: the legal opts, best first, and why the others are not legal.
 
 import { applyOpt, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
+import { offerDifference } from "../../app/beside.js";
 import { optCaptions, optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
@@ -202,9 +203,10 @@ function fillOfferList(app, list, offers) {
   const rows = offers.map((offer) => {
     const chosen = app.view.opt === offer.opt;
     const busy = app.pending("apply", { variant: app.view.variant, opt: offer.opt });
-    const state = [app.view.variant, chosen, busy, canAsk(app), offer.measured === best];
+    const differs = offerDifference(app, offer.opt);
+    const state = [app.view.variant, chosen, busy, canAsk(app), offer.measured === best, differs];
     const says = JSON.stringify([offer, ...state]);
-    return before.get(says) || offerRow(app, offer, { chosen, busy, best, says });
+    return before.get(says) || offerRow(app, offer, { chosen, busy, best, says, differs });
   });
   const heads = before.get("heads") || offerHeads();
   keepingFocus(list, () => {
@@ -240,8 +242,8 @@ const offerLink = (app, { axes }) => ({
 /**
  * @param {App} app
  * @param {OfferRow} offer
- * @param {{chosen: boolean, busy: boolean, best: number, says: string}} how */
-function offerRow(app, offer, { chosen, busy, best, says }) {
+ * @param {{chosen: boolean, busy: boolean, best: number, says: string, differs: string}} how */
+function offerRow(app, offer, { chosen, busy, best, says, differs }) {
   const link = offerLink(app, offer);
   const apply = button(app, busy ? "…" : "apply", () => applyOpt(app, offer.opt), {
     python: true,
@@ -252,14 +254,15 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
   const row = h(
     "div",
     {
-      class: "wb-offer wb-row",
+      class: `wb-offer wb-row${differs ? " wb-differs" : ""}`,
       role: "row",
       "aria-selected": String(chosen),
       "data-item": "",
       "data-key": `offer-${offer.opt}`,
       "data-opt": offer.opt,
       "data-says": says,
-      title: captions(app, offer).map((caption) => caption.join(": ")).join("\n"),
+      title: [...captions(app, offer).map((caption) => caption.join(": ")), differs]
+        .filter(Boolean).join("\n"),
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
     h("span", { role: "gridcell", class: "wb-code wb-clip" }, recordText(offer.opt)),

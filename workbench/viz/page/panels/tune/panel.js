@@ -64,6 +64,8 @@ function loopsPane(app) {
  *   asked: WeakMap<VariantRow, string>
  * }} OffersState */
 
+const OFFER_CHANGES = ["opt", "live", "pending", "offers", "failure", "beside"];
+
 /** The opts of the variant, those to try, and what a search tried.
  * @param {App} app */
 function optsPane(app) {
@@ -93,7 +95,7 @@ function optsPane(app) {
   const update = (/** @type {Changes} */ changes) => {
     const variant = app.variant();
     const renewed = hasAny(changes, "record", "kernel", "variant");
-    if (renewed || hasAny(changes, "opt", "live", "pending", "offers", "failure")) {
+    if (renewed || hasAny(changes, ...OFFER_CHANGES)) {
       find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
       refill(choice, ...nextChoice(app, variant, state));
       list.update(variant);
