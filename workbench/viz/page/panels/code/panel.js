@@ -91,17 +91,13 @@ function codePane(app) {
       const error = variant?.edited && errorBox(variant.error);
       refill(trouble, failure(app, "code"), error, emulatedNote(app, variant));
     }
-    if (hasAny(changes, ...STAGE_CHANGES)) {
-      if (changes.has("language") && state.stage) state.chosen = "end"; // it was chosen
-      refill(stage, sourceNote(app, state));
-    }
-    const { stage: lines, onward } = state;
-    const shown = [lines, onward, draft, ...shownParts(app, variant, code, state)];
+    if (hasAny(changes, ...STAGE_CHANGES)) refill(stage, sourceNote(app, state, changes));
+    const shown = [state.stage, state.onward, draft, ...shownParts(app, variant, code, state)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
       if (draft) editor.show(body, draft);
-      else if (onward) refill(body, onwardText(app, onward, state));
-      else if (lines) refill(body, stageText(lines));
+      else if (state.onward) refill(body, onwardText(app, state.onward, state));
+      else if (state.stage) refill(body, stageText(state.stage));
       else fillBody(app, body, variant, code, state, () => app.changed("editing"));
     }
     if (changes.has("draft")) editor.update();
@@ -198,8 +194,10 @@ const STAGE_CHANGES = [
  * becomes of it in the end, or the program that the passes after it make of it, as the reader
  * chooses.
  * @param {App} app
- * @param {CodeState} state */
-function sourceNote(app, state) {
+ * @param {CodeState} state
+ * @param {Changes} changes */
+function sourceNote(app, state, changes) {
+  if (changes.has("language") && state.stage) state.chosen = "end"; // the reader chose it
   const stage = stageOf(app);
   Object.assign(state, { stage: null, onward: null });
   if (!stage || stage.hasSource) return null;
