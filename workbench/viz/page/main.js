@@ -104,7 +104,7 @@ function listenAll(app, root, board, layouts) {
   return [
     listenPointer(app, root),
     listenTheme(app, root),
-    listenPrint(root),
+    listenPrint(app, root),
     listenLink(app),
     explain(app, root),
   ];

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.check.test_bisect import BAD, with_rule
-from tests.viz.browser.browser import FAINT
+from tests.viz.browser.browser import FAINT, drawn
 from tests.viz.browser.page.live import LivePage
 from tests.viz.session.support import session_of
 from workbench.ir.node.ops import Ops
@@ -126,3 +126,31 @@ def test_the_first_value_that_differs_is_shown_where_it_differs(
             expect(words).to_contain_text("is the first that differs from numpy's")
             greatest = np.unravel_index(np.nanargmax(np.abs(A)), A.shape)
             assert request["first"] == [int(i) for i in greatest]
+
+
+FRAMES = """() => {
+  const canvas = document.querySelector("[data-key=values-cells] canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const has = (...rgb) => {
+    for (let i = 0; i < data.length; i += 4) {
+      if (rgb.every((part, k) => data[i + k] === part)) return true;
+    }
+    return false;
+  };
+  return { light: has(230, 237, 243), dark: has(17, 17, 17) };
+}"""
+"""Whether the picture frames its ends in the light colour of a dark page, or in the dark one of paper."""
+
+
+def test_paper_has_the_picture_of_a_light_page(
+    browser: Any, session: Session, tmp_path: Path
+) -> None:
+    with LivePage(browser, tmp_path, session, dark=True) as live:
+        live.answer()
+        live.page.evaluate("(node) => show({ mode: 'values', node })", node_of(session, "MUL"))
+        live.answer("table")
+        drawn(live.page)
+        screen, paper = {"light": True, "dark": False}, {"light": False, "dark": True}
+        for event, frames in {"beforeprint": paper, "afterprint": screen}.items():
+            live.page.evaluate("(event) => void dispatchEvent(new Event(event))", event)
+            assert live.page.evaluate(FRAMES) == frames

@@ -1,17 +1,31 @@
 // Printing: the style sheet shows whole panes (shell.css), and graphs are shown whole, whatever part
-// of them is in sight.
+// of them is in sight; what stands on a canvas is painted for a light page.
+
+/** @import { App } from "./store.js" */
 
 const MARGIN = 12;
 
-/** Show whole graphs while the page is printed; return a function that ends that.
+/** Show whole graphs in light colours while the page is printed; return a function that ends that.
+ * @param {App} app
  * @param {HTMLElement} root */
-export function listenPrint(root) {
+export function listenPrint(app, root) {
   /** @type {SVGSVGElement[]} */
   let whole = [];
+  let theme = "";
+  const paint = (/** @type {string} */ name, isPaper = false) => {
+    root.dataset.theme = name;
+    root.classList.toggle("wb-paper", isPaper);
+    app.changed("theme");
+  };
   const before = () => {
+    theme = root.dataset.theme ?? "light";
+    paint("light", true);
     whole = [...root.querySelectorAll("svg")].filter((drawing) => showWhole(drawing));
   };
-  const after = () => whole.forEach((drawing) => drawing.removeAttribute("viewBox"));
+  const after = () => {
+    whole.forEach((drawing) => drawing.removeAttribute("viewBox"));
+    paint(theme);
+  };
   addEventListener("beforeprint", before);
   addEventListener("afterprint", after);
   return () => {

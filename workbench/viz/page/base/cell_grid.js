@@ -114,10 +114,10 @@ export class CellGrid {
     if (!isSame) this.#plan();
   }
 
-  /** Show the cells in the colours of another theme. */
+  /** Show the cells in the colours of another theme, at once: paper waits for no frame. */
   repaint() {
     INKS.delete(this.el);
-    this.#plan();
+    this.#draw();
   }
 
   /** Scroll until a cell is in sight.

@@ -91,7 +91,7 @@ export function canvasPainter() {
       Object.assign(el, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
       plan();
     },
-    redraw: plan,
+    redraw: now, // at once: paper waits for no frame
   };
 }
 
