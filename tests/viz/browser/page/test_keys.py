@@ -49,6 +49,20 @@ def test_no_key_reaches_the_page_around_but_tab_and_save(page: Any) -> None:
     assert not page.evaluate(inside)
 
 
+def test_a_list_keeps_the_focus_when_its_choice_changes_the_page(page: Any) -> None:
+    """Of layouts, and of the panes of the board: the next key is the list's, too."""
+    page.focus("[data-key=more-layouts]")
+    for key, layout in (("s", "schedule"), ("t", "trace"), ("t", "teach")):
+        keys(page, key)
+        page.wait_for_selector(f".wb[data-mode={layout}]")
+        assert focused(page) == "more-layouts"
+    page.focus("[data-key=choose-passes]")
+    keys(page, "m")
+    assert focused(page) == "choose-memory"
+    keys(page, "Home")  # the graph is on the board: both change places
+    assert focused(page) == "choose-graph"
+
+
 def test_what_has_the_focus_is_seen(page: Any) -> None:
     outline = """() => {
       const style = getComputedStyle(document.activeElement);

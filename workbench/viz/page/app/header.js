@@ -17,7 +17,7 @@ import {
   toggleFull,
 } from "./actions.js";
 import { meaningOf } from "./glossary.js";
-import { button, chooser, failure, hasAny, lineButton, tab } from "./pieces.js";
+import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
 import { inOneRun, percent, real, spreadText } from "./timing.js";
 
@@ -40,6 +40,7 @@ export function header(app, layouts) {
     /** @type {(layouts: Layout[]) => HTMLSelectElement} */
     (all) => layoutSelect(app, all),
   );
+  const tabs = h("div", { class: "wb-layouts" });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, ...HEADER_CHANGES)) return;
     const { expr, device, devices, machine } = app.record;
@@ -55,12 +56,13 @@ export function header(app, layouts) {
         h("bdi", { class: "wb-words wb-quiet", "data-term": "kernels" }, app.record.headline),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
-      h("div", { class: "wb-layouts" }, layoutTabs(app, layouts), more),
+      tabs,
       app.arrangements.shows("results") ? speedLine(app) : choices.el,
       arrangementButtons(app),
       pageTools(app),
     ];
     keepingFocus(el, () => {
+      setChildren(tabs, [layoutTabs(app, layouts), more]);
       if (parts.includes(choices.el)) choices.update();
       setChildren(el, parts);
     });
@@ -101,9 +103,11 @@ const HEADER_CHANGES = [
   "line",
   "board",
   "columns",
+  "pending",
 ];
 
-/** The selected kernel and variant, as selectors, while their column is folded.
+/** The selected kernel and variant, as selectors, and the button that times it, while Results are out
+ * of sight.
  * @param {App} app */
 function shownChoices(app) {
   const el = h("div", { class: "wb-choices" });
@@ -125,7 +129,8 @@ function shownChoices(app) {
     const ofKernel = variantChoice(variants.map((i) => [i, brief(app, i)]));
     const { columns, mode } = app.view; // two programs may follow no selection
     const isFollowed = mode !== "side_by_side" || columns.some((column) => column.variant === null);
-    const choices = isFollowed ? [kernels, ofKernel] : [kernels];
+    const mayTime = isFollowed && !app.arrangements.isAlone && !app.record.elsewhere;
+    const choices = [kernels, ...isFollowed ? [ofKernel] : [], ...mayTime ? [timeButton(app)] : []];
     setChildren(el, app.record.kernels.length ? choices : []);
     kernels.value = String(kernel);
     ofKernel.value = String(variant);

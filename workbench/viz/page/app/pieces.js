@@ -3,7 +3,7 @@
 
 import { h, recordText } from "../base/elements.js";
 import { phaseLetters } from "../record/kernels.js";
-import { canAsk, failAt, NEEDS_PYTHON, notify } from "./actions.js";
+import { canAsk, failAt, measure, NEEDS_PYTHON, notify } from "./actions.js";
 import { linked } from "./links.js";
 import { lineLink, rowAt } from "./store.js";
 
@@ -44,6 +44,16 @@ export function button(
     text,
   );
 }
+
+/** The button that times the selected variant.
+ * @param {App} app */
+export const timeButton = (app) =>
+  button(app, app.pending("measure") ? "Timing…" : "Time", () => measure(app), {
+    python: true,
+    key: "t",
+    name: "time",
+    title: "this variant and the pinned one, in turns",
+  });
 
 /** An error as what / because / try.
  * @param {Partial<ErrorWords> | null | undefined} error

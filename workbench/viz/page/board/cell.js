@@ -96,7 +96,7 @@ export class Cell {
     return [
       this.#choice(),
       this.#words,
-      h("span", { class: "wb-frame-name", title: this.#name }, this.#name),
+      h("span", { class: "wb-frame-name", title: `shown here: ${this.#name}` }, this.#name),
       h("span", { class: "wb-gap" }),
       !isLarge && mayAdd &&
       this.#tool(
@@ -137,11 +137,13 @@ export class Cell {
         "aria-label": `pane ${pane.title}: show another`,
         title: "the pane: choose another; one that is on the board changes places with it",
         "data-key": `choose-${pane.name}`,
-        onchange: ({ target }) =>
+        onchange: ({ target: { value } }) => {
           app.arrangements.change({
-            tree: replaced(app.arrangements.tree, pane.name, target.value),
+            tree: replaced(app.arrangements.tree, pane.name, value),
             large: null,
-          }),
+          });
+          queueMicrotask(() => focusChoice(app, value)); // once the board is built
+        },
       },
       ...panes.filter(({ name }) => !name.endsWith(BESIDE)).map(option),
       h(
@@ -169,6 +171,14 @@ export class Cell {
       onclick: actOn,
     }, text);
   }
+}
+
+/** Give the focus to the choice of a pane, which stands where the choice of the one before was.
+ * @param {App} app
+ * @param {string} name */
+function focusChoice({ root }, name) {
+  const [choice] = root ? elementsOf(root, `[data-key="choose-${name}"]`) : [];
+  choice?.focus({ preventScroll: true });
 }
 
 /** The pane that shows the same of the other side.

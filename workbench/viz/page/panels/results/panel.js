@@ -1,8 +1,8 @@
 // RESULTS, on the left: kernels, the variants of the selected one with their times, and the user's
 // lines.
 
-import { check, measure, pin, search } from "../../app/actions.js";
-import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { check, pin, search } from "../../app/actions.js";
+import { button, failure, hasAny, heading, timeButton } from "../../app/pieces.js";
 import { spreadText } from "../../app/timing.js";
 import { h, recordText, refill } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
@@ -107,18 +107,12 @@ function verdictAndButtons(app) {
 
 /** @param {App} app */
 function resultButtons(app) {
-  const python = true;
   const { elsewhere } = app.record;
   if (elsewhere) return h("div", { class: "wb-buttons" }, ...elsewhereButtons(app));
   return h(
     "div",
     { class: "wb-buttons" },
-    button(app, app.pending("measure") ? "Timing…" : "Time", () => measure(app), {
-      python,
-      key: "t",
-      name: "time",
-      title: "this variant and the pinned one, in turns",
-    }),
+    timeButton(app),
     checkButton(app, "against the reference interpreter"),
     searchButton(app, "for 10 s from this variant; it can be stopped"),
     pinButton(app),

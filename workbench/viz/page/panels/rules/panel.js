@@ -45,7 +45,13 @@ class Rules {
     "data-term": "typed rule",
     onkeydown: ({ key }) => key === "Enter" && this.#try(),
   });
-  outcome = h("div", { class: "wb-rules-outcome", role: "status" });
+  go = h("span", {});
+  line = h("div", { class: "wb-filter" }, this.typed, this.go); // the focus stays in the field
+  outcome = h("div", {
+    class: "wb-rules-outcome",
+    role: "status",
+    title: "what came of the rule that was tried",
+  });
   trial = h("div", { class: "wb-rules-trial" });
   /** What the form was filled with.
    * @type {unknown[]} */
@@ -104,13 +110,13 @@ class Rules {
     // a button that a click is on must not be replaced
     if (shown.every((part, i) => part === this.#shownTrial[i])) return;
     this.#shownTrial = shown;
-    const go = button(app, pending ? "Trying…" : "try", () => this.#try(), {
+    const tryIt = button(app, pending ? "Trying…" : "try", () => this.#try(), {
       python: true,
       name: "try-rule",
       title: "tested on values of every dtype first; then a variant of this kernel has the rule",
     });
-    const line = h("div", { class: "wb-filter" }, this.typed, go);
-    refill(this.trial, headingOf("typed rule", "YOUR RULE"), line, failed, this.outcome);
+    refill(this.go, tryIt);
+    refill(this.trial, headingOf("typed rule", "YOUR RULE"), this.line, failed, this.outcome);
   }
 
   /** Try the typed rule on this variant. */
