@@ -260,6 +260,7 @@ export class Board {
           class: "wb-button",
           type: "button",
           "data-key": `go-${name}`,
+          title: "to this pane, in the column below",
           onclick: () => {
             const [cell] = elementsOf(this.el, `[data-pane="${name}"]`);
             cell.scrollIntoView({ block: "start" });

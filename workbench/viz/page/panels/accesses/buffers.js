@@ -193,7 +193,7 @@ function wordsOf({ row, steps, columns, now }, element) {
 export const legend = () =>
   h(
     "p",
-    { class: "wb-accesses-legend wb-quiet" },
+    { class: "wb-accesses-legend wb-quiet", title: "the colours of the cells" },
     ...[
       [NOW, "this step"],
       [TOUCHED_LINE, "in its cache lines, unused"],

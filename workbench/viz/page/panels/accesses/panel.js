@@ -70,7 +70,10 @@ class Accesses {
       new Side(app, number, renewed, (choice) => this.sides[1 - number].follow(choice))
     );
     this.errors = h("div", {});
-    this.beside = h("div", { class: "wb-accesses-bar" });
+    this.beside = h("div", {
+      class: "wb-accesses-bar",
+      title: "a variant whose accesses stand beside these",
+    });
     this.el = h(
       "section",
       { class: "wb-accesses", "aria-label": "accesses" },
@@ -186,8 +189,11 @@ class Side {
     this.number = number;
     this.renewed = renewed;
     this.chosen = chosen;
-    this.name = h("b", {});
-    this.choices = h("div", { class: "wb-accesses-bar" });
+    this.name = h("b", { title: "the variant whose accesses are shown" });
+    this.choices = h("div", {
+      class: "wb-accesses-bar",
+      title: "the loop whose steps are shown, and the positions of the others",
+    });
     this.words = h("p", { class: "wb-quiet wb-accesses-step" });
     this.statements = h("div", { class: "wb-accesses-bar" });
     this.buffers = h("div", { class: "wb-accesses-buffers" });
@@ -286,7 +292,12 @@ class Side {
     refill(
       this.buffers,
       ...this.#drawn.map(({ row, grid, words }) =>
-        h("div", { class: "wb-accesses-buffer" }, h("p", {}, title(row), " ", words), grid.el)
+        h(
+          "div",
+          { class: "wb-accesses-buffer" },
+          h("p", { title: "a buffer, and what this step touches of it" }, title(row), " ", words),
+          grid.el,
+        )
       ),
     );
   }

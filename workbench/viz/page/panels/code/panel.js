@@ -290,7 +290,7 @@ function onwardText(app, { code }, state) {
 const stageText = (lines) =>
   h(
     "div",
-    { class: "wb-lines wb-stage-lines" },
+    { class: "wb-lines wb-stage-lines", tabindex: 0 }, // keys scroll it: no line takes the focus
     ...lines.map(({ text, nodes }) => {
       const el = h("div", { class: "wb-line" }, h("code", {}, text));
       return nodes.length ? linked(el, { by: "node", axes: [], nodes, lines: [] }) : el;

@@ -142,7 +142,11 @@ class Compare {
     /** @type {[number, string][]} */
     const own = listedVariants(app).map((place) => [place, record.variants[place].name]);
     const side = (/** @type {string} */ label, /** @type {Child[]} */ ...parts) =>
-      h("div", { class: "wb-compare-side", role: "group", "aria-label": label }, ...parts);
+      h(
+        "div",
+        { class: "wb-compare-side", role: "group", "aria-label": label, title: label },
+        ...parts,
+      );
     return [
       side(
         "what stands beside",
@@ -233,7 +237,11 @@ class Compare {
     const all = button(app, "equal rows too", () => {
       this.#hasAll = !this.#hasAll;
       app.changed("compare");
-    }, { pressed: this.#hasAll, name: "compare-all" });
+    }, {
+      pressed: this.#hasAll,
+      name: "compare-all",
+      title: "rows that are the same in each column",
+    });
     return [h("div", { class: "wb-compare-side" }, ...chips, all)];
   }
 
@@ -275,7 +283,7 @@ class Compare {
     const more = (this.#hasAll ? rows : differing).length - shown.length;
     return h(
       "section",
-      { "aria-label": title },
+      { "aria-label": title, title: `${title}: a fact in each row, a variant in each column` },
       h("h4", {}, title, " ", h("span", { class: "wb-quiet" }, words)),
       shown.length > 0 && table(app, names, shown),
       more > 0 && h("p", { class: "wb-quiet" }, `and ${plural(more, "row")} more`),

@@ -61,7 +61,7 @@ export function choicesMade(app) {
   return h(
     "div",
     { class: "wb-plan-hand" },
-    h("p", {}, "Chosen by hand:"),
+    h("p", { "data-term": "by hand" }, "Chosen by hand:"),
     h(
       "ul",
       {},

@@ -192,7 +192,11 @@ export class Film {
     this.whole = tool("whole", title, () => this.player.goTo(0), "film-whole");
     const detail = "step through the rewrites of each value, too";
     this.detail = tool("rewrites", detail, () => this.setDetail(!this.isDetailed), "film-rewrites");
-    this.caption = h("div", { class: "wb-film-caption", role: "status" });
+    this.caption = h("div", {
+      class: "wb-film-caption",
+      role: "status",
+      title: "the rewrite or decision of this step",
+    });
     this.player.el.append(this.detail, this.whole);
     this.el = h("div", {}, this.player.el, this.caption);
   }

@@ -39,7 +39,7 @@ export function nodePanel(app, place, step, state) {
     headingOf(
       nodes.op[shownNode],
       `${nodes.op[shownNode]} #${own}`,
-      h("span", { class: "wb-quiet" }, kindText(nodes, shownNode)),
+      h("span", { class: "wb-quiet", title: "its shape and dtype" }, kindText(nodes, shownNode)),
       ...nodeLines(app, n),
       h("button", {
         class: "wb-button",
@@ -305,7 +305,7 @@ function whyNotBox(app, n, place, step, state) {
   };
   return h(
     "div",
-    { class: "wb-rw-whynot" },
+    { class: "wb-rw-whynot", title: "why a rule did not match this node" },
     h("span", {}, "why did"),
     choice,
     h("span", {}, "not fire here?"),

@@ -53,13 +53,13 @@ class Values {
   #worst = null;
   /** @type {CellGrid[]} */
   #grids = [];
-  checks = h("pre", { class: "wb-values-text", role: "status" });
+  checks = h("pre", { class: "wb-values-text", role: "status", tabindex: 0, hidden: true });
 
   /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.tools = h("span", {});
-    this.about = h("div", { class: "wb-values-bar" });
+    this.about = h("div", { class: "wb-values-bar", title: "whose values these are" });
     this.errors = h("div", {});
     this.content = h("div", { class: "wb-values-content" });
     this.el = h(
@@ -100,7 +100,7 @@ class Values {
     const of = `${node} ${variant}`;
     if (of !== this.#of || app.record.plan !== this.#plan) {
       if (app.record.plan !== this.#plan) {
-        refill(this.checks);
+        this.#say("");
         this.#worst = null;
       }
       Object.assign(this, { reply: null });
@@ -169,15 +169,22 @@ class Values {
     app.changed("values");
   }
 
+  /** Say what the comparison found.
+   * @param {string} text */
+  #say(text) {
+    refill(this.checks, text);
+    this.checks.hidden = !text;
+  }
+
   /** Find the first value that differs from numpy's, and show it where it differs most. */
   async #compare() {
     const { app } = this;
     const { plan } = app.record;
-    refill(this.checks);
+    this.#say("");
     const reply = await act(app, "values", { do: "check_nodes" });
     const result = reply?.result;
     if (!result || app.record.plan !== plan) return;
-    refill(this.checks, result.text);
+    this.#say(result.text);
     const { node, at } = result;
     if (node === null || node === undefined) return;
     const outer = at.slice(0, -2).map((place, axis) => [String(axis), place]);
@@ -206,7 +213,7 @@ class Values {
     const part = `rows ${ends[0]}, columns ${ends[1]}; a click in the picture shows others`;
     refill(
       this.content,
-      h("pre", { class: "wb-values-text" }, `${table.text}  (${table.dtype})`),
+      h("pre", { class: "wb-values-text", tabindex: 0 }, `${table.text}  (${table.dtype})`),
       this.#axes(table),
       h("p", { role: "status" }, summaryText(summary)),
       histogram(summary),
@@ -254,7 +261,10 @@ class Values {
     ];
     return h(
       "div",
-      { class: "wb-values-bar" },
+      {
+        class: "wb-values-bar",
+        title: "the axes of the picture, and the positions on the others",
+      },
       ...(free.length > 1 ? [...choice("rows", rows), ...choice("columns", columns)] : []),
       ...still.map(({ name, size }) =>
         h(
@@ -439,7 +449,7 @@ function histogram(summary) {
     h("div", { class: "wb-values-bins", role: "img", "aria-label": label }, ...bars),
     h(
       "div",
-      { class: "wb-values-ends wb-quiet" },
+      { class: "wb-values-ends wb-quiet", title: "the ends of the histogram" },
       ...ends.map((end) => h("span", {}, shortText(end))),
     ),
   );
@@ -456,7 +466,7 @@ function legend(summary) {
     h("span", {}, h("i", { style: `background:${colour}` }), ` ${words}`);
   return h(
     "p",
-    { class: "wb-values-legend wb-quiet" },
+    { class: "wb-values-legend wb-quiet", title: "the colours of the picture" },
     !isFlat &&
       h(
         "span",
