@@ -320,6 +320,8 @@ _SAVED_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title><@title> - workbench</title>
 <style>
 :root { color-scheme: light dark; }
+:root[theme="light"] { color-scheme: light; }
+:root[theme="dark"] { color-scheme: dark; }
 body { margin: 8px; background: Canvas; color: CanvasText; font: 13px system-ui, sans-serif; }
 .wb { --wb-height: calc(100vh - 18px); }
 </style></head>

@@ -3,7 +3,7 @@
 JupyterLab saves no widget unless the user asks for it in its settings: a notebook that is opened
 later says "model not found" instead. So a cell has a second output, the picture with a table of the
 variants. While the widget exists, its page hides the picture; without it, the picture's style hides
-the output of the widget. The frame's `color-scheme` makes its page light or dark, as JupyterLab is.
+the output of the widget. The frame's page is light or dark, as the host is when it is opened.
 """
 
 from __future__ import annotations
@@ -46,9 +46,13 @@ _FOLD = """<details ontoggle="{open}">
 <template><iframe sandbox="allow-scripts allow-downloads" title="workbench"
 srcdoc="{page}"></iframe></template>
 <p>It is shown in a notebook that you trust. Run the cell again to work with it.</p></details>"""
-_OPEN = "const t = this.querySelector('template'); t?.replaceWith(t.content)"
-"""Makes the frame when the fold is opened. A browser loads a frame with loading="lazy" that is not
-drawn at once: each output drew its page a second time, unseen, beside the widget."""
+_OPEN = """const t = this.querySelector('template'), f = t?.content.querySelector('iframe');
+t?.replaceWith(t.content);
+const as = f && getComputedStyle(f).colorScheme;
+if (['light', 'dark'].includes(as)) f.srcdoc = f.srcdoc.replace('<html', '<html theme=' + as);"""
+"""Makes the frame when the fold is opened, in the theme that the style gives it: in VS Code a page
+does not follow the `color-scheme` of its frame. A browser loads a frame with loading="lazy" that is
+not drawn at once: each output drew its page a second time, unseen, beside the widget."""
 _CARRIER = """<iframe hidden sandbox="allow-scripts" title="script and style of the workbench"
 srcdoc="{page}"></iframe>"""
 

@@ -169,6 +169,15 @@ LOOKS = """(wb) => {
 }"""
 
 
+OPENED = """() => {
+  const fold = document.querySelector("[data-still] details");
+  fold.open = true;
+  const page = () => fold.querySelector("iframe").srcdoc;
+  return new Promise((act) => fold.addEventListener("toggle", () => act(page())));
+}"""
+"""Opens the fold of the saved page; returns the page."""
+
+
 def test_each_host_has_its_theme(browser: Any, tmp_path: Path, states: Any) -> None:
     for name, host in HOSTS.items():
         page = shown(browser, tmp_path, name, states)
@@ -191,6 +200,7 @@ def test_each_host_has_its_theme(browser: Any, tmp_path: Path, states: Any) -> N
         assert "s" in content.evaluate("leaked"), "but saving is the host's"
         content.evaluate("leave()")
         assert still.is_visible(), "the picture stands in for the page"
+        assert f"<html theme={scheme} " in content.evaluate(OPENED), "and the page in its frame"
         assert page.faults == []
         page.context.close()
 
