@@ -88,15 +88,15 @@ class Lab:
 
 
 @contextmanager
-def server(root: Path) -> Iterator[Lab]:
-    """Yield a JupyterLab on a free port, that keeps all it writes in `root`, but for the sockets
-    of its sessions: their paths have to be short. (Ports are chosen before they are bound, and
-    may be taken in between.)"""
+def server(root: Path, app: str = "jupyterlab") -> Iterator[Lab]:
+    """Yield a JupyterLab, or a Notebook, on a free port, that keeps all it writes in `root`, but for
+    the sockets of its sessions: their paths have to be short. (Ports are chosen before they are
+    bound, and may be taken in between.)"""
     with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as runtime:
-        yield from _server(root, Path(runtime))
+        yield from _server(root, Path(runtime), app)
 
 
-def _server(root: Path, runtime: Path) -> Iterator[Lab]:
+def _server(root: Path, runtime: Path, app: str) -> Iterator[Lab]:
     folder = root / "notebooks"
     folder.mkdir(parents=True)
     places = {
@@ -108,7 +108,7 @@ def _server(root: Path, runtime: Path) -> Iterator[Lab]:
     }  # fmt: skip
     _quiet(root)
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+        sys.executable, "-m", app, "--no-browser", "--allow-root",
         "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t", *_sockets(runtime),
         "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
     ]  # fmt: skip
@@ -156,7 +156,7 @@ def _address(started: Any, runtime: Path, log: Path) -> str:
             except (OSError, ValueError):
                 continue  # half written, or not yet listening
         time.sleep(0.1)
-    raise AssertionError(f"no JupyterLab: {log.read_text()[-2000:]}")
+    raise AssertionError(f"no server: {log.read_text()[-2000:]}")
 
 
 HAS_WIDGET = """(at) => {
