@@ -84,6 +84,10 @@ def lowered_on(ex: Exploration) -> set[str]:
                 if place in own:
                     with stopped(row["name"], session.recorder.node(row["before"][0]), step):
                         assert kernel.check("LLVM").ok, row["name"]
+        place = next(p for p in own if record["passes"][p]["name"] == "decompose")
+        fields = {"variant": variant, "pass": place, "step": 10**6, "language": "asm"}
+        reply = done(session, "lower_on", **fields)
+        assert reply["words"].endswith("It is in LLVM, which LLVM runs.")
         tree = next(p for p in own if record["passes"][p]["name"] == "statement-tree")
         fields = {"variant": variant, "pass": tree, "step": 1, "language": "LLVM"}
         error = ask(session, "lower_on", **fields)["error"]

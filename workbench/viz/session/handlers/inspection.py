@@ -245,7 +245,10 @@ def lower_on(
             ran = [r for r in (*records, *lowering) if r.name == row.name and r.before is root]
             if any(len(each.matches) == count for each in ran):
                 lines = reached.source.text.split("\n")
-                return LoweredReply(code_row(info, lines, (), own), " ".join(words))
+                code = code_row(info, lines, (), own)
+                if code.language != language:
+                    words.append(f"It is in {code.language}, which {info.name} runs.")
+                return LoweredReply(code, " ".join(words))
     because = f"{row.name} works on several graphs at once, or not on this one again"
     raise WorkbenchError(what, because, "another pass")
 
