@@ -39,6 +39,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
     "workbench.debug":              (6, "pipeline"),
+    "workbench.edited":             (6, "pipeline"),
     "workbench.cost":               (7, "cost"),
     "workbench.check":              (7, "check"),
     "workbench.registration":       (8, "registration"),

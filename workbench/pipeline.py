@@ -133,6 +133,10 @@ def stages(
     if last == len(STAGES) - 1:
         with unobserved():
             _checked(reached.kernel, "kernel", "verify-kernel")
+    if reached.linear is None and reached.lowered is not None:  # a tree that a user edited
+        tree = reached.lowered
+        linear = _staged("linearize", tree, lambda: LINEARIZE(tree, target))
+        reached = replace(reached, linear=linear)
     if reached.linear is None:
         reached = _lowered(reached.kernel, target, last)
     if last < STAGES.index("source"):
@@ -221,6 +225,10 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
 
         linear, target = reached.linear, info.target
         return lambda source: info.load_emulated(source, WorkItemProgram(linear, target, source))
+    if info is Device.emulator and reached.source.linear:  # edited: its other sources are trees
+        from workbench.emulator.program import WorkItemProgram
+
+        return lambda source: WorkItemProgram(source.linear, info.target, source)
     if kernel.code is None:
         return info.load
     if kernel.code.is_foreign:

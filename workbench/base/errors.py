@@ -43,12 +43,14 @@ from typing import Any, Self
 
 class WorkbenchError(Exception):
     """Base of all errors: `what` failed, `because` of which cause, and a `hint` (printed as "try").
-    `line` is the line, from 1, of the text that the error is about; None if no line is named."""
+    `line` and `column` are the place, from 1, in the text that the error is about; None if none is
+    named."""
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
         super().__init__(what, because, hint, where)
         self.what, self.because, self.hint, self.where = what, because, hint, where
         self.line: int | None = None
+        self.column: int | None = None
 
     def __str__(self) -> str:
         rows = (("because", self.because), ("try", self.hint), ("where", self.where))
@@ -133,7 +135,13 @@ class JitError(WorkbenchError, RuntimeError):
 
 
 class VerifyError(WorkbenchError, ValueError):
-    """A graph breaks a rule of its IR level."""
+    """A graph breaks a rule of its IR level. `node` is the node that does, `position` its step in a
+    linear program; None where they are not known."""
+
+    def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
+        super().__init__(what, because, hint, where)
+        self.node: object = None
+        self.position: int | None = None
 
 
 class RegisterError(WorkbenchError, ValueError):

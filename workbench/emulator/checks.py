@@ -41,6 +41,7 @@ from workbench.ir.verify.linear import verify_linear
 # Edited programs: the text of a linear program, or its steps.
 
 KernelArguments = tuple[tuple[DType, int], ...]
+_UNEDITED = "the text of emulate(kernel).code, edited"
 NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
 """Rules whose violations a run reports, with the work-items."""
 
@@ -54,20 +55,23 @@ def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
     steps = parse(code) if isinstance(code, str) else _steps(code)
     if isinstance(steps, UOp):
         because = "it has no line LINEAR at its beginning"
-        hint = "the text of emulate(kernel).code, edited"
-        raise ParseError("this is not the text of a linear program", because, hint)
-    verify_linear(steps, without=NAMED_BY_RUNS)
+        raise ParseError("this is not the text of a linear program", because, _UNEDITED)
+    require_program(steps)
+    return steps
+
+
+def require_program(steps: Sequence[UOp], without: frozenset[str] = NAMED_BY_RUNS) -> None:
+    """Errors: VerifyError for steps that no program has; `without` are rules that need not hold."""
+    verify_linear(steps, without=without)
     _require_numbers(steps)
     _require_one_type(steps)
-    return steps
 
 
 def _steps(code: Any) -> tuple[UOp, ...]:
     if isinstance(code, (list, tuple)) and all(isinstance(s, UOp) for s in code):
         return tuple(code)
     what = f"{code!r:.60} is not a linear program"
-    hint = "the text of emulate(kernel).code, edited"
-    raise ParseError(what, "it is neither text nor a list of steps", hint)
+    raise ParseError(what, "it is neither text nor a list of steps", _UNEDITED)
 
 
 def _require_numbers(steps: Sequence[UOp]) -> None:
@@ -192,26 +196,36 @@ def rounds_at_once(linear: Sequence[UOp], items: int) -> Mapping[int, int]:
 # --------------------------------------------------------------------------------------------------
 # The remedy for a refused edit of a program: the edit undone.
 
+_AT = "at line"
 _MOST_CHARACTERS = 200
+_MOST_LINES = 3000
+"""Most lines of texts that are compared: it may take the square of their number."""
 
 
 @contextmanager
-def hints_of_edit(code: str | Sequence[UOp], own: Sequence[UOp] = ()) -> Iterator[None]:
-    """Add a hint to errors about an edited program, unless they have one. `own` is the program
-    before the edit, () if there is none."""
+def hints_of_edit(
+    code: str | Sequence[UOp], own: UOp | Sequence[UOp] = (), unedited: str = _UNEDITED
+) -> Iterator[None]:
+    """Add a hint to errors about an edited program or statement tree: the text as it was, unless
+    they have one. `own` is the one before the edit, () if there is none; if no edit is found, the
+    hint is `unedited`."""
     try:
         yield
     except (ParseError, VerifyError) as error:
-        if not error.hint:
-            error.hint = _hint(code, own, error.line)
+        undone = _hint(code, own, error.line)
+        is_changed = isinstance(error, ParseError) and undone.startswith(_AT)
+        if is_changed or not error.hint:  # a name that is like one says less than the line itself
+            error.hint = undone or unedited
         raise
 
 
-def _hint(code: str | Sequence[UOp], own: Sequence[UOp], line: int | None) -> str:
+def _hint(code: str | Sequence[UOp], own: UOp | Sequence[UOp], line: int | None) -> str:
     if not isinstance(code, str):
         return "the steps of emulate(kernel).linear, with other edits"
-    before, lines = _lines(to_text(own)) if own else [], _lines(code)
-    return _undone(before, lines, line) or "the text of emulate(kernel).code, edited"
+    has_own = isinstance(own, UOp) or bool(own)
+    before, lines = _lines(to_text(own)) if has_own else [], _lines(code)
+    is_short = max(len(before), len(lines)) <= _MOST_LINES
+    return _undone(before, lines, line) if is_short else ""
 
 
 def _lines(text: str) -> list[str]:
@@ -237,7 +251,7 @@ def _undone(before: Sequence[str], lines: Sequence[str], line: int | None) -> st
         more = end - first - 1
         rest = f", and the {plural(more, 'line')} after it" if more else ""
         old = before[first][:_MOST_CHARACTERS]
-        hint = f"at line {start + 1}, as it was: {old}{rest}"
+        hint = f"{_AT} {start + 1}, as it was: {old}{rest}"
     is_one_of_many = line is None and len(edits) > 1
     return f"{hint} (the first of {len(edits)} edits)" if is_one_of_many else hint
 

@@ -18,6 +18,7 @@ from workbench.base.errors import DeviceError, WorkbenchError, require
 from workbench.base.target import Target
 from workbench.base.tensor_cores import is_transposed
 from workbench.base.trace import unobserved
+from workbench.edited import EditedIR, edited_ir
 from workbench.emulator.checks import (
     emulation_s,
     hints_of_edit,
@@ -31,12 +32,13 @@ from workbench.emulator.memory import spoil
 from workbench.emulator.program import emulated, steps_emulated
 from workbench.emulator.source.languages import language_of
 from workbench.emulator.source.meaning import KernelArguments, KernelContext
-from workbench.emulator.source.program import TextProgram
+from workbench.emulator.source.program import NO_ANNOTATIONS, TextProgram
 from workbench.emulator.source.translation import read_program
 from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
+from workbench.ir.text.program import ProgramLine
 from workbench.kernel.run import random_values
 from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import build, stages
@@ -235,6 +237,43 @@ def emulate_text_for_steps(
     whole = in_words(arrays, steps, target)
     trace = steps_emulated(steps, whole, target, group, MOST_PAGE_S, fresh, expected, text)
     return _with_own_outputs(trace, arrays)
+
+
+def emulate_ir_for_steps(
+    kernel: RunnableKernel,
+    device: str,
+    code: str,
+    group: bool | Sequence[int] = True,
+    barrier: int | None = None,
+) -> Trace:
+    """Return the Trace of a run of the edited text of a level of a kernel's IR, with the steps of a
+    group and without a `barrier`, as `emulate_text_for_steps`. A program for a processor runs as a
+    single work-item.
+
+    Errors: as `edited_ir`; DeviceError for a program that is too large.
+    """
+    target = Device[device].target
+    with without(kernel.rules_off):
+        edited = edited_ir(kernel.ast, device, code)
+    _, arrays, fresh = _program(kernel, target)
+    steps = _without_barrier(edited.stages.linear, barrier)
+    expected, text = _results(kernel, fresh), _listed(edited, code)
+    return steps_emulated(steps, arrays, target, group, MOST_PAGE_S, fresh, expected, text)
+
+
+def _listed(edited: EditedIR, code: str) -> TextProgram | None:
+    """Return a linear program with the lines of its text; None for a statement tree, whose program
+    has no text of the user's."""
+    if edited.level == "tree":
+        return None
+    lines, depth, linear = code.split("\n"), 0, edited.stages.linear
+    listed = []
+    for position, (node, place) in enumerate(zip(linear, edited.listing.steps, strict=True)):
+        depth -= node.op in (Ops.ENDLOOP, Ops.ENDIF)
+        words = lines[place.line - 1].strip()
+        listed.append(ProgramLine(words, depth, (position,), "", place.line))
+        depth += node.op in (Ops.LOOP, Ops.IF)
+    return TextProgram("IR", linear, tuple(listed), NO_ANNOTATIONS)
 
 
 def seconds_for_steps(kernel: RunnableKernel) -> float:

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
@@ -20,6 +20,7 @@ from workbench.base.errors import DeviceError, DTypeError, LevelError, ShapeErro
 from workbench.base.files import Unpicklable
 from workbench.base.terminal import Displayed
 from workbench.base.trace import PassRecord, unobserved
+from workbench.edited import IRLevel, ir_text
 from workbench.ir.lower.launch import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count
 from workbench.ir.node.uop import UOp
@@ -80,6 +81,15 @@ class Compiled(Unpicklable, Displayed):
             what = f"{device.name} has no machine code"
             raise DeviceError(what, because, f'"{Device.processor.name}"')
         return value
+
+    def text(self, level: IRLevel) -> str:
+        """Return the IR text of a level, "tree" or "linear"; edited, `kernel.try_text` runs it.
+
+        Errors: LevelError for another name."""
+        if level not in get_args(IRLevel):
+            because = 'there are "tree" and "linear"'
+            raise LevelError(f"there is no level {level!r:.40}", because, '"linear"')
+        return ir_text(self.built, level)
 
     def __getitem__(self, level: str) -> Any:
         """Return the state "lowered" (a BLOCK) or "linear" (a tuple of UOps). Errors: LevelError

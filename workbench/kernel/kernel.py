@@ -36,6 +36,7 @@ from workbench.kernel.performance import Comparison, compared
 from workbench.kernel.rule_trial import RuleTrial, tried
 from workbench.kernel.run import arrays
 from workbench.kernel.runnable import RunnableKernel
+from workbench.kernel.text_trial import TextTrial, tried_text
 from workbench.kernel.warp_accesses import WarpAccesses, warp_accesses
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
@@ -222,6 +223,19 @@ class Kernel(RunnableKernel, Displayed):
         Errors: ParseError, with the column, for a text that is no rule; DeviceError.
         """
         return tried(self, rule, self._device(device))
+
+    def try_text(self, text: str, device: str | None = None) -> TextTrial:
+        """Return the trial of the text of a statement tree or of a linear program that you edited:
+        it is verified, lowered on from its level, run in a process apart, and checked. For a GPU
+        that is not here it runs on the emulator, which names races and the like.
+
+            text = k.compile().text("linear")     # or "tree"
+            print(k.try_text(text.replace("MAX", "MIN")))
+
+        Errors: ParseError and VerifyError, with the line and the column; CompileError; DeviceError;
+        WorkbenchError if its data are not here.
+        """
+        return tried_text(self, text, self._device(device))
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which

@@ -1,11 +1,12 @@
 """A candidate kernel as data: what the worker process and executors compile and run.
 
     {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...],
-     "program": {..}}
+     "program": {..}, "ir": edited text}
 
-The last two may be left out. An edited source replaces the rendered one; everything else that a
-launch needs is the kernel's. Another process lacks the rules that were registered in this one: if
-there are any, "program" has the Source that was rendered here, as data.
+The last three may be left out. An edited source replaces the rendered one; everything else that a
+launch needs is the kernel's. Edited IR ("ir") replaces a level of the kernel, and all after it.
+Another process lacks the rules that were registered in this one: if there are any, "program" has
+the Source that was rendered here, as data.
 
 Sections: A candidate kernel as data; The data of candidates, in the memory of the device that
 runs them.
@@ -21,6 +22,7 @@ from workbench.backends.device import Device
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.memory import Buffer, Memory
 from workbench.backends.program.text import Source
+from workbench.edited import edited_ir
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.pipeline import Stages, build, stages
@@ -44,6 +46,9 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
     """
     kernel = parsed(candidate["ast"])
     with without(candidate.get("rules_off", ())):
+        if "ir" in candidate:
+            edited = edited_ir(kernel, candidate["device"], candidate["ir"]).stages
+            return edited.source, stages(edited, candidate["device"]).program
         if candidate["source"] is None and "program" not in candidate:
             built = build(kernel, candidate["device"])
             return built.source, built.program
@@ -54,11 +59,11 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
             rendered = stages(kernel, candidate["device"], upto="source")
             source = rendered.source
         if candidate["source"] is not None:
-            edited = replace(source, linear=rendered.linear).edited(candidate["source"])
+            changed = replace(source, linear=rendered.linear).edited(candidate["source"])
             device = Device[candidate["device"]]
             if isinstance(device, Elsewhere):  # an edited text is compiled, but not emulated
-                return source, device.load(edited)
-            source = edited
+                return source, device.load(changed)
+            source = changed
         program = stages(replace(rendered, source=source), candidate["device"]).program
     return source, program
 

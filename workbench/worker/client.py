@@ -216,7 +216,7 @@ def slots_and_bytes(
 
 def _failed(failure: Row) -> WorkbenchError:
     error = WorkbenchError(failure["what"], failure["because"], failure["try"])
-    error.line = failure.get("line")
+    error.line, error.column = failure.get("line"), failure.get("column")
     return error
 
 

@@ -71,9 +71,10 @@ def parsed(text: str) -> UOp:
 
 
 def error_row(error: Exception) -> Row:
-    """Return an error as plain data: what, because, try, and the line of the text, if the error
-    names one."""
+    """Return an error as plain data: what, because, try, and the line and the column of the text,
+    if the error names them."""
     if isinstance(error, WorkbenchError):
         row = {"what": error.what, "because": error.because, "try": error.hint}
-        return row if error.line is None else {**row, "line": error.line}
+        places = {"line": error.line, "column": error.column}
+        return row | {name: place for name, place in places.items() if place is not None}
     return {"what": type(error).__name__, "because": str(error), "try": ""}

@@ -21,10 +21,10 @@ from workbench.backends.memory import Buffer
 from workbench.backends.program.text import Source, slots_of
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.files import Unpicklable
-from workbench.base.interrupts import free_lock
+from workbench.base.interrupts import free_lock, once
 from workbench.ir.node.uop import UOp
 from workbench.worker.client import Worker
-from workbench.worker.rows import kernel_row
+from workbench.worker.rows import Row, kernel_row
 
 # --------------------------------------------------------------------------------------------------
 # Programs in a worker process.
@@ -51,15 +51,31 @@ def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
 
 
 class SandboxedProgram(Unpicklable):
-    """A kernel that a user wrote: `program(buffers)` runs it in a worker process.
+    """A kernel that a user wrote: `program(buffers)` runs it in a worker process. `row` is the
+    kernel as data, and `names` are those of its buffers by slot, if they are not those of an
+    EXTERN.
 
     Errors of a run: WorkerEnded if it crashes or does not end, WorkbenchError if it writes to other
     memory than its outputs, CompileError if the compiler refuses it.
     """
 
-    def __init__(self, kernel: UOp, device: DeviceInfo, source: Source):
+    def __init__(
+        self,
+        kernel: UOp,
+        device: DeviceInfo,
+        source: Source,
+        row: Row | None = None,
+        names: Sequence[str] = (),
+    ):
         self.kernel, self.device, self.source = kernel, device.name, source
-        self._compiled = device.load(source)  # for its assembly: it is not run here
+        self.row = kernel_row(kernel, device.name, (), lambda: source) if row is None else row
+        self.names = list(names) or _names_of(self)
+        self._load = device.load
+
+    @once
+    def _compiled(self) -> Program:
+        """The program in this process, for its assembly: it is not run here."""
+        return self._load(self.source)
 
     def __repr__(self) -> str:
         return f"<Program {self.source.name}, in a process of its own>"
@@ -94,9 +110,8 @@ class SandboxedLaunch:
 
     def __init__(self, program: SandboxedProgram, buffers: Sequence[Buffer]):
         self._program, self._buffers = program, [*buffers]
-        self._row = kernel_row(program.kernel, program.device, (), lambda: program.source)
+        self._row, self._names = program.row, program.names
         self._outputs = program.kernel.outputs
-        self._names = _names_of(program)
 
     def __call__(self, wait: bool = True) -> None:
         self.mean_s(1)

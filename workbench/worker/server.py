@@ -200,14 +200,19 @@ class WorkerServer:
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with its line of
         the source; a device without machine code has none. "code" is the MachineCode, with its
-        resources, for an NVIDIA GPU and for a machine that is not here, else None."""
-        self._continue(0, 1, "compiling")
-        _, program = compiled(task["kernel"])
-        require_code(program)
-        lines: Sequence[AsmLine] = getattr(program, "assembly_lines", ())
-        assembly = [[line.text, line.source_line] for line in lines]
-        code: MachineCode | None = getattr(program, "machine_code", None)
-        return {"assembly": assembly, "code": None if code is None else plain(code)}
+        resources, for an NVIDIA GPU and for a machine that is not here, else None. Of edited IR,
+        "source" is the text that it is rendered to; without a compiler it has no machine code."""
+        self._continue(0, 1, "compiling", task.get("silent_s"))
+        source, program = compiled(task["kernel"])
+        is_ir = "ir" in task["kernel"]
+        row: Row = {"assembly": [], "code": None, "source": source.text if is_ir else None}
+        with suppress(*([DeviceError] if is_ir else [])):
+            require_code(program)
+            lines: Sequence[AsmLine] = getattr(program, "assembly_lines", ())
+            code: MachineCode | None = getattr(program, "machine_code", None)
+            row["assembly"] = [[line.text, line.source_line] for line in lines]
+            row["code"] = None if code is None else plain(code)
+        return row
 
     def passes(self, task: Row) -> Row:
         """Return the passes of a device's compiler that change a kernel: their names, their titles

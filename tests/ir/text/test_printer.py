@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from typing import Any
 
@@ -115,28 +116,40 @@ def test_a_nan_keeps_its_sign_and_payload() -> None:
 
 
 ERRORS = {
-    "v1 = ADD.float32 v0, 1.0": ("line 1: no value v0", "the name of a line above"),
-    "\n\np0 = PARAM.float33 {0, 1}": ("line 3: no dtype float33", "float32"),
-    "p0 = FOO.float32": ("line 1: FOO is neither an op", "an op"),
-    "p0 = PARAM.float32 {0, 1}\np0 = PARAM.float32 {1, 1}": ("line 2: the name p0", "of its own"),
-    "r = REDUCE.float32 1.0 {SUM}": ("line 1: no Ops SUM", "ADD"),
-    'r = RANGE.index 2 {"g0", ADD}': ("line 1: no AxisType ADD", "GLOBAL"),
-    "r = RANGE.index 2": ("line 1: not a range", "KIND"),
-    "c = CONST.int8": ("line 1: a constant without a value", "number"),
-    "c = ADD.int8 300, 1": ("line 1: '300' is not a int8", "a number"),
-    "c = ADD.int8 1.5, 1": ("line 1: '1.5' is not a int8", "a number"),
-    "c = ADD.int8 1, , 2": ("line 1: '' is not a int8", "a number"),
-    "c = NEG.bool 1": ("line 1: '1' is not a bool", "a number"),
-    "l = LANES.int8x2 {3}": ("line 1: lanes without values", "number"),
-    "x = VAR.int8 {1, 2": ("line 1: not a node", "sources {arg}"),
-    "x = VAR.int8 {1) + (2}": ("line 1: cannot read '1 + 2'", "a number"),
-    "x = VAR.int8 {[1]}": ("line 1: cannot read '[1]'", "tuple"),
-    "x = VAR.int8 {open('f')}": ("line 1: cannot read", "KernelInfo"),
-    "x = VAR.int8 {dtypes.vec.__class__}": ("line 1: cannot read", "a number"),
-    "x = VAR.int8 {dtypes.__class__}": ("line 1: no dtypes __class__", "float32"),
-    "x = VAR.int8 {KernelInfo()}": ("line 1: KernelInfo with 0 parts", "order"),
-    "x = VAR.int8 {" + "(" * 5000 + ")" * 5000 + "}": ("line 1: cannot read the arg", "tuples"),
-    "x = VAR.int8 {" + "-" * 50000 + "1}": ("line 1: cannot read the arg", "tuples"),
+    "v1 = ADD.float32 v0, 1.0": ("line 1, column 18: no value v0", "the name of a line above"),
+    "\n\n  p0 = PARAM.float33 {0, 1}": ("line 3, column 14: no dtype float33", "float32"),
+    "p0 = PARAM.float32x0 {0, 1}": ("line 1, column 12: no dtype has 0 lanes", "1 to 16,384"),
+    "p0 = PARAM.float32x99999 {0, 1}": ("line 1, column 12: no dtype has 99,999", "1 to 16,384"),
+    "p0 = FOO.float32": ("line 1, column 6: FOO is neither an op", "an op"),
+    "p0 = ": ("line 1, column 1: p0 is neither an op", "an op"),
+    "=": ("line 1, column 1: not a node", "name = OP.dtype"),
+    "v = ADD.float32+1.0, 1.0": ("line 1, column 16: '+1.0, 1.0' after the op", "a space"),
+    "p0 = PARAM.float32 {0, 1}\np0 = PARAM.float32 {1, 1}": (
+        "line 2, column 1: the name p0",
+        "of its own",
+    ),
+    "r = REDUCE.float32 1.0 {SUM}": ("line 1, column 25: no Ops SUM", "ADD"),
+    'r = RANGE.index 2 {"g0", ADD}': ("line 1, column 26: no AxisType ADD", "GLOBAL"),
+    "r = RANGE.index 2": ("line 1, column 5: not a range", "KIND"),
+    "c = CONST.int8": ("line 1, column 5: a constant without a value", "number"),
+    "c = CONST.float32 {0x1" + "0" * 400 + "}": ("line 1, column 19: CONST has no such", "float32"),
+    "c = ADD.int8 300, 1": ("line 1, column 14: '300' is not a int8", "a number"),
+    "c = ADD.int8 1,   1.5": ("line 1, column 19: '1.5' is not a int8", "a number"),
+    "c = ADD.int8 1, , 2": ("line 1, column 16: '' is not a int8", "a number"),
+    "c = NEG.bool 1": ("line 1, column 14: '1' is not a bool", "a number"),
+    "c = ADD.index 0:int9, 1": ("line 1, column 17: no dtype int9", "int8"),
+    "l = LANES.int8x2 {3}": ("line 1, column 5: lanes without values", "number"),
+    "x = VAR.int8 {1, 2": ("line 1, column 14: the brace is not closed", "}"),
+    "x = VAR.int8 {1) + (2}": ("line 1, column 14: cannot read '1 + 2'", "a number"),
+    "x = VAR.int8 {[1]}": ("line 1, column 15: cannot read '[1]'", "tuple"),
+    "x = VAR.int8 {1, 2 3}": ("line 1, column 18: cannot read the arg", "tuple"),
+    "x = VAR.int8 {open('f')}": ("line 1, column 15: cannot read", "KernelInfo"),
+    "x = VAR.int8 {dtypes.vec.__class__}": ("line 1, column 15: cannot read", "a number"),
+    "x = VAR.int8 {dtypes.__class__}": ("line 1, column 15: no dtypes __class__", "float32"),
+    "x = VAR.int8 {KernelInfo()}": ("line 1, column 15: KernelInfo with 0 parts", "order"),
+    "x = VAR.int8 {0x1" + "0" * 5000 + "}": ("line 1, column 15: an integer of too", "number"),
+    "x = VAR.int8 {" + "(" * 5000 + ")" * 5000 + "}": ("line 1, column", "tuples"),
+    "x = VAR.int8 {" + "-" * 50000 + "1}": ("line 1, column", "tuples"),
     "# only a remark\n": ("the text holds no node", "lines like"),
 }
 
@@ -147,6 +160,31 @@ def test_a_parse_error_says_where_and_what_was_expected(text: str) -> None:
         parse(text)
     what, expected = ERRORS[text]
     assert error.value.what.startswith(what) and expected in error.value.because
+    place = re.match(r"line (\d+), column (\d+)", error.value.what)
+    assert (error.value.line, error.value.column) == (
+        tuple(map(int, place.groups())) if place else (None, None)
+    )
+
+
+def test_a_name_that_is_almost_right_is_the_hint() -> None:
+    typed = {"v1 = ADDD.float32 1.0, 2.0": "ADD", "a1 = NEG.int8 1\nb = NEG.int8 aa1": "a1"}
+    for text, hint in typed.items():
+        with pytest.raises(ParseError) as error:
+            parse(text)
+        assert error.value.hint == hint
+
+
+def test_the_work_grows_with_the_length_of_a_line() -> None:
+    def calls(length: int) -> int:
+        lines = " " * length + "{", "," * length, "(" * length, "x" * length, "=" * length
+        return sum(calls_of(lambda line=line: _refused(f"v = NEG.int8 {line}")) for line in lines)
+
+    assert calls(20_000) < 14 * calls(2_000)
+
+
+def _refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        parse(text)
 
 
 def test_the_work_grows_with_the_number_of_nodes() -> None:

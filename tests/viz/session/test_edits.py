@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from tests.backends.oclgrind.support import need_simulator
 from tests.viz.record.support import plain
-from tests.viz.session.support import Page, ask, done, session_of
+from tests.viz.session.support import Page, ask, done, prefetch_all, session_of
+from tests.viz.support import array, matmul
 from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.viz.listing.instructions import Costs
@@ -195,3 +197,103 @@ def test_what_a_simulator_finds_in_edited_source(nothing_saved: Path) -> None:
         assert error["what"].endswith("has a defect: out of bounds")
         assert "work-item (0, 0, 0) of group (15, 0, 0)" in error["because"]
         assert error["line"] == store
+
+
+def _ir(session: Session, level: str) -> str:
+    done(session, "code", variant=0, language=f"IR {level}")
+    rows = plain(session.row(0))["code"]
+    return "\n".join(next(c["lines"] for c in rows if c["language"] == f"IR {level}"))
+
+
+def test_edited_ir_is_lowered_on_and_runs(session: Session) -> None:
+    """Of a tree and of a linear program: right, out of bounds, and refused with its place."""
+    for level in ("tree", "linear"):
+        text, fields = _ir(session, level), {"variant": 0, "language": f"IR {level}"}
+        typed = done(session, "compile", text=text, **fields)
+        assert typed["error"] is None
+        assert [c["language"] for c in typed["code"]] == [f"IR {level}", "LLVM", "asm"]
+        good = done(session, "edit", text=f"# mine\n{text}", **fields)["variant"]
+        row = plain(session.row(good))
+        assert row["edited"] and row["check"]["ok"] and row["timing"]["device"] == "LLVM"
+        assert _languages(session, good) == [f"IR {level}", "LLVM", "asm"]
+        wrong = done(session, "edit", text=text.replace("ADD.index", "MAX.index"), **fields)
+        check = plain(session.row(wrong["variant"]))["check"]
+        assert not check["ok"] and "WRONG on the emulator" in check["text"]
+        broken_line = done(session, "compile", text=text.replace("FMA", "FMAA"), **fields)
+        line = 1 + next(i for i, words in enumerate(text.split("\n")) if "FMA" in words)
+        error = broken_line["error"]
+        column = 1 + text.split("\n")[line - 1].index("FMA")
+        assert (error["line"], error["column"]) == (line, column)
+        assert "FMAA is neither an op" in error["what"] and f"at line {line}" in error["try"]
+
+
+def test_an_index_of_edited_ir_that_leaves_its_memory(session: Session) -> None:
+    """In a tree before it runs; in a linear program by its run, with the line."""
+    tree, linear = _ir(session, "tree"), _ir(session, "linear")
+    far = [re.sub(r"(MUL\.index r0, )(\d+)", r"\g<1>99", text) for text in (tree, linear)]
+    refusal = done(session, "compile", variant=0, language="IR tree", text=far[0])["error"]
+    line = 1 + next(i for i, x in enumerate(far[0].split("\n")) if "LOAD" in x and "p2" not in x)
+    assert "in-bounds" in refusal["what"] and refusal["line"] and line
+    bad = done(session, "edit", variant=0, language="IR linear", text=far[1])["variant"]
+    text = plain(session.row(bad))["check"]["text"]
+    assert re.search(r"out of bounds: .* reads p2\[\d+\], and there are \d+ .*\(line \d+\)", text)
+
+
+def test_edited_ir_of_a_gpu_that_is_not_here_is_emulated(nothing_saved: Path) -> None:
+    """Without its barrier a tile is a race, at the lines of the text."""
+    opts = 'LOCAL("g0", 4), LOCAL("g1", 4), SPLIT("r0", 4), ORDER("r0", "l0"), STAGE("r0", 1)'
+    ex = explore(array(8, 8) @ array(8, 8), device="CUDA:H100")
+    with session_of(ex) as session:
+        tiled = done(session, "paste", variant=0, text=opts)["variant"]
+        done(session, "code", variant=tiled, language="IR linear")
+        rows = plain(session.row(tiled))["code"]
+        lines = next(c["lines"] for c in rows if c["language"] == "IR linear")
+        for text, is_right in (
+            ("\n".join(lines), True),
+            ("\n".join(_without_barrier(lines)), False),
+        ):
+            fields = {"variant": tiled, "language": "IR linear", "text": text}
+            number = done(session, "edit", **fields)["variant"]
+            row = plain(session.row(number))
+            assert row["check"]["ok"] is is_right and row["error"] is None
+        assert re.search(
+            r"WRONG on the emulator: race: .*\(lines \d+ and \d+\)", row["check"]["text"]
+        )
+        assert row["gpu"]["findings"]
+
+
+def _without_barrier(lines: list[str]) -> list[str]:
+    first = next(i for i, line in enumerate(lines) if line.startswith("BARRIER"))
+    return [*lines[:first], *lines[first + 1 :]]
+
+
+def test_nothing_that_is_typed_as_ir_ends_python(session: Session) -> None:
+    tree = _ir(session, "tree")
+    typed = {
+        "": "the text holds no node",
+        "x = VAR.int8 {" + "(" * 100_000: "the brace is not closed",
+        "v = ADD.float32 " + " " * 250_000 + "{": "the brace is not closed",
+        tree.replace("PARAM.float32 {1", "PARAM.float64 {1"): "the dtype follows",
+        re.sub(r"RANGE.index \d+ {\"r0\"", 'RANGE.index 4611686018427387904 {"r0"', tree): "bounds",
+        tree.replace("\nBLOCK", "\nLOOP"): "a tree ends with its BLOCK",
+        re.sub(r"(LOOP r0), v\d+", r"\1", tree): "this ACCUMULATE is not in the tree",
+        "LINEAR\n" + tree: "a program begins with its BLOCK",
+    }
+    assert done(session, "compile", variant=0, language="IR tree", text=tree)["error"] is None
+    pid = session.jobs.worker.pid
+    for text, words in typed.items():
+        error = done(session, "compile", variant=0, language="IR tree", text=text)["error"]
+        assert error is not None and words in f"{error['what']} {error['because']}", text[:80]
+    assert session.jobs.worker.pid == pid
+
+
+def test_edited_ir_comes_back(nothing_saved: Path) -> None:
+    with session_of(matmul()) as session:
+        text = _ir(session, "linear") + "\n# mine"
+        done(session, "edit", variant=0, language="IR linear", text=text)
+    with session_of(matmul()) as session:
+        prefetch_all(session)
+        (place,) = session.edited
+        assert session.edited[place] == Edited("LLVM", text, level="linear")
+        done(session, "check", variant=place)
+        assert plain(session.row(place))["check"]["ok"]

@@ -14,7 +14,7 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.node.views import LoopRole, Space, WrittenCode
-from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces, shuffle
+from workbench.ir.verify.rows import Spec, Why, are_opts, by_op, common, is_shape, reduces, shuffle
 
 MAX_SLOTS = 4096
 """Most parameters of a kernel; a launch packs a pointer for each."""
@@ -254,16 +254,17 @@ def loops(node: UOp) -> str:
             free = {r for r in inner.ranges if not r.axis_kind.is_lane} - opened
             if free:
                 names = ", ".join(sorted(r.axis_name for r in free))
-                return f"{inner.op.name} uses {names} outside of its loop"
+                return Why(f"{inner.op.name} uses {names} outside of its loop", inner)
             continue
         axis = inner.src[0]
         if is_done:
             opened.remove(axis)
             continue
         if axis in opened:
-            return f"a loop over {axis.axis_name} stands inside another"
+            return Why(f"a loop over {axis.axis_name} stands inside another", inner)
         if inner.arg is not None and inner not in shared and not _is_of_item(inner):
-            return f"the loop over {axis.axis_name} is {inner.arg}, and one outermost loop may be"
+            why = f"the loop over {axis.axis_name} is {inner.arg}, and one outermost loop may be"
+            return Why(why, inner)
         opened.add(axis)
         stack.append((inner, True))
         stack.extend([(s, False) for s in reversed(inner.src[1:])])

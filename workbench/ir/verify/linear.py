@@ -146,9 +146,13 @@ def verify_linear(program: Sequence[UOp], without: frozenset[str] = frozenset())
         )
     walk = _Walk(without)
     for place, step in enumerate(program):
-        if step.op is Ops.BLOCK and place:
-            raise _broken("first-step", step, f"step {place} is a BLOCK")
-        walk.step(step)
+        try:
+            if step.op is Ops.BLOCK and place:
+                raise _broken("first-step", step, f"step {place} is a BLOCK")
+            walk.step(step)
+        except VerifyError as error:
+            error.position = place
+            raise
     if walk.blocks:
         raise _broken("nesting", walk.blocks[-1], "its loop or IF does not end")
 

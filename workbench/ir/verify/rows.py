@@ -18,6 +18,20 @@ from workbench.ir.text.printer import brief
 Check = Callable[[UOp], str]
 
 
+class Why(str):
+    """Why a rule is broken, and the node that breaks it, inside of the node that was checked."""
+
+    __slots__ = ("node",)
+
+    def __new__(cls, words: str, node: UOp) -> Why:
+        """Return the words, with their node."""
+        why = super().__new__(cls, words)
+        why.node = node
+        return why
+
+    node: UOp
+
+
 class Spec(NamedTuple):
     """One rule of a level: `check` runs on nodes of `ops` (None: on all); `message` is the rule
     in words."""
@@ -47,7 +61,10 @@ def require(node: UOp, table: Table) -> None:
 
 def broken(rule: str, message: str, node: UOp, why: str) -> VerifyError:
     """Return the error that says which rule was broken, where and why."""
-    return VerifyError(f"{rule}: {message}", why, where=brief(node))
+    node = why.node if isinstance(why, Why) else node
+    error = VerifyError(f"{rule}: {message}", why, where=brief(node))
+    error.node = node
+    return error
 
 
 def common(level: str) -> tuple[Spec, ...]:

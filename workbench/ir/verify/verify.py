@@ -10,7 +10,7 @@ Sections: Guarded indexes; Verification.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -83,11 +83,11 @@ def _check(index: UOp, condition: UOp) -> None:
         if values is not None:
             at, holds = values
             if np.any(holds & ((at < 0) | (at >= size))):
-                raise VerifyError(
-                    f"in-bounds: an index leaves its {size} elements",
-                    "the condition of the IF around it holds there",
-                    where=brief(index),
-                )
+                what = f"in-bounds: an index leaves its {size} elements"
+                because = "the condition of the IF around it holds there"
+                error = VerifyError(what, because, where=brief(index))
+                error.node = index
+                raise error
 
 
 # --------------------------------------------------------------------------------------------------
@@ -105,10 +105,13 @@ LEVELS: dict[Level, Table] = {
 _ROOTS = {"kernel": Ops.SINK, "lowered": Ops.BLOCK}
 
 
-def verify(ir: UOp | Sequence[UOp], level: Level, bounds: bool = True) -> None:
+def verify(
+    ir: UOp | Sequence[UOp], level: Level, bounds: bool = True, in_bounds: Set[UOp] = frozenset()
+) -> None:
     """Check `ir`, a graph or a linear program, against every rule of `level`. Without `bounds`, the
-    indexes of a lowered tree are not compared with the sizes of memory. Those of its kernel can be
-    in bounds for a reason that no longer shows: x % 10 is below 10, a sum that computes it is not.
+    indexes of a lowered tree are not compared with the sizes of memory, and those `in_bounds` are
+    not. Those of its kernel can be in bounds for a reason that no longer shows: x % 10 is below 10,
+    a sum that computes it is not.
 
     Errors: VerifyError with the first rule that a node breaks; sources are checked first.
     """
@@ -125,6 +128,6 @@ def verify(ir: UOp | Sequence[UOp], level: Level, bounds: bool = True) -> None:
     is_lowered = level == "lowered"
     guarded = guarded_indexes(ir) if is_lowered and bounds else {}
     for node in ir.toposort():
-        is_free = node in guarded or (is_lowered and not bounds)
+        is_free = node in guarded or node in in_bounds or (is_lowered and not bounds)
         require(node, NO_BOUNDS if is_free else table)
-    check_guarded(guarded)
+    check_guarded({node: where for node, where in guarded.items() if node not in in_bounds})

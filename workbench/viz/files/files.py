@@ -278,6 +278,6 @@ def _variant(session: LiveRecord, place: int, parent: int | None) -> FileVariant
         row.when,
     )
     if edited is not None:
-        saved.edited = SavedEdit(edited.device, edited.text, row.check, row.error)
+        saved.edited = SavedEdit(edited.device, edited.text, row.check, row.error, edited.level)
     checks = {d: check for (v, d), check in session.checks.items() if v == place}
     return FileVariant(parent, row.rules_off, checks, saved)

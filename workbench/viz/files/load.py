@@ -302,7 +302,7 @@ def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> i
     root = session.record.kernels[saved.kernel].root
     parent = places.get(-1 if entry.parent is None else entry.parent, root)
     if saved.edited is not None:
-        source = Edited(saved.edited.device, saved.edited.text, is_foreign=True)
+        source = Edited(saved.edited.device, saved.edited.text, True, saved.edited.level)
         return variants.edited_variant(session, source, parent, f"edited: {saved.name}"[:60])
     kernel = _kernel(session.kernels[root], entry)
     name = saved.name if saved.name not in ("plain", "auto") or kernel.steps else ""

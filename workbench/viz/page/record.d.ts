@@ -159,14 +159,15 @@ export interface GpuTrace {
 }
 
 /**
- * An error: what failed, why, and what to `try`; `line` is the line of the code, from 1, at
- * which its compiler stopped (null: none).
+ * An error: what failed, why, and what to `try`; `line` and `column` are the place in the
+ * code, from 1, at which its compiler stopped (null: none).
  */
 export interface ErrorWords {
   what: string;
   because: string;
   try: string;
   line?: number | null;
+  column?: number | null;
 }
 
 /**
@@ -907,9 +908,10 @@ export interface DeviceRow {
 
 /**
  * A language that code is shown in, and the `device` that runs it ("": none). `is_emulated`:
- * edited text runs on the emulator where that device is not here. Code of the role "machine"
- * or "statements" differs from device to device. Regular expressions: `comment`, `word`
- * (shown in bold), and `head`, of the line where the kernel begins.
+ * edited text runs on the emulator where that device is not here. Code of the role
+ * "machine", "statements" or "text" differs from device to device; edited, a "text" (the IR)
+ * runs on each. Regular expressions: `comment`, `word` (shown in bold), and `head`, of the
+ * line where the kernel begins.
  */
 export interface LanguageRow {
   name: string;
@@ -918,7 +920,7 @@ export interface LanguageRow {
   word: string;
   head: string;
   device: string;
-  role?: "machine" | "program" | "statements";
+  role?: "machine" | "program" | "statements" | "text";
   is_emulated?: boolean;
 }
 

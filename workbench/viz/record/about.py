@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from workbench.base.target import Target
 from workbench.cost.gpu.gpu_cost import peaks
 from workbench.cost.gpu.memory_traffic import level_speeds
 from workbench.cost.predicted_cost import published_speeds
+from workbench.edited import IRLevel
 from workbench.emulator.source.languages import LANGUAGES
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
@@ -37,6 +38,14 @@ from workbench.viz.schema.variant import ShareRow, TimingRow
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language("IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b")
+_OPS = r"\b[A-Z][A-Z_]+\b"
+IR_TEXTS: Mapping[IRLevel, Language] = {
+    "tree": Language("IR tree", "the statement tree, as text to edit", r"^\s*#.*$", _OPS),
+    "linear": Language("IR linear", "the linear program, as text to edit", r"^\s*#.*$", _OPS),
+}
+"""The languages of IR text that parses, by level."""
+IR_LANGUAGES = {language.name: level for level, language in IR_TEXTS.items()}
+"""The level of each language of IR text."""
 WHOLE_MACHINE_SHARE = 0.9
 """Threads with this share of the machine's peak are named as the whole machine: "peak"."""
 
@@ -58,7 +67,8 @@ def expression_text(root: UOp) -> str:
 
 def language_rows() -> list[LanguageRow]:
     """Return the languages, each with the device that runs it ("": none): first the language that
-    all kernels can be read in, then those of devices, machine code, and the statement tree."""
+    all kernels can be read in, then those of devices, machine code, the statement tree, and the IR
+    as text to edit."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
     rows: dict[str, LanguageRow] = {}
     for info in devices:
@@ -71,6 +81,10 @@ def language_rows() -> list[LanguageRow]:
         *rows.values(),
         LanguageRow(**asdict(ASSEMBLY), device="", role="machine"),
         LanguageRow(**asdict(STATEMENTS), device="", role="statements"),
+        *[
+            LanguageRow(**asdict(each), device="", role="text", is_emulated=True)
+            for each in IR_TEXTS.values()
+        ],
     ]
 
 

@@ -14,6 +14,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
+from workbench.edited import IRLevel
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
@@ -105,6 +106,13 @@ class VariantCode:
         others = rows.without_device(self._record.variants[variant].code_elsewhere, device.name)
         both = [*others, *(row for row in code if rows.is_of_one_device(row))]
         self._changes.put(("variants", variant, "code_elsewhere"), both)
+
+    def add_ir(self, variant: int, level: IRLevel) -> None:
+        """Add the text of a level of the IR of a variant, as it is edited."""
+        compiled = self._compiled(variant)
+        _, c_linker, _ = self._linkers(variant, compiled)
+        self._put_code(variant, rows.ir_row(compiled, c_linker, level))
+        self._add_causes(c_linker)
 
     def add_readable(self, variant: int, device: DeviceInfo, language: Language) -> None:
         """Add the code of a variant in a language of a device, which need not be available here.

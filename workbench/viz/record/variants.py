@@ -14,11 +14,13 @@ from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.cost.predicted_cost import bottleneck_of
+from workbench.edited import IRLevel, ir_text
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.opt.opt import families
 from workbench.ir.rewriting.rewrite import without
+from workbench.ir.text.parser import read
 from workbench.ir.text.program import tree_lines
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.performance import cost_of
@@ -29,7 +31,7 @@ from workbench.viz.model.decisions import draws_numbers
 from workbench.viz.model.loops import kernel_nest, kernel_recipe
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import named_count, opt_row
-from workbench.viz.record.about import ASSEMBLY, STATEMENTS
+from workbench.viz.record.about import ASSEMBLY, IR_LANGUAGES, IR_TEXTS, STATEMENTS
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
 from workbench.viz.record.page_run import page_launch
@@ -153,8 +155,8 @@ def error_row(error: Exception) -> ErrorWords:
         what, because, hint = error.what, error.because, error.hint
     else:
         what, because, hint = type(error).__name__, str(error), ""
-    line = getattr(error, "line", None)
-    return ErrorWords(bounded(what), bounded(because), bounded(hint), line)
+    line, column = (getattr(error, name, None) for name in ("line", "column"))
+    return ErrorWords(bounded(what), bounded(because), bounded(hint), line, column)
 
 
 # loops
@@ -223,6 +225,15 @@ def compiled_code(
     return [*rows, code_row(own, text, c_linker.tree(tree), STATEMENTS)]
 
 
+def ir_row(compiled: Compiled, linker: Linker, level: IRLevel) -> CodeRow:
+    """Return the text of a level of the IR, as it is edited; a line has the link of its node."""
+    text = ir_text(compiled.built, level)
+    nodes = {place.line: node for node, place in read(text).nodes.items()}
+    lines = text.split("\n")
+    pairs = [(line, nodes.get(number)) for number, line in enumerate(lines, 1)]
+    return code_row(Device[compiled.device], lines, linker.tree(pairs), IR_TEXTS[level])
+
+
 def elsewhere_rows(device: DeviceInfo, compiled: Compiled, linker: Linker) -> list[CodeRow]:
     """Return the machine code for a machine that is not here, or the error of its compiler; []
     without machine code."""
@@ -262,7 +273,7 @@ def program_row(
 
 def is_of_one_device(code: CodeRow) -> bool:
     """Whether a program differs from device to device, as machine code and statement trees do."""
-    return code.language in (ASSEMBLY.name, STATEMENTS.name)
+    return code.language in (ASSEMBLY.name, STATEMENTS.name, *IR_LANGUAGES)
 
 
 def without_device(code: Sequence[CodeRow], device: str) -> list[CodeRow]:

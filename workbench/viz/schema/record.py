@@ -213,9 +213,10 @@ class DeviceRow(Struct, forbid_unknown_fields=True):
 
 class LanguageRow(Struct, forbid_unknown_fields=True):
     """A language that code is shown in, and the `device` that runs it ("": none). `is_emulated`:
-    edited text runs on the emulator where that device is not here. Code of the role
-    "machine" or "statements" differs from device to device. Regular expressions: `comment`, `word`
-    (shown in bold), and `head`, of the line where the kernel begins."""
+    edited text runs on the emulator where that device is not here. Code of the role "machine",
+    "statements" or "text" differs from device to device; edited, a "text" (the IR) runs on each.
+    Regular expressions: `comment`, `word` (shown in bold), and `head`, of the line where the kernel
+    begins."""
 
     name: str
     title: str
@@ -223,7 +224,7 @@ class LanguageRow(Struct, forbid_unknown_fields=True):
     word: str
     head: str
     device: str
-    role: Literal["program", "machine", "statements"] = "program"
+    role: Literal["program", "machine", "statements", "text"] = "program"
     is_emulated: bool = False
 
 

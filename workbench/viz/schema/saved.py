@@ -17,12 +17,14 @@ from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow, Timing
 
 
 class SavedEdit(Struct, forbid_unknown_fields=True):
-    """Source that was edited by hand, the device that runs it, and its verdict or its error."""
+    """Source that was edited by hand, the device that runs it, and its verdict or its error;
+    `level` is that of IR text ("": source text)."""
 
     device: str
     text: str
     check: CheckRow | None
     error: ErrorWords | None
+    level: Literal["", "tree", "linear"] = ""
 
 
 class SavedVariant(Struct, forbid_unknown_fields=True):

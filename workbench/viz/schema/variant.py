@@ -11,13 +11,14 @@ from workbench.viz.schema.gpu import GpuTrace
 
 
 class ErrorWords(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An error: what failed, why, and what to `try`; `line` is the line of the code, from 1, at
-    which its compiler stopped (null: none)."""
+    """An error: what failed, why, and what to `try`; `line` and `column` are the place in the code,
+    from 1, at which its compiler stopped (null: none)."""
 
     what: str
     because: str
     hint: str = field(name="try")
     line: int | None = None
+    column: int | None = None
 
 
 class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):

@@ -10,19 +10,23 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from weakref import WeakSet, ref
 
 from msgspec.structs import replace
 
+from workbench.backends.device import Device
+from workbench.backends.program.text import Language
 from workbench.base.interrupts import free_rlock
 from workbench.check.node_values import NodeValues
+from workbench.edited import IRLevel
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.document import packed
+from workbench.viz.record.about import IR_TEXTS
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import (
     Message,
@@ -65,12 +69,23 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Source that a user edited, and its device. Foreign source came with a file of another user:
-    it is shown, and never run."""
+    """Source that a user edited, and its device. `level` is that of IR text ("": source text).
+    Foreign source came with a file of another user: it is shown, and never run."""
 
     device: str
     text: str
     is_foreign: bool = False
+    level: IRLevel | Literal[""] = ""
+
+    @property
+    def language(self) -> Language | None:
+        """The language of the text."""
+        return IR_TEXTS[self.level] if self.level else Device[self.device].language
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of the candidate kernel that the worker runs."""
+        return {"device": self.device, "ir" if self.level else "source": self.text}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from workbench.viz.model.words import WHOLE
 from workbench.viz.record.about import share_row
 from workbench.viz.record.variants import assembly_row, code_row, machine_code_row
 from workbench.viz.schema.variant import CandidateRow, CodeLink, CodeRow, SearchRow, TimingRow
+from workbench.viz.session.live_record import Edited
 
 # --------------------------------------------------------------------------------------------------
 # Parsing of opts in text that a user typed or pasted, which is never evaluated.
@@ -226,6 +227,28 @@ def edited_code(
         rows.append(machine_code_row(info, elsewhere, line_links))
     elif assembly:
         rows.append(assembly_row(info, assembly, line_links))
+    return rows
+
+
+def edited_ir_code(
+    source: Edited,
+    original: CodeRow | None,
+    program: str,
+    assembly: Sequence[AsmLine],
+    elsewhere: MachineCode | None,
+) -> list[CodeRow]:
+    """Return the row of edited IR, of the `program` that it was rendered to, and of its machine
+    code if that is known."""
+    info, lines = Device[source.device], source.text.split("\n")
+    links = [None] * len(lines) if original is None else _links(original, lines)
+    rows = [code_row(info, lines, links, source.language)]
+    if info.language is not None:
+        rows.append(code_row(info, program.split("\n")))
+    none = [None] * len(assembly)
+    if elsewhere is not None:
+        rows.append(machine_code_row(info, elsewhere, [None] * len(elsewhere.lines)))
+    elif assembly:
+        rows.append(assembly_row(info, assembly, none))
     return rows
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 from uuid import uuid4
 
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from workbench.base.cache import key_of, read_json, update_json, warn
 from workbench.base.errors import DeviceError
 from workbench.base.interrupts import free_lock
 from workbench.base.typed import to_json
+from workbench.edited import IRLevel
 from workbench.measure.speeds import FLOATS
 from workbench.viz.record.about import machine_row
 from workbench.viz.schema.record import PageRecord
@@ -56,13 +57,16 @@ class Key(NamedTuple):
 
 
 class SourceText(Protocol):
-    """Source that was edited by hand, and the device that runs it."""
+    """Source that was edited by hand, the device that runs it, and the level of IR text."""
 
     @property
     def device(self) -> str: ...
 
     @property
     def text(self) -> str: ...
+
+    @property
+    def level(self) -> IRLevel | Literal[""]: ...
 
 
 Timings = Mapping[tuple[int, str], TimingRow]
@@ -176,7 +180,7 @@ def _entries(
             origins=[origin()],
         )
         if source is not None:
-            edit = SavedEdit(source.device, source.text, row.check, row.error)
+            edit = SavedEdit(source.device, source.text, row.check, row.error, source.level)
             entry = replace(entry, edited=edit)
         entries[key_for(row, source)] = entry
     return entries
@@ -252,7 +256,7 @@ def _key_of(entry: SavedVariant) -> Key:
 
 def _fault(entry: SavedVariant) -> str:
     """Return why a saved variant is not valid in this session ("": it is)."""
-    if entry.edited is not None and not _runs_text(entry.edited.device):
+    if entry.edited is not None and not _runs_text(entry.edited):
         return "its edited source is of a language that does not run here"
     if not {t.kind for t in entry.timings.values()} <= {None, *FLOATS}:
         return f"its peak is none of {', '.join(FLOATS)}"
@@ -263,8 +267,8 @@ def _earlier(entry: SavedVariant) -> SavedVariant:
     return replace(entry, timings={d: replace(t, earlier=True) for d, t in entry.timings.items()})
 
 
-def _runs_text(device: str) -> bool:
+def _runs_text(edit: SavedEdit) -> bool:
     try:
-        return Device[device].language is not None
+        return Device[edit.device].language is not None or bool(edit.level)
     except DeviceError:
         return False

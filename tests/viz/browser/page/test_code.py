@@ -327,3 +327,46 @@ def test_a_barrier_deleted_from_cuda_is_a_race_that_is_played(
             page.wait_for_selector(".wb-gpu-lines [aria-selected=true]")
             assert "As[" in page.inner_text(".wb-gpu-lines [aria-selected=true]")
             assert f"line {line}" in page.inner_text("[data-key=gpu-finding-0]")
+
+
+def test_ir_is_edited_as_text_that_parses(
+    browser: Any, tmp_path: Path, nothing_saved: Path
+) -> None:
+    """The tree that is for reading leads to its text; a fault has its line and its column."""
+    with session_of(explore(array(6, 4) @ array(4, 5), device="LLVM")) as session:
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            live.answer()
+            page.click("[data-key=code-IR]")
+            live.answer()
+            page.click(".wb-code-bar >> text=edit")
+            live.answer("code", "compile")
+            page.wait_for_function("document.activeElement.matches('.wb-editor')")
+            page.wait_for_selector(".wb-editor-status >> text=✓ compiles")
+            text = page.input_value(".wb-editor")
+            line = next(i for i, words in enumerate(text.split("\n"), 1) if "FMA" in words)
+            column = text.split("\n")[line - 1].index("FMA") + 1
+            page.fill(".wb-editor", text.replace("FMA", "FMMA", 1))
+            live.answer("compile")
+            fault = page.locator(".wb-editor-fault")
+            fault.wait_for()
+            assert fault.inner_text() == (
+                f"✗ line {line}, column {column}: FMMA is neither an op nor a value named above:"
+                " expected an op"
+            )
+            assert f"try at line {line}, as it was:" in page.inner_text(".wb-editor-status")
+            assert "FMMA" in page.inner_text(".wb-line-error")
+            fault.click()
+            caret = page.evaluate("document.activeElement.selectionStart")
+            assert page.input_value(".wb-editor")[caret:].startswith("FMMA")
+            page.fill(".wb-editor", f"# mine\n{text}")
+            live.answer("compile")
+            page.click("[data-key=run-edit]")
+            live.answer("edit")
+            row = session.record.variants[-1]
+            assert row.edited and row.check is not None and row.check.ok
+            assert "edited 1" in page.inner_text("[role=treeitem][aria-selected=true]")
+            assert texts(page, ".wb-code-body .wb-line > code")[0] == "# mine"
+            page.click("[data-key=code-LLVM]")
+            assert "define" in page.inner_text(".wb-code-body")
+            assert page.faults == []

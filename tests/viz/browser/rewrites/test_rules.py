@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.viz.browser.browser import shown
+from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.rewrites.support import Record
 from tests.viz.record.support import exported
+from tests.viz.session.support import prefetch_all, session_of
+from tests.viz.support import array
+from workbench import explore
 
 
 def uses_of(record: Record, name: str) -> list[tuple[int, int]]:
@@ -68,3 +73,38 @@ def test_the_list_and_the_rule_are_seen_together(
         wide = "e => e.scrollWidth > e.clientWidth + 1"
         assert not page.locator(".wb-rules-card").evaluate(wide)
         assert not page.locator(".wb-rules-list").evaluate(wide)
+
+
+def test_a_rule_that_is_typed_is_tested_and_tried(
+    browser: Any, tmp_path: Path, nothing_saved: Path
+) -> None:
+    """YOUR RULE: what is wrong is shown with its values, what is no rule with its column; a rule
+    that holds becomes a variant, whose answer is checked."""
+    with session_of(explore(array(8, 8) * 2 + 1, device="LLVM")) as session:
+        prefetch_all(session)  # the list of rules comes last
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            page.evaluate("show({ mode: 'rules', variant: 0 })")
+            live.answer()
+            field = page.locator("[data-key=typed-rule]")
+            assert "YOUR RULE" in page.inner_text(".wb-rules-trial")
+            field.fill("x * 0 -> 0")
+            page.click("[data-key=try-rule]")
+            live.answer("try_rule")
+            outcome = page.locator(".wb-rules-outcome")
+            assert "it is wrong for x" in outcome.inner_text()
+            assert "it was not applied" in outcome.inner_text()
+            field.fill("x - 1 ->")
+            field.press("Enter")
+            live.answer("try_rule")
+            assert re.search(r"column \d+", page.inner_text(".wb-rules-trial [role=alert]"))
+            assert len(session.record.variants) == 1
+            field.fill("x * 2 -> x + x")
+            page.click("[data-key=try-rule]")
+            live.answer("try_rule")
+            words = outcome.inner_text()
+            assert "both sides agree on" in words and "it fired 1 time" in words
+            assert "right: 64 of 64 elements" in words
+            row = session.record.variants[-1]
+            assert row.rules_off == ["x * 2 -> x + x"] and row.check is not None and row.check.ok
+            assert page.faults == []

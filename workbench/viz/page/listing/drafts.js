@@ -3,9 +3,10 @@
 // compiled and run by the browser, and stays a draft; all else goes to Python.
 
 import { act } from "../app/actions.js";
+import { rowAt } from "../app/store.js";
 import { debounced } from "../base/elements.js";
 import { refusalOf, runCode, runHere, runOf } from "../browser/run.js";
-import { runsInPage } from "./programs.js";
+import { codeOf, languageOf, runsInPage } from "./programs.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { CodeRow, ErrorWords, PageLaunch } from "../record.d.ts" */
@@ -30,6 +31,25 @@ export function beginEdit(app, variant, code) {
   app.editing = draftBefore(app, variant, code) ?? newDraft(app, variant, code);
   app.changed("editing");
   compile(app, app.editing);
+}
+
+/** Start editing a program; of a statement tree, which is for reading, the text that parses.
+ * @param {App} app
+ * @param {number} variant
+ * @param {CodeRow} code */
+export async function editCode(app, variant, code) {
+  const { languages, variants } = app.record;
+  if (languageOf(app, code.language)?.role !== "statements") return beginEdit(app, variant, code);
+  const text = languages.find(({ role }) => role === "text");
+  if (!text) return;
+  const { name } = text;
+  const isThere = Boolean(codeOf(rowAt(variants, variant), name));
+  const asked = isThere || act(app, "code", { do: "code", variant, language: name });
+  app.select({ language: name });
+  if (!(await asked)) return;
+  const own = codeOf(rowAt(app.record.variants, variant), name);
+  const { view } = app;
+  if (own && view.variant === variant && view.language === name) beginEdit(app, variant, own);
 }
 
 /** @param {App} app
@@ -241,6 +261,8 @@ export const draftHere = ({ editing }, variant, language) =>
 /** The message of the compiler, without the position.
  * @param {ErrorWords} error */
 export function faultOf({ what, because }) {
+  const fault = /^line [\d,]+, column [\d,]+: (.*)/.exec(what);
+  if (fault) return [fault[1], because.split("\n")[0]].filter(Boolean).join(": ");
   const words = /error: ([^\n]*)/.exec(because);
   return words ? words[1] : because.split("\n")[0] || what;
 }

@@ -1,9 +1,10 @@
-// A code editor: a text area with invisible letters over lines with numbers and colours. Both are
-// as long as the text, so that the element around them scrolls.
+// A code editor: a text area with invisible letters over lines with numbers and colours. The area is
+// as long as the text, so that the element around it scrolls; of a long text, only the lines in sight
+// are elements.
 
 import { linked } from "../app/links.js";
 import { button } from "../app/pieces.js";
-import { elementsOf, h, refill } from "../base/elements.js";
+import { elementsOf, h, recordText, refill } from "../base/elements.js";
 import {
   changedLines,
   faultOf,
@@ -19,7 +20,7 @@ import { canAsk } from "../app/actions.js";
 import { isEmulated, isOnlyCompiled, languageOf } from "./programs.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { CodeRow } from "../record.d.ts" */
+/** @import { CodeRow, ErrorWords, LanguageRow } from "../record.d.ts" */
 /** @import { CodeDraft } from "./drafts.js" */
 
 const RUN = "Run the edited code";
@@ -82,24 +83,37 @@ function editorPane(app, draft, isTinted) {
   );
   const box = h("div", { class: "wb-editor-box" }, page);
   const el = h("div", { class: "wb-edit" }, box, status, buttons);
-  /** @type {string[]} */
-  let shown = [];
+  const known = languageOf(app, draft.language);
+  /** @type {Shown} */
+  const shown = { text: null, all: [], first: 0, rows: [] };
   /** @type {CodeRow | undefined} */
   let source;
+  const showLines = () => {
+    showInSight(shown, known, box, lines);
+    if (isTinted && source) linkLines(draft, lines, source, shown.first);
+    markError(draft, lines, shown.first);
+  };
+  box.addEventListener("scroll", () => shown.all.length > MOST_ROWS && showLines());
   const update = () => {
-    if (area.value !== draft.text) area.value = draft.text;
-    shown = showLines(app, draft, lines, shown);
-    page.style.setProperty("--digits", String(String(shown.length).length));
-    const now = draft.code.find(({ language }) => language === draft.language);
-    if (isTinted && now !== source) linkLines(draft, lines, source = now);
-    markError(draft, lines);
-    status.replaceChildren(...statusOf(draft, area, mayEmulate && !draft.launch));
+    if (shown.text !== draft.text) {
+      if (area.value !== draft.text) area.value = draft.text;
+      shown.text = draft.text;
+      shown.all = draft.text.split("\n");
+      layOut(page, shown.all);
+    }
+    source = draft.code.find(({ language }) => language === draft.language);
+    showLines();
+    const goTo = (/** @type {ErrorWords} */ error) => goToPlace(area, box, error);
+    status.replaceChildren(...statusOf(draft, goTo, mayEmulate && !draft.launch));
     const running = isCompiled && !mayEmulate ? "Compiling…" : "Running…";
     undoButton.hidden = !isChanged(draft);
     runButton.textContent = draft.isRunning ? running : label;
   };
   update();
-  const focus = () => area.focus({ preventScroll: true });
+  const focus = () => {
+    area.focus({ preventScroll: true });
+    if (shown.all.length > MOST_ROWS) showLines(); // it has a size now
+  };
   return { el, update, focus };
 }
 
@@ -157,31 +171,63 @@ function areaOf(app, draft) {
   return area;
 }
 
-/** Refill the changed lines; return the lines.
- * @param {App} app
- * @param {CodeDraft} draft
- * @param {HTMLElement} container
- * @param {string[]} before */
-function showLines(app, { language, text }, container, before) {
-  const lines = text.split("\n");
-  const known = languageOf(app, language);
-  const { start, end, added } = changedLines(before, lines);
+// The lines of a text. One of more than MOST_ROWS has elements only for those in sight: a key in a
+// text of 10,000 lines would else have the browser lay out all of them.
+
+const MOST_ROWS = 400;
+const MARGIN_ROWS = 40;
+const ROW_PX = 17; // as in listing.css
+
+/** The lines of a text, and those that have elements, from `first` on.
+ * @typedef {{text: string | null, all: string[], first: number, rows: string[]}} Shown */
+
+/** Give the page of an editor the size of its text.
+ * @param {HTMLElement} page
+ * @param {string[]} lines */
+function layOut(page, lines) {
+  const isLong = lines.length > MOST_ROWS;
+  page.style.setProperty("--digits", String(String(lines.length).length));
+  page.style.height = isLong ? `${lines.length * ROW_PX + 2 + ROW_PX}px` : "";
+  const most = isLong ? lines.reduce((widest, line) => Math.max(widest, columnsOf(line)), 0) : 0;
+  page.style.width = isLong ? `calc(${most + 2}ch + var(--digits) * 1ch + 18px)` : "";
+}
+
+/** The greatest number of columns that a line takes: letters of some scripts take two, tabs too.
+ * @param {string} line */
+const columnsOf = (line) => /^[ -~]*$/.test(line) ? line.length : 2 * line.length;
+
+/** Show the lines in sight: refill those that changed.
+ * @param {Shown} shown
+ * @param {LanguageRow | undefined} known
+ * @param {HTMLElement} box
+ * @param {HTMLElement} container */
+function showInSight(shown, known, box, container) {
+  const { all } = shown;
+  const isLong = all.length > MOST_ROWS;
+  const top = Math.floor(box.scrollTop / ROW_PX);
+  const count = Math.ceil(box.clientHeight / ROW_PX);
+  const first = isLong ? Math.max(0, Math.min(top, all.length - 1) - MARGIN_ROWS) : 0;
+  const rows = isLong ? all.slice(first, top + count + MARGIN_ROWS) : all;
+  container.style.paddingTop = first ? `${first * ROW_PX + 2}px` : "";
+  container.style.counterReset = `line ${first}`;
+  const { start, end, added } = changedLines(shown.rows, rows);
   for (let i = start; i < end; i++) container.children[start].remove();
   const next = container.children[start] ?? null;
-  const rows = lines.slice(start, start + added).map((line) =>
+  const fresh = rows.slice(start, start + added).map((line) =>
     h("div", { class: "wb-line" }, h("code", {}, ...coloured(known, line), "\n"))
   );
-  rows.forEach((row) => container.insertBefore(row, next));
-  return lines;
+  fresh.forEach((row) => container.insertBefore(row, next));
+  Object.assign(shown, { first, rows });
 }
 
 /** Give lines the colours of their statements, as of the last compilation.
  * @param {CodeDraft} draft
  * @param {HTMLElement} lines
- * @param {CodeRow | undefined} source */
-function linkLines({ variant }, lines, source) {
+ * @param {CodeRow} source
+ * @param {number} first */
+function linkLines({ variant }, lines, source, first) {
   elementsOf(lines, ".wb-line").forEach((row, i) => {
-    const link = source?.links[i];
+    const link = source.links[first + i];
     const statement = link?.statement ?? null;
     row.classList.toggle("wb-statement", statement !== null);
     row.style.setProperty("--statement", String(statement ?? 0));
@@ -191,21 +237,22 @@ function linkLines({ variant }, lines, source) {
 
 /** Mark the line at which the compiler stopped.
  * @param {CodeDraft} draft
- * @param {HTMLElement} lines */
-function markError({ error }, lines) {
+ * @param {HTMLElement} lines
+ * @param {number} first */
+function markError({ error }, lines, first) {
   lines.querySelector(".wb-line-error")?.classList.remove("wb-line-error");
-  if (error?.line) lines.children[error.line - 1]?.classList.add("wb-line-error");
+  if (error?.line) lines.children[error.line - 1 - first]?.classList.add("wb-line-error");
 }
 
 /** The message of the compiler about the text, or of the emulator.
  * @param {CodeDraft} draft
- * @param {HTMLTextAreaElement} area
+ * @param {(error: ErrorWords) => void} goTo
  * @param {boolean} isEmulated */
-function statusOf(draft, area, isEmulated) {
+function statusOf(draft, goTo, isEmulated) {
   const { error, text, compiled, isCompiling } = draft;
   if (error) {
-    const { line } = error;
-    const place = line ? `line ${line}: ` : "";
+    const { line, column } = error;
+    const place = line ? `line ${line}${column ? `, column ${column}` : ""}: ` : "";
     return [
       h(
         "button",
@@ -214,11 +261,12 @@ function statusOf(draft, area, isEmulated) {
           type: "button",
           "data-key": "fault",
           title: [error.because, error.try].filter(Boolean).join("\n").slice(0, 2000),
-          onclick: () => line && goToLine(area, line),
+          onclick: () => goTo(error),
         },
         `✗ ${place}${faultOf(error)}`,
       ),
-    ];
+      error.try && h("div", { class: "wb-quiet" }, "try ", recordText(error.try, "", 300)),
+    ].filter((part) => part !== "");
   }
   const [busy, done] = isEmulated
     ? ["reading…", "✓ the emulator can run it"]
@@ -227,11 +275,17 @@ function statusOf(draft, area, isEmulated) {
   return [h("span", { class: "wb-quiet" }, state)];
 }
 
-/** Put the caret at the beginning of a line.
+/** Put the caret at the place of an error, in sight.
  * @param {HTMLTextAreaElement} area
- * @param {number} line */
-function goToLine(area, line) {
-  const at = area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-  area.focus();
+ * @param {HTMLElement} box
+ * @param {ErrorWords} error */
+function goToPlace(area, box, { line, column }) {
+  if (!line) return;
+  const before = area.value.split("\n").slice(0, line - 1);
+  const at = before.reduce((sum, words) => sum + words.length + 1, 0) + (column ?? 1) - 1;
+  area.focus({ preventScroll: true });
   area.setSelectionRange(at, at);
+  const top = (line - 1) * ROW_PX;
+  const isSeen = box.scrollTop <= top && top + 2 * ROW_PX <= box.scrollTop + box.clientHeight;
+  if (!isSeen) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }

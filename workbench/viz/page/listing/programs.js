@@ -35,8 +35,9 @@ export const codeFor = (app, variant, language, device) =>
  * @param {string} language */
 export function isOnlyCompiled({ languages, devices, device }, language) {
   const own = devices.find(({ name }) => name === device);
-  const other = languages.find(({ name }) => name === language)?.device;
-  const taker = own?.languages?.[0] === language ? own : devices.find(({ name }) => name === other);
+  const row = languages.find(({ name }) => name === language);
+  const isOwn = row?.role === "text" || own?.languages?.[0] === language;
+  const taker = isOwn ? own : devices.find(({ name }) => name === row?.device);
   return Boolean(taker && (taker.elsewhere || !taker.available));
 }
 
@@ -83,8 +84,25 @@ export function ownLanguages({ languages, devices, device }, compiler) {
   const by = devices.find(({ name }) => name === (compiler || device));
   return languages.filter((row, i) =>
     !i || own.includes(row.name) ||
-    (row.role === "machine" ? by?.machine_code : isOfOneDevice(row))
+    (row.role === "machine" ? by?.machine_code : row.role === "statements")
   );
+}
+
+/** The languages that are listed after a device's own: those of other devices, and the IR as text to
+ * edit.
+ * @param {PageRecord} record
+ * @param {LanguageRow[]} own */
+export const furtherLanguages = ({ languages }, own) =>
+  languages.filter((row) =>
+    ["program", "text"].includes(row.role ?? "program") && !own.includes(row)
+  );
+
+/** Whether a program can be edited: a device runs its language, or it is IR.
+ * @param {App} app
+ * @param {string} language */
+export function mayEdit(app, language) {
+  const { device = "", role = "program" } = languageOf(app, language) ?? {};
+  return Boolean(device) || role === "text" || role === "statements";
 }
 
 /** The programs of a variant for another device.
@@ -165,8 +183,7 @@ export function missing(app, variant) {
   return app.record.left_out ? "Left out of the saved copy." : "No program yet.";
 }
 
-// The languages of other devices for a kernel, shown one at a time to leave room for those of its
-// own device.
+// Further languages of a kernel, shown one at a time to leave room for those of its own device.
 
 /** A selector of languages; null if there is none. Without Python, it has those that the record
  * lacks, disabled.
@@ -185,7 +202,7 @@ export function otherLanguages(app, rows, isThere, chosen, label, choose) {
     {
       "aria-label": label,
       "data-key": label,
-      title: "the same kernel in the languages of other devices",
+      title: "the same kernel in the languages of other devices, and as IR text to edit",
       onchange: ({ target }) => target.value && choose(target.value),
     },
     h("option", { value: "", selected: !isOne, disabled: isOne }, "other…"),

@@ -1,10 +1,10 @@
-"""Edited source: compiled while the user types, and run as a variant, both in a worker process; for
-a device that is not here the emulator reads and runs the text."""
+"""Edited source, and edited IR: compiled while the user types, and run as a variant, both in a
+worker process; for a device that is not here the emulator reads and runs the text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.compilers.refusal import line_words
@@ -13,19 +13,24 @@ from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.typed import typed
-from workbench.emulator.emulate import emulate_text_for_steps, read_text
+from workbench.emulator.emulate import emulate_ir_for_steps, emulate_text_for_steps, read_text
 from workbench.emulator.source.languages import LANGUAGES
 from workbench.emulator.source.tokens import SourceError
 from workbench.emulator.steps import Trace
-from workbench.viz.record.about import language_rows
+from workbench.kernel.kernel import Kernel
+from workbench.viz.record.about import IR_LANGUAGES, language_rows
 from workbench.viz.record.links import readable
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import EditedCode, NoResult, VariantReply
 from workbench.viz.schema.variant import CheckRow, CodeRow
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Edited, LiveRecord
-from workbench.viz.session.opt_text import edited_code
+from workbench.viz.session.opt_text import edited_code, edited_ir_code
 from workbench.worker.client import TaskStopped, Worker
+from workbench.worker.rows import Row
+
+IR_S = 30.0
+"""Seconds after which a worker that reads and lowers edited IR counts as hanging."""
 
 
 def compile_source(
@@ -44,11 +49,11 @@ def compile_source(
         raise WorkbenchError(what, "the variant was not edited", "a text to compile")
     if text is None:
         measurement.refuse_foreign(session, variant)
-    source = own if text is None else Edited(_runs(session, language), text)
+    source = own if text is None else _edited(session, language, text)
     assert source is not None
     try:
         require_readable(source.text)
-        if is_emulated(source.device):
+        if is_emulated(source) and not source.level:
             code = _read(session, variant, source)
         else:
             with session.jobs.use_worker(source.device) as worker:
@@ -71,21 +76,23 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     source that its compiler refuses, with the line, and for too many variants: then no variant is
     added.
     """
-    source = Edited(_runs(session, language), text)
+    source = _edited(session, language, text)
     require_readable(text)
     variants.require_space(session)
-    if is_emulated(source.device):
+    if is_emulated(source):
         return _edit_emulated(session, variant, source)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
         child = _added(session, variant, source, code)
-        if Device[source.device].is_elsewhere:
+        if Device[source.device].is_elsewhere and not source.level:
             return VariantReply(child)
         with _errors_of(session, child):
             kernel = session.kernels[child]
             if kernel.has_data and kernel.original.code is None:
                 measurement.check_variant(session, worker, child)
+                if source.level:
+                    _name_defects(session, child)
             number = session.row(variant).kernel
             group = [variant, child, measurement.reference(session, variant)]
             group = list(dict.fromkeys(group + measurement.headline(session, number)))
@@ -115,11 +122,20 @@ def _errors_of(session: LiveRecord, variant: int) -> Iterator[None]:
             session.set(variant, "error", error_row(error))
 
 
-def is_emulated(device: str) -> bool:
-    """Whether the emulator reads and runs edited text for a device: it is not here."""
-    info = Device[device]
-    named = info.language is not None and info.language.name in LANGUAGES
+def is_emulated(source: Edited) -> bool:
+    """Whether the emulator reads and runs edited text for its device: it is not here."""
+    info, language = Device[source.device], source.language
+    named = bool(source.level) or (language is not None and language.name in LANGUAGES)
     return named and info.is_elsewhere and info.has_groups
+
+
+def _edited(session: LiveRecord, language: str, text: str) -> Edited:
+    """Return a text that a user edited, with the device that runs it: IR text runs on the session's
+    device. Errors: as `_runs`."""
+    level = IR_LANGUAGES.get(language)
+    if level is None:
+        return Edited(_runs(session, language), text)
+    return Edited(session.device, text, level=level)
 
 
 def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
@@ -148,13 +164,17 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
         if error.line is not None:  # a compiler is here, and refuses the text
             raise
     with session.lock:
-        original = _original(session, variant, source.device)
+        original = _original(session, variant, source)
     return edited_code(source.device, source.text, original, [], None)
 
 
 def _edit_emulated(session: LiveRecord, variant: int, source: Edited) -> VariantReply:
     """Run edited source on the emulator, as a new variant. Errors: as `_read`."""
-    code = _read(session, variant, source)
+    if source.level:
+        with session.jobs.use_worker(source.device) as worker:
+            code = _compiled(session, worker, variant, source)
+    else:
+        code = _read(session, variant, source)
     child = _added(session, variant, source, code)
     with _errors_of(session, child):
         emulate_edited(session, child, None, None)
@@ -168,7 +188,7 @@ def check(session: LiveRecord, variant: int) -> NoResult:
     Errors: as `measurement.check` and `emulate_edited`.
     """
     edited = session.edited.get(variant)
-    if edited is None or not is_emulated(edited.device):
+    if edited is None or not is_emulated(edited):
         return measurement.check(session, variant)
     measurement.refuse_foreign(session, variant)
     emulate_edited(session, variant, None, None)
@@ -183,18 +203,10 @@ def emulate_edited(
     Errors: WorkbenchError if its data are not here; as `emulate_text_for_steps`; TaskStopped.
     """
     source, kernel, mine = session.edited[variant], session.kernels[variant], session.recorder
-    info = Device[source.device]
-    assert info.language is not None
+    first = True if group is None else group
     session.status("emulate", 0, 1, "running all work-items")
     try:
-        trace = emulate_text_for_steps(
-            kernel,
-            info.target,
-            info.language.name,
-            source.text,
-            True if group is None else group,
-            without,
-        )
+        trace = _trace(kernel, source, first, without)
     finally:
         session.status(None)
     if session.jobs.is_stopped():
@@ -208,6 +220,31 @@ def emulate_edited(
             session.checks[variant, source.device] = check
             session.set(variant, "check", check)
         session.send_changes()
+
+
+def _trace(kernel: Kernel, source: Edited, group: bool | list[int], barrier: int | None) -> Trace:
+    """Return a run of edited text on the emulator."""
+    info = Device[source.device]
+    if source.level:
+        return emulate_ir_for_steps(kernel, info.name, source.text, group, barrier)
+    assert info.language is not None
+    name = info.language.name
+    return emulate_text_for_steps(kernel, info.target, name, source.text, group, barrier)
+
+
+def _name_defects(session: LiveRecord, variant: int) -> None:
+    """Add to the verdict on edited IR that is wrong what the emulator says of it, if it takes no
+    longer than a page waits: the access outside of memory, with its line."""
+    source, row = session.edited[variant], session.row(variant)
+    if row.check is None or row.check.ok:
+        return
+    with suppress(DeviceError):
+        trace = _trace(session.kernels[variant], source, True, None)
+        if trace.findings:
+            text = f"{row.check.text}; {_check(trace).text}"
+            with session.lock:
+                check = session.checks[variant, source.device] = CheckRow(False, text)
+                session.set(variant, "check", check)
 
 
 def _check(trace: Trace) -> CheckRow:
@@ -230,25 +267,28 @@ def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited)
     """
     with session.lock:
         candidate = measurement.kernel_row(session.kernels[variant])
-        original = _original(session, variant, source.device)
-    candidate |= {"device": source.device, "source": source.text}
+        original = _original(session, variant, source)
+    candidate |= source.fields
     worker.start()
-    task = {"do": "compile", "kernel": candidate}
+    task: Row = {"do": "compile", "kernel": candidate}
+    if source.level:
+        task["silent_s"] = IR_S
     answer = measurement.ask(session, worker, task, "compile")
     assembly = [AsmLine(*line) for line in answer["assembly"]]
     elsewhere = typed(answer["code"], MachineCode) if answer["code"] else None
-    if elsewhere is None and Device[source.device].is_elsewhere:
+    if elsewhere is None and Device[source.device].is_elsewhere and not source.level:
         what = f"{source.device} takes no edited text"
         raise DeviceError(what, "no compiler for it is known", "another machine")
+    if source.level:
+        return edited_ir_code(source, original, answer["source"], assembly, elsewhere)
     return edited_code(source.device, source.text, original, assembly, elsewhere)
 
 
-def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
-    """Return the code of a variant (edited source: of its origin) in a device's language."""
-    language = Device[device].language
+def _original(session: LiveRecord, variant: int, source: Edited) -> CodeRow | None:
+    """Return the code of a variant (edited source: of its origin) in the language of a source."""
     place = _unedited(session, variant)
     rows = [] if place is None else session.row(place).code
-    name = None if language is None else language.name
+    name = None if source.language is None else source.language.name
     return next((row for row in rows if row.language == name and row.lines), None)
 
 
@@ -269,7 +309,7 @@ def _runs(session: LiveRecord, language: str) -> str:
         what = f"{language[:20]} cannot be edited"
         names = " or ".join(row.name for row in language_rows() if row.device)
         raise DeviceError(what, "no device here takes it as text", names)
-    can_read = is_emulated(device.name) or device.is_elsewhere and device.compiles_text
+    can_read = is_emulated(Edited(device.name, "")) or device.is_elsewhere and device.compiles_text
     if not device.is_available and not can_read:
         what = f"a text of {language} cannot be compiled here"
         because = f"{device.name} is not here, and nothing here compiles {language}"

@@ -403,7 +403,7 @@ def emulate(
     """
     kernel, mine = session.kernels[variant], session.recorder
     edited = session.edited.get(variant)
-    if edited is not None and edits.is_emulated(edited.device):
+    if edited is not None and edits.is_emulated(edited):
         measurement.refuse_foreign(session, variant)
         edits.emulate_edited(session, variant, group, without)
         return NoResult()

@@ -347,7 +347,7 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
     if edited is None:
         return candidate
     refuse_foreign(session, variant)
-    return candidate | {"device": edited.device, "source": edited.text}
+    return candidate | edited.fields
 
 
 def refuse_compiled(session: LiveRecord, variant: int) -> None:
@@ -384,8 +384,10 @@ def _first_run_limit_s(session: LiveRecord, variants: Sequence[int]) -> float | 
     """Return the limit, in seconds, of the first run of edited source; None for other variants,
     which have the limit of any task. Starting a process and compiling have limits of their own: on
     a busy machine they take longer than many programs run."""
-    if not any(v in session.edited for v in variants):
-        return None
+    edited = [session.edited[v] for v in variants if v in session.edited]
+    devices = [Device[source.device] for source in edited if source.level]
+    if not edited or any(device.is_elsewhere or device.is_emulator for device in devices):
+        return None  # an emulator refuses what takes long
     parents = [session.row(v).parent for v in variants if v in session.edited]
     timings = [session.row(p).timing for p in parents if p is not None]
     return EDITED_S + 20 * max((t.median_s for t in timings if t), default=0.0)

@@ -276,7 +276,7 @@ def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> 
 
 
 def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, edit: SavedEdit) -> None:
-    source = Edited(edit.device, edit.text)
+    source = Edited(edit.device, edit.text, level=edit.level)
     if source in session.edited.values():
         return  # the user has added it meanwhile
     variant = edited_variant(session, source, parent, entry.name)

@@ -23,6 +23,7 @@ from workbench.ir.rewriting.rewrite import is_typed
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.words import opts_words
+from workbench.viz.record.about import IR_LANGUAGES
 from workbench.viz.record.record import MOST_KERNELS
 from workbench.viz.record.variants import code_row, is_of_one_device, step_rows, without_device
 from workbench.viz.schema.messages import NoResult, VariantReply
@@ -201,7 +202,9 @@ def code(session: LiveRecord, variant: int, language: str, device: str | None) -
         return _code_elsewhere(session, variant, language, Device[device])
     if not _has_code(session, variant, language) and variant not in session.edited:
         renderer = _renderer(Device[session.device], language)
-        if renderer is not None:
+        if language in IR_LANGUAGES:
+            session.recorder.code.add_ir(variant, IR_LANGUAGES[language])
+        elif renderer is not None:
             session.recorder.code.add_readable(variant, *renderer)
         else:
             session.recorder.add_compiled(variant)
@@ -425,7 +428,8 @@ def _show_device(session: LiveRecord, variant: int) -> None:
     here_before = session.elsewhere.get((variant, session.device))
     row_here = replace_row(row, **_NEW) if here_before is None else copy(here_before)
     if here_before is None:  # loops and C are the same for every device
-        row_here.code = [c for c in row.code if c.device == Device.reader.name]
+        readable = (c for c in row.code if c.device == Device.reader.name)
+        row_here.code = [c for c in readable if c.language not in IR_LANGUAGES]
     if edited is not None:
         row_here.code, row_here.error = row.code, row.error
     else:
@@ -506,7 +510,7 @@ def edited_variant(session: LiveRecord, source: Edited, parent: int, name: str =
     variant = session.recorder.add_variant(number, kernel, named, parent, _now())
     session.edited[variant] = source
     session.set(variant, "edited", True)
-    code = code_row(Device[source.device], lines)
+    code = code_row(Device[source.device], lines, language=source.language)
     session.set(variant, "code", [code])
     return variant
 

@@ -8,7 +8,7 @@ import { button, errorBox, failure, hasAny, headingOf, stageNote, tab } from "..
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
 import { walkable } from "../../base/lists.js";
-import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
+import { draftHere, draftOf, editCode } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
 import { askForCosts, lineCosts } from "../../listing/line_costs.js";
 import {
@@ -23,10 +23,11 @@ import { originLinks } from "../../listing/origin.js";
 import {
   askForCode,
   codeOf,
+  furtherLanguages,
   isEmulated,
   isOnlyCompiled,
-  languageOf,
   mayCome,
+  mayEdit,
   missing,
   otherLanguages,
   ownLanguages,
@@ -84,7 +85,7 @@ function codePane(app) {
     // where the pane is out of sight, the editor stands elsewhere
     const draft = app.arrangements.shows("code") ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
-      const edit = place !== null && code && !draft ? () => beginEdit(app, place, code) : null;
+      const edit = place !== null && code && !draft ? () => editCode(app, place, code) : null;
       refill(bar, ...codeBar(app, variant, code, edit));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
@@ -398,7 +399,7 @@ function codeBar(app, variant, code, edit) {
     ),
     otherLanguages(
       app,
-      app.record.languages.filter((row) => row.role === "program" && !own.includes(row)),
+      furtherLanguages(app.record, own),
       isThere,
       app.view.language,
       "other languages",
@@ -410,10 +411,7 @@ function codeBar(app, variant, code, edit) {
       name: "copy-code",
       title: "the program as text",
     }),
-    code &&
-    edit &&
-    languageOf(app, code.language)?.device && // a device runs the edited text
-    editButton(app, code, edit),
+    code && edit && mayEdit(app, code.language) && editButton(app, code, edit),
   ];
 }
 

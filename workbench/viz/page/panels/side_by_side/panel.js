@@ -22,9 +22,11 @@ import {
   askForCode,
   codeFor,
   codeOf,
+  furtherLanguages,
   languageOf,
   machineCode,
   mayCome,
+  mayEdit,
   missing,
   otherLanguages,
   ownLanguages,
@@ -168,7 +170,9 @@ function columnBar(app, at, column, shown, isEdited) {
   const { place, code } = shown;
   const other = code && code.device !== (column.device ?? app.record.device) &&
     !languageOf(app, code.language)?.device;
-  const mayEdit = !isEdited && place !== null && code && languageOf(app, code.language)?.device;
+  const role = code && languageOf(app, code.language)?.role;
+  const isText = code && role !== "statements" && mayEdit(app, code.language);
+  const isForEdit = !isEdited && place !== null && isText;
   return [
     variantChoice(app, at, column),
     deviceChoice(app, at, column),
@@ -186,7 +190,7 @@ function columnBar(app, at, column, shown, isEdited) {
     }, `by ${code.device}`),
     code && isStale(app, shown) &&
     h("span", { class: "wb-bad", title: "the draft does not compile" }, "as it was"),
-    mayEdit && button(app, "edit", () => beginEdit(app, place, code), {
+    isForEdit && button(app, "edit", () => beginEdit(app, place, code), {
       python: !runsInPage(app, code),
       name: `${SIDES[at]}-edit`,
       title: "the machine code beside it follows your edits",
@@ -282,7 +286,7 @@ function languageTabs(app, at, column, { variant }) {
     ),
     otherLanguages(
       app,
-      app.record.languages.filter((row) => row.role === "program" && !own.includes(row)),
+      furtherLanguages(app.record, own),
       isThere,
       column.language,
       `other languages on the ${SIDES[at]}`,
