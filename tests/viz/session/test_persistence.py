@@ -68,7 +68,7 @@ def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
     plain, first, second = entries.values()
     assert plain.edited is None
     assert msgspec.to_builtins(first.edited) == {
-        "device": "C", "text": "int f;", "error": None,
+        "device": "C", "text": "int f;", "error": None, "level": "",
         "check": {"ok": False, "text": "WRONG"},
     }  # fmt: skip
     assert set(first.timings) == {"C"} and plain.timings == {}
