@@ -16,6 +16,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import unpacked, whole
 from tests.viz.support import matmul
 from workbench.base.context import Context
+from workbench.measure.kernel_time import seconds_text
 from workbench.viz.page import document as saved_page
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
@@ -151,6 +152,31 @@ def test_what_somebody_did_is_saved_however_small_the_budget(
     assert sizes == sorted(sizes, reverse=True) and len(set(lists)) > 3
     assert lists[0] == "" and "code of 4 variants" in lists[1]
     assert lists[-1].endswith("the rewrites of scheduling, the picture of the plan")
+
+
+def test_each_device_has_its_own_times_and_answers(publisher: Publisher) -> None:
+    """Those of the devices that were chosen before stay, and a prediction is one."""
+    _, session = worked_on()
+    home, wrong = session.device, CheckRow(False, "WRONG: 3 of 48 elements")
+    session.checks[2, home] = wrong
+    timing = session.timings[2, home] = session.row(2).timing
+
+    def cells() -> str:
+        html = SavedOutput("", "").html(session.record, session)
+        note = escape(session.row(2).note)
+        return next(row for row in html.split("<tr>") if note in row)
+
+    assert session.handle({"id": 1, "do": "device", "name": "CUDA:H100"}).ok
+    assert f"{home}: {wrong.text}" in cells() and "not checked" not in cells()
+    session.recorder.add_cost(2)
+    cost = session.row(2).cost
+    assert cost is not None and timing is not None
+    predicted = f"predicted {seconds_text(cost.predicted_s)}, not timed"
+    measured = escape(timing_text(timing, session.recorder.speeds))
+    assert f"{predicted}<br>{home}: {measured}" in cells()
+    assert session.handle({"id": 1, "do": "device", "name": home}).ok
+    assert f"CUDA:H100: {predicted}" in cells() and wrong.text in cells()
+    assert f"{home}: " not in cells()
 
 
 def test_what_was_not_there_is_not_named_as_left_out() -> None:

@@ -64,21 +64,58 @@ async function pageOf(script) {
   return page;
 }
 
-export default {
-  async render({ model, el }) {
-    const carried = model.get("carried");
-    const parts = carried?.script ? { get: (name) => carried[name] } : await partsOf(model);
-    if (carried?._css) { // beside the page, which may stand in a shadow tree
-      el.append(Object.assign(document.createElement("style"), { textContent: carried._css }));
+// JupyterLab waits two seconds for the model of an output that it restores. Where the browser is
+// busy it looks too late, says "model not found" though the model is there, and never looks again.
+// So a model that begins looks for such outputs for a while, and draws its page there itself.
+const NOT_FOUND = ".jp-OutputArea-output.jupyter-widgets:not(:has(*))"; // a text, and no widget
+const SEEKS_MS = 60_000;
+const SEEKS_EVERY_MS = 500;
+
+function* outputsNotFound(key) {
+  for (const still of key ? document.querySelectorAll(`[data-still="${key}"]`) : []) {
+    const output = still.closest(".jp-OutputArea-child")?.nextElementSibling;
+    yield* output?.querySelectorAll(`:scope > ${NOT_FOUND}`) ?? [];
+  }
+}
+
+function drawWhereNotFound(model) {
+  const ends = [];
+  const seek = () => {
+    for (const output of outputsNotFound(model.get("still"))) {
+      const el = document.createElement("div");
+      output.replaceChildren(el);
+      ends.push(render({ model, el }));
     }
-    const script = parts.get("script");
-    if (!pages.has(script)) pages.set(script, pageOf(script));
-    const act = (name) => (...values) => model[name](...values); // a model may be of a class
-    const acts = ["set", "save_changes", "send", "on", "off"].map((name) => [name, act(name)]);
-    const get = (name) => name in PARTS ? parts.get(PARTS[name]) : model.get(name);
-    return (await pages.get(script)).render({ model: { ...Object.fromEntries(acts), get }, el });
-  },
-};
+  };
+  const until = Date.now() + SEEKS_MS;
+  const look = () => Date.now() < until ? seek() : clearInterval(timer);
+  const timer = setInterval(look, SEEKS_EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    for (const end of ends) (await end)?.();
+  };
+}
+
+async function render({ model, el }) {
+  const carried = model.get("carried");
+  const parts = carried?.script ? { get: (name) => carried[name] } : await partsOf(model);
+  if (carried?._css) { // beside the page, which may stand in a shadow tree
+    el.append(Object.assign(document.createElement("style"), { textContent: carried._css }));
+  }
+  const script = parts.get("script");
+  if (!pages.has(script)) pages.set(script, pageOf(script));
+  const act = (name) => (...values) => model[name](...values); // a model may be of a class
+  const acts = ["set", "save_changes", "send", "on", "off"].map((name) => [name, act(name)]);
+  const get = (name) => name in PARTS ? parts.get(PARTS[name]) : model.get(name);
+  const isRunning = ({ textContent }) => textContent.includes("*");
+  const prompts = () => [...el.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt") ?? []];
+  const isWorking = () => // in JupyterLab, whose status is that of the latest message
+    model.widget_manager?.kernel?.status === "busy" || prompts().some(isRunning);
+  const own = { ...Object.fromEntries(acts), get, isWorking };
+  return (await pages.get(script)).render({ model: own, el });
+}
+
+export default { initialize: ({ model }) => drawWhereNotFound(model), render };
 """
 """The script of a workbench. It runs the page's script, once in a window, which renders it."""
 

@@ -360,8 +360,11 @@ def graph_part(
     return fold("Plan: the tensor graph, cut into kernels", legend + picture + note + listed, True)
 
 
-def variants_part(rows: Sequence[VariantRow], times: Sequence[Sequence[str]]) -> str:
-    """Return a table of the user's variants with their `times`; "" where there are none."""
+def variants_part(
+    rows: Sequence[VariantRow], times: Sequence[Sequence[str]], answers: Sequence[Sequence[str]]
+) -> str:
+    """Return a table of the user's variants with their `times`, and the verdicts on their
+    `answers`; "" where there are none."""
     if not rows:
         return ""
     cells = [
@@ -370,10 +373,10 @@ def variants_part(rows: Sequence[VariantRow], times: Sequence[Sequence[str]]) ->
             escape(row.name),
             code(", ".join(row.opts)) if row.opts else muted("no opts"),
             "<br>".join(map(escape, texts)) or muted("not timed"),
-            escape(_verdict(row)) or muted("not checked"),
+            "<br>".join(map(escape, verdicts)) or muted("not checked"),
             escape(row.note),
         )
-        for row, texts in zip(rows, times, strict=True)
+        for row, texts, verdicts in zip(rows, times, answers, strict=True)
     ]
     heads = ["kernel", "variant", "opts", "time", "answer", "note"]
     summary = f"Tried: {plural(len(rows), 'variant')}"
@@ -381,7 +384,8 @@ def variants_part(rows: Sequence[VariantRow], times: Sequence[Sequence[str]]) ->
     return tag("div", fold(summary, listed, is_open=True), "wb-ex")
 
 
-def _verdict(row: VariantRow) -> str:
+def verdict(row: VariantRow) -> str:
+    """Return whether the answer of a variant is right, or how it failed; "" if it was not run."""
     error = f"failed: {row.error.what}: {row.error.because}" if row.error else ""
     return row.check.text if row.check else error.rstrip(": ")
 
