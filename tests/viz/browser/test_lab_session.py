@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import eventually
-from tests.viz.browser.browser import leave, new_page, opened
-from tests.viz.browser.lab import KERNEL, LAB, UP_WITHIN_S, Notebook
+from tests.viz.browser.browser import leave, opened
+from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
 pytestmark = LAB
 
@@ -163,7 +163,6 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
     with notebook.beside("tomorrow.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("[data-still] img").first.wait_for()
-        eventually(lambda: "The live page is not connected" in said(other))
         expect(output.get_by_text("model not found")).to_be_hidden()
         assert other.locator("iframe[title=workbench]").count() == 0, "it is made when asked for"
         output.locator("[data-still] > details > summary").click()
@@ -176,17 +175,8 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
     with notebook.beside("stranger.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("img").first.wait_for()
-        assert "as last saved" not in said(other)
         assert other.locator("iframe").count() == 0
         expect(output.get_by_text("model not found")).to_have_count(0)
-
-
-def said(page: Any) -> str:
-    """Return what the style of the saved copy says before it."""
-    texts: list[str] = page.locator("[data-still]").evaluate_all(
-        "(stills) => stills.map((still) => getComputedStyle(still, '::before').content)"
-    )
-    return " ".join(texts)
 
 
 def the_page_saves_itself(page: Any, browser: Any, file: Path) -> None:
@@ -198,43 +188,6 @@ def the_page_saves_itself(page: Any, browser: Any, file: Path) -> None:
     expect(exported.locator(".wb")).to_contain_text("1 kernel")
     leave(browser, exported)
     page.keyboard.press("Escape")
-
-
-LATE = """{
-  const ordinary = window.setTimeout.bind(window);
-  const isPause = (act, ms) => ms === 100 && String(act).includes("[native code]");
-  window.setTimeout = (act, ms, ...rest) => ordinary(act, isPause(act, ms) ? 6000 : ms, ...rest);
-}"""
-"""JupyterLab looks every 100 ms for the model of an output that it restores, and gives it up after two
-seconds. Where the browser is busy, it next looks seconds later, when the model is there."""
-
-
-def test_a_page_that_jupyterlab_gives_up_comes_back(notebook: Notebook, browser: Any) -> None:
-    """After a reload with a busy browser; until then the saved copy says what it waits for."""
-    ready(notebook, SOURCE.format(n=30))
-    notebook.settle()
-    saved(notebook)
-    page = new_page(browser, viewport={"width": 1400, "height": 900})
-    try:
-        page.add_init_script(LATE)
-        assert any(is_given_up(notebook, page) for _ in range(3))
-    finally:
-        page.context.close()
-
-
-def is_given_up(notebook: Notebook, page: Any) -> bool:
-    """Load the notebook in another page, in which the workbench comes and works; return whether
-    JupyterLab had given its model up."""
-    errors: list[str] = []
-    page.on("console", lambda message: errors.append(message.text))
-    page.goto(f"{notebook.lab.url}lab/tree/{notebook.name}?token=t", timeout=UP_WITHIN_S * 1000)
-    eventually(lambda: "Waiting for Python" in said(page))
-    wb = page.locator(".wb")
-    wb.locator(".wb-offer [data-key^=apply]").first.click()
-    chosen = ".wb-variant[aria-selected=true]:not([data-key=variant-0])"
-    expect(wb.locator(chosen)).to_be_attached()
-    expect(page.locator("[data-still]")).to_be_hidden()
-    return any(TOO_EARLY in text for text in errors)
 
 
 TOO_EARLY = "model not found"

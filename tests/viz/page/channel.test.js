@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { OFFLINE } from "../../../workbench/viz/page/app/channel.js";
+import { canAsk } from "../../../workbench/viz/page/app/actions.js";
+import { OFFLINE, RESTARTED } from "../../../workbench/viz/page/app/channel.js";
 import { App } from "../../../workbench/viz/page/app/store.js";
 import { recordOf } from "./record.js";
 
@@ -83,6 +84,28 @@ Deno.test("what another page replaces is told, the page's own changes are not", 
   await reply;
   assert.equal(told.length, 3);
   assert.equal(app.record.variants[0].note, "mine");
+});
+
+Deno.test("Python that works on a cell is waited for, but not one that was restarted", async () => {
+  const { app, channel } = live();
+  let isWorking = true;
+  channel.isWorking = () => isWorking;
+  const states = [];
+  const unanswered = (silence) => {
+    if (silence) channel.silence = silence;
+    channel.unanswered();
+    channel.stopWatching();
+    states.push([app.live, canAsk(app)]);
+  };
+  unanswered();
+  await channel.receive({ id: null, ok: true, error: null, result: null });
+  states.push([app.live, canAsk(app)]);
+  isWorking = false;
+  unanswered();
+  isWorking = true;
+  unanswered(RESTARTED);
+  const silent = ["silent", false];
+  assert.deepEqual(states, [["busy", true], ["live", true], silent, silent]);
 });
 
 Deno.test("why Python does not answer is a sentence", async () => {

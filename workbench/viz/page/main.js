@@ -248,6 +248,7 @@ async function render(panels, { model, el }) {
   });
   if (live) connectLate(model, app.view);
   const { channel } = app;
+  if (model.isWorking) channel.isWorking = model.isWorking;
   channel.tell = (text) => notify(app, text, 8000);
   let received = Promise.resolve();
   /** @type {Record<string, (message: Message) => unknown>} */

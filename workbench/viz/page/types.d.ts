@@ -133,6 +133,8 @@ export interface Model {
   set(name: "view", value: View | null): void;
   save_changes(): void;
   send(message: AnyRequest): void;
+  /** Whether Python works on a cell, where the host knows. */
+  isWorking?(): boolean;
   on(name: string, listener: (message: Message) => unknown): void;
   off(name: string, listener: (message: Message) => unknown): void;
 }

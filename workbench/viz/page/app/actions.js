@@ -45,8 +45,9 @@ export function failAt(app, where, error) {
   app.changed("failure");
 }
 
-/** @param {App} app */
-export const canAsk = (app) => app.live === "live" || app.live === "unknown";
+/** Whether Python can be asked; a busy one answers later.
+ * @param {App} app */
+export const canAsk = (app) => app.live !== "offline" && app.live !== "silent";
 
 /** Select a variant and its kernel; its parents remember it as the way back down.
  * @param {App} app

@@ -17,6 +17,7 @@ export const OFFLINE = {
 };
 const UNSENT = { ...OFFLINE, because: "Python is not connected" };
 const BUSY = "Python does not answer: it is busy, or was restarted.";
+export const WORKING = "Python is busy with a cell: what is asked for waits until it has ended.";
 const CLOSED = "Python closed this workbench: its cell ran again, or its output was cleared.";
 export const RESTARTED = "Python was restarted, and does not answer this page.";
 const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
@@ -46,6 +47,8 @@ export class Channel {
   tell = () => {};
   /** Why Python does not answer, as a sentence. */
   silence = BUSY;
+  /** Whether Python works on a cell, where the host knows. */
+  isWorking = () => false;
 
   /**
    * @param {App} app
@@ -218,7 +221,8 @@ export class Channel {
       this.timer = null;
       this.ping();
     }, ASK_AGAIN_MS);
-    this.setLive("silent");
+    // after a restart another Python works
+    this.setLive(this.silence === BUSY && this.isWorking() ? "busy" : "silent");
   }
 
   forgetPings() {

@@ -59,7 +59,7 @@ export class App {
    * @type {ProgressRow | null} */
   status = null;
   /** The state of the connection; silent: Python has not answered a ping.
-   * @type {"offline" | "unknown" | "live" | "silent"} */
+   * @type {"offline" | "unknown" | "live" | "busy" | "silent"} */
   live = "offline";
   /** The last error of each pane, by its name.
    * @type {Record<string, ErrorWords | null>} */

@@ -1,6 +1,8 @@
-// Over all modes: a sentence that Python does not answer, why, what still works, and what to do.
+// Over all modes: a sentence that Python does not answer, why, what still works, and what to do; a quiet
+// one while it is busy.
 
 import { notify } from "../../app/actions.js";
+import { WORKING } from "../../app/channel.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 
@@ -21,14 +23,15 @@ function silentPane(app) {
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "live")) return;
     const isSaved = app.live === "offline";
-    el.hidden = app.live !== "silent" && !isSaved;
-    el.classList.toggle("wb-saved", isSaved);
+    const isBusy = app.live === "busy";
+    el.hidden = app.live !== "silent" && !isSaved && !isBusy;
+    el.classList.toggle("wb-saved", isSaved || isBusy);
     const askAgain = button(app, "ask again", () => {
       app.channel.ping();
       notify(app, "asking … after a restart, run the cell again");
     });
     if (el.hidden) refill(el);
-    else if (isSaved) refill(el, SAVED);
+    else if (isSaved || isBusy) refill(el, isSaved ? SAVED : WORKING);
     else {
       refill(
         el,
