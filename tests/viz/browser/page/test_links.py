@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.viz.browser.browser import shown
+from tests.viz.browser.browser import drawn, shown
 from tests.viz.browser.page.support import Record, selected, texts
 from tests.viz.record.support import exported
 
@@ -99,3 +99,27 @@ def test_tabs_and_the_headline_say_what_they_are(page: Any) -> None:
     tabs = page.locator(".wb-modes [role=tab]")
     for tab in tabs.all():
         assert " · key " in tab.get_attribute("title"), tab.inner_text()
+
+
+def test_a_line_lights_its_nodes_and_leads_to_its_kernel(page: Any, record: Record) -> None:
+    """In the graph of whatever pass is shown: the nearest origins that have lines decide."""
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.select_option("[data-key=more-layouts]", "trace")
+    first, last = ".wb-source:has-text('.exp()')", ".wb-source:has-text('explore(e /')"
+    lit = "[data-pane=graph] .wb-g-lit"
+    passes = [i for i, p in enumerate(record["passes"]) if p["kernel"] in (0, None)]
+    page.click(first)
+    for place in (p for p in passes if record["passes"][p]["changed"]):
+        tile = page.locator(f"[data-key=pass-{place}]")
+        if tile.count():
+            tile.click()
+            drawn(page)
+            nodes = page.locator("[data-pane=graph] .wb-g-node >> visible=true").count()
+            assert page.locator(lit).count() or not nodes, record["passes"][place]["name"]
+    page.click(last)
+    drawn(page)
+    assert page.locator(lit).count() == 0 < page.locator(".wb-source-kernels").count()
+    page.click("[data-key=line-kernel-1]")
+    drawn(page)
+    assert page.locator(last).get_attribute("aria-selected") == "true"
+    assert page.locator(lit).count() and page.locator(".wb-source-kernels").count() == 0

@@ -77,6 +77,39 @@ def test_three_things_to_try_are_done_by_a_click_each(live: LivePage) -> None:
     expect(line).to_be_hidden()
 
 
+def test_a_decision_is_drawn_and_in_sight_in_its_list(live: LivePage) -> None:
+    """The first thing to try leads to one: the graph is the plan as it is decided so far."""
+    page, record = live.page, plain(live.session.record)
+    page.set_viewport_size({"width": 1400, "height": 800})
+    page.evaluate("show({ mode: 'board' })")
+    page.click("[data-key=start-step]")
+    place = next(i for i, p in enumerate(record["passes"]) if p["unit"] == "decision")
+    steps = record["passes"][place]["rewrites"]
+    drawn_nodes = [node["n"] for node in record["plan"]["nodes"]]
+    graph = "[data-pane=graph] .wb-g-node"
+    waiting = []
+    for step, (_, about, *_) in enumerate(steps, 1):
+        drawn(page)
+        expect(page.locator(".wb-rw-at")).to_have_text(f"{step} of {len(steps)}")
+        picked = page.locator(f"{graph}.wb-g-picked")
+        if about in drawn_nodes:
+            expect(picked).to_have_attribute("data-node", str(drawn_nodes.index(about)))
+        waiting.append(page.locator(f"{graph}.wb-g-waiting").count())
+        keys(page, "j")
+    assert waiting[0] > waiting[-1] == 0 and waiting == sorted(waiting, reverse=True)
+    keys(page, "k")
+    page.wait_for_function("""() => {
+      const list = document.querySelector(".wb-rw-list");
+      const row = list.querySelector("[aria-selected=true]");
+      const [around, inside] = [list, row].map((e) => e.getBoundingClientRect());
+      return row === list.lastElementChild && list.scrollTop > 0 &&
+        inside.top >= around.top - 1 && inside.bottom <= around.bottom + 1;
+    }""")
+    page.evaluate("show({ mode: 'tune' })")  # which shows no step
+    drawn(page)
+    assert page.locator("[data-pane=code] .wb-stage").count() == 0
+
+
 def test_the_line_is_dismissed_for_the_notebook(live: LivePage) -> None:
     page = live.page
     page.evaluate("show({ mode: 'board' })")

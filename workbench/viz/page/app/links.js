@@ -1,6 +1,8 @@
 // Link highlighting: every element that belongs to the pinned or hovered thing is marked, in every
 // pane, by one pass over the elements with links. The pointer over the page hovers.
 
+import { lineKernels } from "../record/kernels.js";
+import { passesOf } from "../record/passes.js";
 import { stepLink } from "../record/stage.js";
 import { readingOf, stateOrder } from "../record/states.js";
 
@@ -175,6 +177,33 @@ function treeAxes(nodes, pass) {
   }
   TREE_AXES.set(pass, axes);
   return axes;
+}
+
+/** Return whether a node stands for what the notebook line made that is hovered, else pinned: the
+ * nearest of its origins that have lines, on the way to the selected variant, have that one.
+ * Kernels share nodes, such as indexes: in the graph of a kernel a line of others lights nothing.
+ * @param {App} app
+ * @param {number | null} kernel null: the graph is that of all kernels
+ * @returns {(n: number) => boolean} */
+export function litByLine(app, kernel) {
+  const { record, hover, view: { picked } } = app;
+  const { nodes } = record;
+  const link = [hover, picked].find((each) => each?.by === "line");
+  const lines =
+    link?.lines.filter((line) => kernel === null || lineKernels(record, line).includes(kernel)) ??
+      [];
+  if (!lines.length) return () => false;
+  const passes = new Set(passesOf(app));
+  return (n) => {
+    const seen = new Set([n]);
+    for (const at of seen) { // a Set grows on the way
+      const rows = nodes.lines[at] ?? []; // a box for several kernels is of no node
+      if (rows.some((row) => row.some((line) => lines.includes(line)))) return true;
+      const causes = rows.length ? [] : nodes.causes[at] ?? [];
+      for (const [pass, , from] of causes) if (passes.has(pass)) seen.add(from);
+    }
+    return false;
+  };
 }
 
 /** Some nodes, and all that were made from them.

@@ -147,3 +147,14 @@ export function focusItem(list, item) {
   item.scrollIntoView({ block: "nearest", inline: "nearest" });
   noteScroll(item);
 }
+
+/** Scroll a list, and none of its ancestors, so that a row can be seen.
+ * @param {HTMLElement} list
+ * @param {HTMLElement} row */
+export function showRow(list, row) {
+  const [inside, around] = [row, list].map((el) => el.getBoundingClientRect());
+  const [above, below] = [around.top - inside.top, inside.bottom - around.bottom];
+  if (above > 0 || inside.height > around.height) list.scrollTop -= above;
+  else if (below > 0) list.scrollTop += below;
+  noteScroll(row);
+}

@@ -18,16 +18,15 @@
 export function filmOf({ plan, passes }) {
   /** @type {FilmStep[]} */
   const film = [];
-  let first = 0;
-  passes.forEach(({ unit, rewrites, matches }, pass) => {
+  passes.forEach(({ unit, rewrites }, pass) => {
     if (unit !== "decision") return;
+    const first = decidedIn({ passes }, pass, 0);
     rewrites.forEach((_, i) => {
       const decision = plan.decisions[first + i];
       if (decision && decision.kernel !== null) {
         film.push({ decision, place: first + i, pass, step: i + 1, rewrite: 0 });
       }
     });
-    first += matches;
   });
   return film;
 }
@@ -60,6 +59,14 @@ export function filmAt({ view }, film) {
  * @param {FilmStep[]} film
  * @param {number} at */
 export const decidedAt = (film, at) => (at ? film[at - 1].place + 1 : Infinity);
+
+/** The number of decisions after which a step of a pass is: those that are made before the pass, too.
+ * @param {Pick<PageRecord, "passes">} record
+ * @param {number} pass
+ * @param {number} step */
+export const decidedIn = ({ passes }, pass, step) =>
+  passes.slice(0, pass).filter(({ unit }) => unit === "decision")
+    .reduce((sum, { matches }) => sum + matches, step);
 
 /** Whether the kernels of a drawn value are decided.
  * @param {PlanNode} node

@@ -200,3 +200,16 @@ export function phaseCount(record, work, phase) {
   const own = work.filter((_, k) => mainPhase(record, record.kernels[k].phases) === phase);
   return { count: own.length, share: workShare(togetherWork(own)) };
 }
+
+/** The kernels that compute what a line made; of an input those that read it.
+ * @param {PageRecord} record
+ * @param {number} line */
+export function lineKernels({ plan, nodes }, line) {
+  const made = plan.nodes.map((_, i) => i).filter((i) =>
+    nodes.lines[plan.nodes[i].n].some((row) => row.includes(line))
+  );
+  const readers = plan.edges.filter(({ a }) => made.includes(a)).map(({ b }) => b);
+  const of = (/** @type {number[]} */ places) => places.flatMap((i) => plan.nodes[i].kernels);
+  const own = of(made);
+  return [...new Set(own.length ? own : of(readers))].sort((a, b) => a - b);
+}

@@ -178,6 +178,7 @@ function emulatedNote(app, variant) {
 
 const MOST_DEFECTS = 3;
 const STAGE_CHANGES = [
+  "mode",
   "pass",
   "step",
   "board",

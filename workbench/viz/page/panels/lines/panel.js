@@ -7,6 +7,7 @@ import { lineLink } from "../../app/store.js";
 import { h, recordText, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
+import { lineKernels } from "../../record/kernels.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { LineRow, PageRecord } from "../../record.d.ts" */
@@ -20,7 +21,7 @@ export const panel = { place: "pane", order: 21, title: "Lines", make: linesPane
 function linesPane(app) {
   const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "line", "picked")) return;
+    if (!hasAny(changes, "record", "line", "picked", "kernel")) return;
     const called = calledLines(app.record);
     const outer = inOrder(app.record.lines).filter((i) => called.has(i));
     const rows = outer.flatMap((i) => sourceRows(app, i, [...called.get(i) ?? []]));
@@ -81,7 +82,38 @@ function sourceRow(app, i, key, kind = "") {
     recordText(where, "wb-quiet wb-clip"),
     recordText(text.trim(), "wb-code wb-clip"),
   );
+  const kernels = lineKernels(app.record, i);
+  if (chosen && !kernels.includes(app.view.kernel)) row.append(elsewhere(app, i, kernels));
   return linked(row, lineLink([i]));
+}
+
+const MOST_KERNELS = 3; // of a line, by number
+
+/** The kernels of a line that the selected one does not compute: buttons that go there.
+ * @param {App} app
+ * @param {number} line
+ * @param {number[]} kernels */
+function elsewhere(app, line, kernels) {
+  const go = (/** @type {number} */ kernel) => (/** @type {MouseEvent} */ event) => {
+    event.stopPropagation(); // the row would unpick the line
+    app.select({ kernel, line });
+  };
+  const more = kernels.length - MOST_KERNELS;
+  return h(
+    "span",
+    { class: "wb-source-kernels" },
+    ...kernels.slice(0, MOST_KERNELS).map((kernel) =>
+      h("button", {
+        class: "wb-button",
+        type: "button",
+        "data-key": `line-kernel-${kernel}`,
+        title: "another kernel computes what this line made: show it",
+        onclick: go(kernel),
+      }, `in kernel ${kernel + 1}`)
+    ),
+    more > 0 && h("span", { class: "wb-quiet" }, `and ${more} more`),
+    !kernels.length && h("span", { class: "wb-quiet" }, "in no kernel"),
+  );
 }
 
 // The user's lines of a record: those in the cell, and those in functions that it called.

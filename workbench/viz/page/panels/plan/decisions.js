@@ -6,15 +6,8 @@ import { valueDifference } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import {
-  elementsOf,
-  focusedAround,
-  h,
-  noteScroll,
-  recordText,
-  refill,
-} from "../../base/elements.js";
-import { longList, rove, rowWith } from "../../base/lists.js";
+import { elementsOf, focusedAround, h, recordText, refill } from "../../base/elements.js";
+import { longList, rove, rowWith, showRow } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { decisionOf } from "../../record/rule_uses.js";
 
@@ -73,10 +66,7 @@ export function showPicked(side) {
   const row = list && elementsOf(list, '[aria-selected="true"]')[0];
   if (!row) return;
   if (list.contains(focusedAround(list))) rove(list, row), row.focus({ preventScroll: true });
-  const [inside, around] = [row, list].map((el) => el.getBoundingClientRect());
-  const [above, below] = [around.top - inside.top, inside.bottom - around.bottom];
-  list.scrollTop += below > 0 ? below : above > 0 ? -above : 0;
-  noteScroll(row);
+  showRow(list, row);
 }
 
 /** The decisions that match the reader's filters; in any case that of the selected value, and those

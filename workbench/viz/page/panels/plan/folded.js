@@ -5,6 +5,7 @@ import { rowAt } from "../../app/store.js";
 import { bytesText, plural } from "../../base/text.js";
 import { lineSpots, placedLabels, textWidth } from "../../graph/labels.js";
 import { linePath } from "../../graph/paths.js";
+import { planNode } from "../../graph/plan_drawing.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
 import {
@@ -27,7 +28,6 @@ import {
   unitLines,
   valueKey,
 } from "../../record/units.js";
-import { planNode } from "./drawing.js";
 
 /** @import { Drawing, GraphEdge, GraphNode, GraphRegion, Point, Size, WantedLabel } from "../../graph/graph.d.ts" */
 /** @import { Layout } from "../../layout/graph.d.ts" */

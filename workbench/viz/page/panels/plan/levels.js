@@ -1,8 +1,9 @@
 // Levels of detail of the plan: kernels, some of them unfolded, or all values.
 
-import { reach } from "../../app/links.js";
+import { litByLine, reach } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
+import { litValues } from "../../graph/plan_drawing.js";
 import {
   foldStep,
   foldUnit,
@@ -12,7 +13,6 @@ import {
   unitOfKernel,
   valueKey,
 } from "../../record/units.js";
-import { litValues } from "./drawing.js";
 import { foldedDrawing, foldedShape } from "./folded.js";
 import { phaseLegend } from "./groups.js";
 
@@ -144,9 +144,10 @@ export class Levels {
    * @returns {Set<Key>} */
   lit() {
     const { record, hover } = this.app;
-    const reached = reach(record, hover);
+    const [reached, isLit] = [reach(record, hover), litByLine(this.app, null)];
     const { shape } = this.#lay();
-    const lit = new Set(shape.boxes.filter(({ n }) => reached?.nodes.has(n)).map(({ key }) => key));
+    const boxes = shape.boxes.filter(({ n }) => reached?.nodes.has(n) || isLit(n));
+    const lit = new Set(boxes.map(({ key }) => key));
     const values = litValues(this.app);
     for (const { a, b, nodes } of values.size ? shape.lines : []) {
       if ([...nodes.keys()].some((n) => values.has(n))) lit.add(a), lit.add(b);

@@ -10,11 +10,12 @@ import { NO_SELECTION, nodeLink } from "../../app/store.js";
 import { elementsOf, h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { plural, secondsText } from "../../base/text.js";
+import { litValues, planDrawing, planFirst, planLit } from "../../graph/plan_drawing.js";
 import { GraphView } from "../../graph/view.js";
 import { decidedAt, readersOf } from "../../record/film.js";
 import { choicesLine, predictions } from "./by_hand.js";
 import { copyPlan, fillDecisions, showPicked } from "./decisions.js";
-import { Film, litValues, planDrawing, planFirst, planLit } from "./drawing.js";
+import { Film } from "./film.js";
 import { Levels } from "./levels.js";
 import { planDetail } from "./why.js";
 
@@ -198,7 +199,7 @@ function updateGraph(app, graph, film, levels, state, changes) {
   if (isFolded) {
     if (isDrawnAnew) graph.pick(levels.picked());
     if (hasAny(changes, "node", "kernel")) graph.lookAt(levels.picked() ?? "");
-    if (isDrawnAnew || hasAny(changes, "hover", "node")) {
+    if (isDrawnAnew || hasAny(changes, "hover", "node", "picked")) {
       graph.light(levels.lit(), litValues(app));
     }
     return;
@@ -208,7 +209,7 @@ function updateGraph(app, graph, film, levels, state, changes) {
     if (place < 0) graph.pick(null);
     else graph.lookAt(place);
   }
-  if (!isDrawnAnew && !hasAny(changes, "hover", "node")) return;
+  if (!isDrawnAnew && !hasAny(changes, "hover", "node", "picked")) return;
   const isLooking = !app.hover && film.at > 0 && place >= 0; // the readers of the decided value
   graph.light(isLooking ? new Set(readersOf(plan, place)) : planLit(app), litValues(app));
 }

@@ -2,9 +2,9 @@
 // calls it (`workbench/viz/javascript.py`).
 
 import { writeElements } from "../../base/markup.js";
+import { planDrawing } from "../../graph/plan_drawing.js";
 import { SvgPainter } from "../../graph/svg_painter.js";
 import { withReadings } from "../../record/states.js";
-import { planDrawing } from "./drawing.js";
 
 /** @import { PageRecord } from "../../record.d.ts" */
 

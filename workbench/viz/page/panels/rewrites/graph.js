@@ -2,11 +2,14 @@
 
 import { shownPairing } from "../../app/beside.js";
 import { nodeMeaning } from "../../app/glossary.js";
+import { litByLine } from "../../app/links.js";
 import { nodeLink } from "../../app/store.js";
 import { h, keepingFocus } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
+import { litValues, planDrawing, planFirst, planLit } from "../../graph/plan_drawing.js";
 import { GraphView } from "../../graph/view.js";
 import { layoutGraph } from "../../layout/layout.js";
+import { decidedIn } from "../../record/film.js";
 import { stateLines } from "../../record/node_text.js";
 import { ancestors, passesOf } from "../../record/passes.js";
 import { textPair } from "./differences.js";
@@ -55,11 +58,17 @@ export class RewriteGraph {
     return this.before.el.isConnected ? [this.before, this.view] : [this.view];
   }
 
-  /** Draw a step: around its change, or the whole state; return whether there is something to draw.
+  /** Whether the plan is drawn, since the pass is that of the scheduler's decisions. */
+  #isPlan = false;
+
+  /** Draw a step: around its change, or the whole state; of a decision the plan as it is after it.
+   * Return whether there is something to draw.
    * @param {number} place
    * @param {boolean} isAnew */
   draw(place, isAnew) {
     const { state, view } = this;
+    this.#isPlan = state.isDecided(place) && !shownPairing(this.app);
+    if (this.#isPlan) return this.#drawPlan(place);
     const { isWhole, form, reach } = state;
     const isStep = state.step(place) > 0 && !shownPairing(this.app);
     const texts = isStep && form === "texts" && this.#texts(place);
@@ -90,6 +99,34 @@ export class RewriteGraph {
     return true;
   }
 
+  /** Draw the plan as far as it is decided at a step.
+   * @param {number} place */
+  #drawPlan(place) {
+    const { app: { record }, state, view } = this;
+    const timeline = state.timeline(place);
+    const isNext = this.#last.timeline === timeline;
+    this.#last = { timeline, reach: 0, boxes: new Map() };
+    const isDrawn = record.plan.nodes.length > 0;
+    this.el.hidden = view.el.hidden = view.tools.hidden = !isDrawn;
+    this.texts.replaceChildren();
+    this.#arrange(view.el);
+    view.el.classList.add("wb-g-tall");
+    const drawing = planDrawing(record, decidedIn(record, place, state.step(place)));
+    if (isDrawn) view.show(drawing, isNext ? null : planFirst(record.plan));
+    return isDrawn;
+  }
+
+  /** The drawn node about which a decision is, which is brought into sight; null: no step is shown.
+   * @returns {number | null} */
+  #decided() {
+    const place = this.state.place();
+    const step = place === null ? 0 : this.state.step(place);
+    if (place === null || !step) return null;
+    const [, about] = this.app.record.passes[place].rewrites[step - 1];
+    const key = this.app.record.plan.nodes.findIndex(({ n }) => n === about);
+    return key < 0 ? null : key;
+  }
+
   /** Show two drawings beside each other.
    * @param {...HTMLElement} shown */
   #arrange(...shown) {
@@ -114,9 +151,13 @@ export class RewriteGraph {
     return textPair(lines[0], lines[1], isLong ? 8 : Infinity);
   }
 
-  /** Mark the picked node, or the nearest drawn one from which it came. */
-  pick() {
+  /** Mark the picked node, or the nearest drawn one from which it came; at a decision that it is
+   * about, if it is another step than at the last call, the value of that.
+   * @param {boolean} isOther */
+  pick(isOther) {
     const { record, view } = this.app;
+    const decided = this.#isPlan && isOther ? this.#decided() : null;
+    if (decided !== null) return this.view.lookAt(decided);
     const drawn = new Map(this.view.drawing.nodes.map((node) => [node.n, node.key]));
     const before = view.node === null
       ? []
@@ -125,10 +166,15 @@ export class RewriteGraph {
     for (const each of this.#views()) each.pick(drawn.get(nearest ?? -1) ?? null);
   }
 
-  /** Light up the nodes hovered in another pane. */
+  /** Light up the nodes that are hovered in another pane, or made by the notebook line that is
+   * pinned. */
   light() {
+    const { app } = this;
+    const place = this.state.place();
+    const isLit = litByLine(app, place === null ? null : app.record.passes[place].kernel);
+    if (this.#isPlan) return this.view.light(planLit(app), litValues(app));
     for (const view of this.#views()) {
-      const nodes = view.drawing.nodes.filter(({ n }) => this.app.hover?.nodes.includes(n));
+      const nodes = view.drawing.nodes.filter(({ n }) => app.hover?.nodes.includes(n) || isLit(n));
       view.light(new Set(nodes.map((node) => node.key)));
     }
   }
@@ -145,7 +191,6 @@ export class RewriteGraph {
       const lone = this.app.comparison?.column ? "new" : "gone";
       return pairedScene(timeline, step, pairing, lone, state.isFolded, state.closed);
     }
-    if (this.app.record.passes[place].unit === "decision") return null;
     if (state.isWhole && timeline.roots(step)?.length) {
       const scene = (/** @type {boolean} */ isFolded) =>
         wholeScene(timeline, step, isFolded, state.closed, side);

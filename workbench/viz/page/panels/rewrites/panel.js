@@ -81,7 +81,7 @@ class PassLists {
       refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
     }
     if (place !== null && (isOther || hasAny(changes, "step", "record", "live", "filter"))) {
-      markStep(this.list, state.step(place));
+      markStep(this.list, state.step(place), isOther || changes.has("step"));
     }
   }
 
@@ -161,8 +161,8 @@ class StepGraph {
       this.nothing.textContent = state.isDrawn ? "" : this.#reason(place);
     }
     if (place === null) this.nothing.textContent = app.record.nothing || NO_PASS;
-    if (place !== null && (isOther || hasAny(changes, "node", "drawn"))) graph.pick();
-    if (changes.has("hover")) graph.light();
+    if (place !== null && (isOther || hasAny(changes, "node", "drawn"))) graph.pick(isOther);
+    if (isOther || isOtherView || hasAny(changes, "hover", "picked")) graph.light();
   }
 
   /** The reason why a step has no graph.
@@ -170,7 +170,7 @@ class StepGraph {
   #reason(place) {
     const { app, state } = this;
     const { unit, name } = app.record.passes[place];
-    if (unit === "decision") return "A decision of the scheduler: Plan draws the tensor graph.";
+    if (unit === "decision") return "Nothing is computed here: there is no plan to draw.";
     const step = state.step(place);
     return step
       ? `The nodes of step ${step} of ${name} were not recorded.`

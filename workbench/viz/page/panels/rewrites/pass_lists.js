@@ -7,7 +7,7 @@ import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";
 import { nodeLink, rowAt } from "../../app/store.js";
 import { focusedAround, h, recordText } from "../../base/elements.js";
-import { longList, rowWith, walkable } from "../../base/lists.js";
+import { longList, rowWith, showRow, walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
 import { inline } from "../../record/node_text.js";
 import { passesOf } from "../../record/passes.js";
@@ -190,16 +190,18 @@ function rewriteItem(app, pass, place, i) {
   );
 }
 
-/** Mark the current rewrite, without making the list anew.
+/** Mark the current rewrite, without making the list anew; bring it into sight, if it is another.
  * @param {HTMLElement} container
- * @param {number} step */
-export function markStep(container, step) {
+ * @param {number} step
+ * @param {boolean} isOther */
+export function markStep(container, step, isOther) {
   /** @type {HTMLElement | null} */
   const list = container.querySelector(".wb-rw-list");
   if (!list) return;
   /** @type {HTMLElement | null} */
   const old = list.querySelector('[aria-selected="true"]');
   const now = step ? rowWith(list, `rw-${step}`) ?? null : null;
+  if (now && isOther) requestAnimationFrame(() => showRow(list, now));
   if (old === now) return;
   old?.setAttribute("aria-selected", "false");
   if (!now) return;
@@ -208,18 +210,6 @@ export function markStep(container, step) {
   if (old) old.tabIndex = -1;
   now.tabIndex = 0;
   if (hadFocus) now.focus({ preventScroll: true });
-  requestAnimationFrame(() => scrollWithin(list, now));
-}
-
-/** Scroll a list, and none of its ancestors, so that an item can be seen.
- * @param {HTMLElement} list
- * @param {HTMLElement} item */
-function scrollWithin(list, item) {
-  const top = item.offsetTop - list.offsetTop;
-  if (top < list.scrollTop) list.scrollTop = top;
-  else if (top + item.offsetHeight > list.scrollTop + list.clientHeight) {
-    list.scrollTop = top + item.offsetHeight - list.clientHeight;
-  }
 }
 
 // Copy as Python, in Rewrites: the code for the current view. The code comes from the record: the

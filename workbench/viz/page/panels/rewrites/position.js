@@ -65,6 +65,12 @@ export class RewritesState {
     return shownPass(this.app);
   }
 
+  /** Whether the steps of a pass are decisions, which change no graph.
+   * @param {number} place */
+  isDecided(place) {
+    return this.app.record.passes[place].unit === "decision";
+  }
+
   /** The states of a pass.
    * @param {number} place */
   timeline(place) {
@@ -117,6 +123,8 @@ export class RewritesState {
   /** Fold or unfold the nodes that only one node needs.
    * @param {Key} key */
   toggleClosed(key) {
+    const place = this.place();
+    if (place === null || this.isDecided(place)) return;
     if (!this.isWhole && !shownPairing(this.app)) return;
     if (!this.closed.delete(key)) this.closed.add(key);
     this.app.changed("closed");
