@@ -99,11 +99,11 @@ function pictures(app, board) {
   ];
   /** @type {[string, string][]} */
   const cells = board.kinds.map(({ name, title }) => [
-    title.toLowerCase(),
+    `pane ${title.toLowerCase()}`,
     `[data-pane="${name}"] > .wb-frame-body`,
   ]);
   /** @type {[string, string][]} */
-  const panes = [[layout, ".wb-board"], ...cells];
+  const panes = [[`layout ${layout}`, ".wb-board"], ...cells];
   /** @type {(selector: string) => Element[]} */
   const inSight = (selector) =>
     [...root.querySelectorAll(selector)].filter((element) => element.checkVisibility());
@@ -118,7 +118,7 @@ function pictures(app, board) {
     ...panes.flatMap(([name, selector]) => {
       const [pane] = inSight(selector);
       if (!(pane instanceof HTMLElement)) return [];
-      return [{ name: `pane ${name}`, make: () => paneSvg(root, pane, styleOf(app)) }];
+      return [{ name, make: () => paneSvg(root, pane, styleOf(app)) }];
     }),
   ];
 }
