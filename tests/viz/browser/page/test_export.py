@@ -94,7 +94,7 @@ def test_a_graph_that_is_painted_is_a_drawing_too(browser: Any, tmp_path: Path) 
     ):
         assert page.locator(".wb-plan .wb-g-canvas").count() == 1
         sheet(page)
-        for name in ("graph of Plan", "layout Plan", "pane plan"):
+        for name in ("graph of Plan", "layout Plan"):
             text = download(page, f"svg-{name}", tmp_path).read_text()
             root = ElementTree.fromstring(text)
             labels = [node.text for node in root.iter(f"{SVG}text")]
