@@ -168,6 +168,21 @@ def estimated_registers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time as on a machine where no other program takes a core: what a test asks of times must not
+    depend on what else runs. Tests of the share of the cores have their own."""
+    modules = map(sys.modules.get, (
+        "workbench.viz.session.handlers.measurement", "workbench.search.evaluation",
+    ))  # fmt: skip
+    timing = sys.modules.get("workbench.measure.timing")
+    if timing is None:
+        return
+    monkeypatch.setattr(timing, "core_use", lambda threads: None)
+    for module in filter(None, modules):  # what a worker process answers
+        monkeypatch.setattr(module, "Samples", lambda samples, shares: timing.Samples(samples))
+
+
+@pytest.fixture(autouse=True)
 def unchanged_settings() -> Iterator[None]:
     """Fail the test that leaves a setting changed, not a later one."""
     from workbench.base.context import SETTINGS

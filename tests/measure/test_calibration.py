@@ -12,6 +12,7 @@ from workbench import Opt, OptOps, Tensor, explore
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure.kernel_time import Calibration, calibration, doubts, measure_kernel
 from workbench.measure.speeds import Rate, Speeds
+from workbench.measure.timing import CoreUse
 
 REST_S = 1e-4
 RATE = Rate(1e9, 1e9)
@@ -70,6 +71,20 @@ def test_one_interruption_does_not_make_a_machine_busy() -> None:
     assert beside.busy == pytest.approx(1.0)
 
 
+def test_a_loop_without_its_core_counts_for_as_long_as_it_had_it() -> None:
+    """Else a clock that is right beside it would be called 40 times slower."""
+    clock = Clock()
+
+    def away(length: int) -> None:
+        clock.loop(length)
+        clock.now_s += 40 * REST_S
+
+    used = iter(CoreUse(n * REST_S, n) for n in range(10))
+    beside = Calibration([(partial(away, 1), REST_S)], clock, use=lambda threads: next(used))
+    beside.take()
+    assert beside.busy == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("busy", "samples", "words"),
     [
@@ -82,6 +97,15 @@ def test_one_interruption_does_not_make_a_machine_busy() -> None:
 )
 def test_doubts(busy: float | None, samples: tuple[float, ...], words: list[str]) -> None:
     assert doubts(busy, samples) == words
+
+
+def test_a_time_without_undisturbed_samples_says_so() -> None:
+    text = "the machine is busy: the kernel had 8.0% of a core"
+    assert doubts(42.0, (1e-3,), 0.08) == [text], "how much slower a loop was adds nothing"
+    taken = measure_kernel(lambda: None, "LLVM", Estimates(1, 1), 0.0)
+    disturbed = replace(taken, median_s=0.025, samples_s=(0.025,), had=0.08)
+    first, *others = str(disturbed).splitlines()
+    assert first.startswith("~25 ms (") and text in others
 
 
 def test_a_time_says_how_busy_the_machine_was() -> None:

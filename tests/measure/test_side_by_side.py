@@ -14,7 +14,7 @@ from tests.kernel.support import SPEEDS, array
 from workbench.base.errors import WorkbenchError
 from workbench.kernel import kernel as kernel_module
 from workbench.kernel import performance
-from workbench.measure.side_by_side import Ratio, ratio, side_by_side
+from workbench.measure.side_by_side import Ratio, added, compared, ratio, side_by_side
 from workbench.measure.timing import Run, Samples
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
@@ -56,6 +56,25 @@ def test_a_small_difference_is_a_share() -> None:
 def test_few_rounds_say_nothing() -> None:
     speed_up = ratio([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
     assert not speed_up.is_measurable and "too few rounds" in str(speed_up)
+
+
+def test_a_round_that_was_disturbed_does_not_count() -> None:
+    """The ratio of a sample that lost its core to one that did not would say anything."""
+    base = Samples((1.0, 300.0, 1.0, 1.0), shares=(1.0, 0.01, 1.0, 1.0))
+    other = Samples((0.5, 0.5, 90.0, 0.5), shares=(1.0, 1.0, 0.01, 1.0))
+    assert compared(base, other) == Ratio(2.0, 2.0, 2.0, 2)
+    assert compared(base, Samples((9.0,), shares=(0.05,))).rounds == 0
+    never = compared(Samples((9.0,), shares=(0.05,)), other)
+    assert not never.is_measurable and str(never) == "the machine is busy: not compared"
+    first, second = Samples((1.0, 40.0), shares=(1.0, 0.1)), Samples((50.0, 2.0), shares=(0.1, 1.0))
+    assert compared(first, second) == Ratio(0.5, 0.5, 0.5, 1), "no round that both have"
+
+
+def test_times_of_several_runs_are_added_by_rounds() -> None:
+    one, two = Samples((1.0, 1.0, 1.0)), Samples((3.0, 30.0), shares=(1.0, 0.1))
+    both = added([one, two])
+    assert both.samples_s == (4.0, 31.0) and both.times_s == (4.0,)
+    assert both.shares[1] == pytest.approx(4 / 31) and added([]).samples_s == ()
 
 
 def test_functions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
+from itertools import cycle, repeat
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from workbench.base.dtypes import dtypes
 from workbench.measure import timing
 from workbench.measure.peak import run_nothing, run_peak
-from workbench.measure.timing import Samples, interleave, measure
+from workbench.measure.timing import CoreUse, Samples, interleave, measure
 
 
 def test_samples() -> None:
@@ -91,6 +92,80 @@ def test_a_run_that_is_not_timed_warms_up(clock: Clock) -> None:
     runs = {name: lambda name=name: noted(name) for name in "ab"}
     interleave(runs, samples=2, warms=True)
     assert "".join(order[-8:]) == "aabbbbaa"
+
+
+class Cores(Clock):
+    """A machine on which a run `computes`; `others` have its core in between, for some runs."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, others: Iterator[float]) -> None:
+        super().__init__(monkeypatch)
+        self.cpu_s, self.interruptions, self._others = 0.0, 0, others
+        monkeypatch.setattr(
+            timing, "core_use", lambda threads: CoreUse(self.cpu_s, self.interruptions)
+        )
+
+    def compute(self, seconds: float = 1e-3, parallel: float = 1.0) -> None:
+        away_s = next(self._others, 0.0)
+        self.now += seconds + away_s
+        self.cpu_s += parallel * seconds
+        self.interruptions += away_s > 0
+
+
+def test_a_run_that_others_interrupt_is_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = Cores(monkeypatch, cycle([0.0, 0.02, 0.3]))
+    measurement = measure(cores.compute, budget_s=10.0, samples=4)
+    assert measurement.times_s == pytest.approx([1e-3] * 4), "until so many are undisturbed"
+    assert max(measurement.samples_s) == pytest.approx(0.301) and measurement.had is None
+    assert measurement.median_s == pytest.approx(1e-3) == measurement.min_s
+
+
+def test_what_is_always_interrupted_has_no_time_but_that_on_its_core(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cores = Cores(monkeypatch, cycle([0.019, 0.049]))
+    measurement = measure(cores.compute, budget_s=1.0)
+    assert measurement.median_s == pytest.approx(1e-3) and measurement.spread is None
+    assert measurement.had == pytest.approx(0.05) or measurement.had == pytest.approx(0.02)
+
+
+def test_what_waits_by_itself_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that sleeps, or waits for a GPU, uses no core; nobody takes it one."""
+    cores = Cores(monkeypatch, repeat(0.0))
+    measurement = measure(lambda: cores.compute(1e-3, parallel=0.01), samples=3)
+    assert measurement.had is None and measurement.times_s == pytest.approx([1e-3] * 3)
+
+
+@pytest.mark.parametrize(("parallel", "is_whole"), [(2.0, True), (1.5, True), (1.0, False)])
+def test_a_run_on_several_threads_needs_them_all(
+    monkeypatch: pytest.MonkeyPatch, parallel: float, is_whole: bool
+) -> None:
+    """Uneven parts leave a thread without work for a while; one that never began is missing."""
+    cores = Cores(monkeypatch, repeat(0.0))
+
+    class Launch:
+        threads = 2
+
+        def __call__(self) -> None:
+            cores.compute(1e-3, parallel)
+
+    assert (measure(Launch(), budget_s=0.1, samples=3).had is None) == is_whole
+
+
+def test_without_a_count_of_interruptions_times_are_of_the_clock(clock: Clock) -> None:
+    assert timing.core_use(1) is None
+    measurement = measure(lambda: clock.wait(0.002), samples=3)
+    assert measurement.shares == () and measurement.had is None
+
+
+def test_this_system_counts_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    before = timing.core_use(1)
+    if before is None:
+        pytest.skip("this system does not")
+    sum(range(10_000))
+    after = timing.core_use(1)
+    assert after is not None and after.cpu_s > before.cpu_s
+    assert after.interruptions >= before.interruptions >= 0
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -65,6 +67,19 @@ def searched(
         kernel, starts or [PLAIN, TUNED], LLVM, machine, 2,
         is_over=lambda: len(machine.quick) >= most, problem=problem,
     )  # fmt: skip
+
+
+class BusyMachine(Machine):
+    """Other programs have the cores in every run of a kernel without opts."""
+
+    def __call__(self, against: UOp, *asked: Any) -> Iterator[Measured]:
+        for measured in super().__call__(against, *asked):
+            yield replace(measured, is_sure=against is not MATMUL)
+
+
+def test_how_many_times_as_fast_is_not_said_of_a_disturbed_start() -> None:
+    result = searched(BusyMachine())
+    assert result.best != 0 and result.speedup is None
 
 
 def test_it_finds_what_is_fast_and_keeps_the_tree() -> None:

@@ -19,6 +19,7 @@ from workbench.backends.memory import Buffer
 from workbench.backends.program.text import Source
 from workbench.base.interrupts import Uninterrupted
 from workbench.measure import timing
+from workbench.measure.timing import Sample
 from workbench.worker import benchmark
 from workbench.worker.benchmark import (
     FAIR_ROUNDS,
@@ -91,6 +92,22 @@ def test_each_has_its_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["against"] == pytest.approx([9e-4] * LEAST_ROUNDS)
 
 
+def test_the_shares_of_the_cores_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While others have the core, the clock goes on: that is no time of a form."""
+    machine = Machine(monkeypatch, slow=1e-3, fast=5e-4)
+    used = iter(range(1000))
+
+    def use(threads: int) -> timing.CoreUse:
+        return timing.CoreUse(next(used) * 1e-4, 0)
+
+    monkeypatch.setattr(timing, "core_use", use)
+    assert machine.benchmark(hopeless=1e9)["shares"] == (), "it waited by itself"
+    monkeypatch.setattr(timing, "core_use", lambda n: timing.CoreUse(*[next(used) * 1e-4] * 2))
+    disturbed = machine.benchmark(hopeless=1e9)
+    assert disturbed["shares"][0] == pytest.approx(0.1)
+    assert disturbed["against_shares"][0] == pytest.approx(0.2)
+
+
 def test_the_hopeless_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, slow=1e-3, fast=5e-4)
     assert len(machine.benchmark()["samples"]) == FAIR_ROUNDS
@@ -128,9 +145,9 @@ def test_of_slow_forms_no_run_begins_that_would_end_too_late() -> None:
     late = -math.inf
     for first_s, stop, runs in ((0.5, math.inf, FAIR_ROUNDS), (0.5, late, 0), (6.0, math.inf, 0)):
         ran.clear()
-        samples = _few(lambda: ran.append("run"), first_s, rules, stop)
+        samples = _few(lambda: ran.append("run"), Sample(first_s), rules, stop).samples_s
         assert len(ran) == runs and len(samples) == max(runs, 1)
-        assert runs or samples == [first_s]
+        assert runs or samples == (first_s,)
 
 
 def test_what_takes_the_whole_budget_is_run_once(kernel: Kernel, buffers: list[Buffer]) -> None:

@@ -27,7 +27,8 @@ KEPT_PROGRAMS = 1024
 class Launch(Protocol):
     """A kernel bound to its memory: call it to run. A device with a clock of its own adds
     `timed() -> float`: it runs the kernel, and returns the seconds of that clock. A device that
-    runs in another process adds `mean_s(batch) -> float`: the mean seconds per run of a batch."""
+    runs in another process adds `mean_s(batch) -> float`: the mean seconds per run of a batch. One
+    that runs on several threads of this process says on how many `threads`."""
 
     def __call__(self, wait: bool = True) -> None:
         """Run, and return when it is done. Without `wait`, a device that queues may return before:

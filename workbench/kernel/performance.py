@@ -72,16 +72,18 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         key = kernel.ast, kernel.rules_off, device
         medians = kernel.data.medians.setdefault(key, [])
         timing = replace(timing, on_random_inputs=not kernel.has_data, earlier_s=tuple(medians))
-        medians.append(timing.median_s)
+        if timing.had is None:
+            medians.append(timing.median_s)
         if not Device[device].is_processor:
             return timing
         kind, threads = float_kind(kernel.original), built.source.launch.threads
-        speed = timing.gflops * 1e9
+        # a disturbed time explains nothing, and has no share
+        speed = timing.gflops * 1e9 if timing.had is None else 0.0
+        measured_s = timing.min_s if timing.had is None else None
         try:
             machine = with_peak(speeds(), kind, threads, speed)
-            waits = bottleneck_of(
-                cost_of(kernel, device, machine), costs_target(device), timing.min_s
-            )
+            cost = cost_of(kernel, device, machine)
+            waits = bottleneck_of(cost, costs_target(device), measured_s)
         except WorkbenchError:  # the time is useful without it
             return timing
         share = machine.share(kind, threads, speed)

@@ -23,7 +23,7 @@ from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.text import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Caches
-from workbench.measure.timing import Run, Samples, measure, rounds, seconds_of
+from workbench.measure.timing import Run, Sample, Samples, measure, rounds, sample_of
 
 # --------------------------------------------------------------------------------------------------
 # The bandwidth of reading and of copying, for each cache and for memory.
@@ -192,13 +192,13 @@ def cold_rounds(
     size, parts = min(MAX_COPIED_BYTES, max(MIN_COPIED_BYTES, 2 * largest)), cores()
     empty = walk(size // parts, parts, copies=True).run
 
-    def sampler(run: Run) -> Callable[[], float]:
-        def sample() -> float:
+    def sampler(run: Run) -> Callable[[], Sample]:
+        def sample() -> Sample:
             empty()
-            return seconds_of(run)
+            return sample_of(run)
 
         return sample
 
     samplers = {name: sampler(run) for name, run in runs.items()}
     for samples in rounds(samplers, before):
-        yield {name: Samples(each) for name, each in samples.items()}
+        yield {name: Samples.of(each) for name, each in samples.items()}

@@ -22,13 +22,14 @@ from workbench.measure.timing import number_text, percent_text
 from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
-# Calibration: a loop of known length next to each sample shows how busy the machine is.
+# Calibration: a loop of known length next to each sample shows how slow the machine is.
 #
 # The loop adds integers in registers, so that its time on an idle machine is known from `speeds`.
-# Additional time means that the cores ran other programs, or ran slower. The loop runs for about as
-# long as the sample before it, since a long sample is interrupted more often than a short one. It
-# has few launches, since threads that wait for each other at the ends of many launches lose more
-# time. It does not show a program that only fills the caches.
+# Additional time, without that in which other programs had its cores, means that the cores ran
+# slower. The loop runs for about as long as the sample before it, since a long sample is
+# interrupted more often than a short one. It has few launches, since threads that wait for each
+# other at the ends of many launches lose more time. It does not show a program that only fills the
+# caches.
 
 STEPS = (20_000, 200_000, 2_000_000)
 """Steps of the loops, which take about 0.1, 1 and 10 milliseconds. A sample takes at most as long
@@ -42,14 +43,18 @@ UNEVEN = 2.0
 
 class Calibration:
     """Samples of `loops`: each is a run and its seconds on an idle machine, the shortest first.
-    `clock` returns seconds."""
+    `clock` returns seconds. Those in which other programs had the cores of the `threads`, by their
+    `use`, do not count."""
 
     def __init__(
         self,
         loops: Sequence[tuple[Callable[[], object], float]],
         clock: Callable[[], float] = time.perf_counter,
+        threads: int = 1,
+        use: Callable[[int], timing.CoreUse | None] | None = None,
     ):
         self._loops, self._clock = loops, clock
+        self._threads, self._use = threads, use or timing.core_use
         self._ended_s: float | None = None
         self._ratios: list[float] = []
 
@@ -60,11 +65,13 @@ class Calibration:
         fitting = [loop for loop in self._loops if loop[1] <= between]
         run, rest_s = (fitting or self._loops[:1])[-1]
         runs = max(1, round(min(between, self._loops[-1][1]) / rest_s))
-        start = self._clock()
+        before, start = self._use(self._threads), self._clock()
         for _ in range(runs):
             run()
         self._ended_s = self._clock()
-        self._ratios.append((self._ended_s - start) / (runs * rest_s))
+        took_s = self._ended_s - start
+        share = timing.core_share(took_s, self._threads, before, self._use)
+        self._ratios.append(share * took_s / (runs * rest_s))
 
     @property
     def busy(self) -> float | None:
@@ -83,11 +90,16 @@ def calibration(rest: Speeds, threads: int) -> Calibration | None:
     except WorkbenchError:  # without a compiler; a time is useful without it
         return None
     waiting_s = rest.launch(threads) - rest.launch(1)
-    return Calibration([(p.run, p.flops * rest.cycle_s + waiting_s) for p in loops])
+    return Calibration(
+        [(p.run, p.flops * rest.cycle_s + waiting_s) for p in loops], threads=threads
+    )
 
 
-def doubts(busy: float | None, samples_s: Sequence[float]) -> list[str]:
-    """Return in words why a time is not certain: the machine was `busy`, or samples differ much."""
+def doubts(busy: float | None, samples_s: Sequence[float], had: float | None = None) -> list[str]:
+    """Return in words why a time is not certain: no sample `had` its cores, the machine was `busy`,
+    or samples differ much."""
+    if had is not None:
+        return [busy_text(had)]
     words = []
     if busy is not None and busy >= BUSY:
         words.append(f"the machine is busy: {_times(busy)} times slower than at rest")
@@ -95,6 +107,11 @@ def doubts(busy: float | None, samples_s: Sequence[float]) -> list[str]:
     if least_s and most_s / least_s >= UNEVEN:
         words.append(f"the slowest sample took {_times(most_s / least_s)} times the fastest")
     return words
+
+
+def busy_text(had: float) -> str:
+    """Return in words that a kernel `had` only this share of its cores in every sample."""
+    return f"the machine is busy: the kernel had {percent_text(had)} of a core"
 
 
 def _times(ratio: float) -> str:
@@ -118,7 +135,8 @@ class Timing(Printed):
     `on_random_inputs`, its expression was loaded without data. `busy` is the ratio of `Calibration`
     next to the samples (None: unknown, or the kernel ran on another device). `earlier_s` are the
     medians of earlier calls for the same kernel: they show how much the machine changes between
-    calls."""
+    calls. Samples in which other programs had its cores are left out. If all are such, `had` is the
+    share of its cores that the kernel had, and the only sample is for how long it had them."""
 
     device: str
     median_s: float
@@ -134,6 +152,7 @@ class Timing(Printed):
     cold_spread: float | None = None
     busy: float | None = None
     earlier_s: tuple[float, ...] = ()
+    had: float | None = None
 
     @property
     def spread(self) -> float:
@@ -152,12 +171,15 @@ class Timing(Printed):
         if self.cold_spread is not None:
             cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
-        sure = doubts(self.busy, self.samples_s) + over_calls(self.median_s, self.earlier_s)
+        sure = doubts(self.busy, self.samples_s, self.had) + over_calls(
+            self.median_s, self.earlier_s
+        )
         doubt = "".join(f"\n{words}" for words in sure)
         count = len(self.samples_s)
         spread = f" ± {self.spread:.1%}" if count > 1 else ""
+        about = "" if self.had is None else "~"
         return (
-            f"{seconds_text(self.median_s)}{spread} "
+            f"{about}{seconds_text(self.median_s)}{spread} "
             f"(least {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
             f"{number_text(self.gflops)} GFLOP/s{peak}, {number_text(self.gbytes_per_s)} GB/s"
             f"{emulated}{doubt}{bound}"
@@ -195,10 +217,11 @@ def measure_kernel(
     samples = timing.measure(run, budget_s=budget_s, before=before)
     flushed = measure_cold({"run": run})["run"] if cold else None
     return Timing(
-        device, samples.median_s, samples.min_s, samples.samples_s,
+        device, samples.median_s, samples.min_s, samples.times_s,
         estimates.flops / samples.median_s / 1e9, estimates.bytes / samples.median_s / 1e9,
         None, flushed.median_s if flushed else None,
         is_emulator=Device[device].is_emulator,
         cold_spread=flushed.spread if flushed else None,
         busy=beside.busy if beside else None,
+        had=samples.had,
     )  # fmt: skip

@@ -1,8 +1,9 @@
 """Kernels timed in turns, so that a disturbance affects all of them, and their ratios.
 
 The samples of one round are taken within milliseconds of each other. So ratios within rounds are
-compared, not two medians. The confidence interval of the median ratio comes from resampling the
-rounds; if it includes 1, the difference does not count. Source: Efron's bootstrap (1979).
+compared, not two medians; a round in which other programs had the cores is left out. The confidence
+interval of the median ratio comes from resampling the rounds; if it includes 1, the difference does
+not count. Source: Efron's bootstrap (1979).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from workbench.base.terminal import Printed
 from workbench.measure.kernel_time import seconds_text
-from workbench.measure.timing import Run, Samples, interleave
+from workbench.measure.timing import Run, Sample, Samples, interleave
 
 DRAWS = 2000
 CONFIDENCE = 0.99
@@ -23,12 +24,14 @@ MIN_DIFFERENCE = 0.01
 """A smaller relative difference counts as none: clock and machine are not more precise."""
 MIN_ROUNDS = 6
 """Least rounds for an interval of 99 %."""
+BUSY = "the machine is busy: not compared"
+"""The comparison of times of which one was disturbed in every sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """How many times as fast one run is as another: the median over rounds, and its confidence
-    interval of 99 %."""
+    interval of 99 %. Without `rounds` nothing is known: other programs had the cores in each."""
 
     median: float
     low: float
@@ -42,6 +45,8 @@ class Ratio:
         return sure and abs(self.median - 1) >= MIN_DIFFERENCE
 
     def __str__(self) -> str:
+        if not self.rounds:
+            return BUSY
         if self.rounds < MIN_ROUNDS:
             return f"too few rounds to compare ({self.rounds})"
         if not self.is_measurable:
@@ -73,6 +78,8 @@ class SideBySide(Printed):
             comparison = "" if name == first else f"   {self.ratios[name]}"
             spread = timing.spread_s / timing.median_s
             took = f"{seconds_text(timing.median_s)} ± {spread:.1%}"
+            if timing.had is not None:
+                took = f"~{seconds_text(timing.median_s)} busy"
             lines.append(f"{name:{width}}  {took:17}{comparison}".rstrip())
         return "\n".join(lines)
 
@@ -81,8 +88,31 @@ def side_by_side(runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 
     """Return the times of runs, taken in turns for about `budget_s` seconds, and the ratio of each
     to the first."""
     timings = interleave(runs, budget_s, samples, warms=True)
-    first = next(iter(timings.values())).samples_s
-    return SideBySide(timings, {n: ratio(first, s.samples_s) for n, s in timings.items()})
+    first = next(iter(timings.values()))
+    return SideBySide(timings, {n: compared(first, s) for n, s in timings.items()})
+
+
+def compared(base: Samples, other: Samples) -> Ratio:
+    """Return how many times as fast `other` is as `base`, from the rounds in which both were
+    undisturbed. Without such a round their medians are compared, as one round; and nothing if one
+    of the two has no undisturbed sample at all."""
+    if not any(base.undisturbed) or not any(other.undisturbed):
+        return Ratio(1.0, 1.0, 1.0, 0)
+    pairs = zip(base.samples_s, other.samples_s, strict=False)  # a slow run has fewer
+    both = zip(pairs, base.undisturbed, other.undisturbed, strict=False)
+    rounds = [pair for pair, *are_clean in both if all(are_clean)]
+    return ratio(*zip(*(rounds or [(base.median_s, other.median_s)]), strict=True))
+
+
+def added(runs: Sequence[Samples]) -> Samples:
+    """Return the samples of runs one after the other, by rounds: those of a round are added up."""
+    count = min((len(each.samples_s) for each in runs), default=0)
+    rounds = []
+    for place in range(count):
+        parts = [(s.samples_s[place], s.shares[place] if s.shares else 1.0) for s in runs]
+        seconds = sum(part for part, _ in parts)
+        rounds.append(Sample(seconds, sum(part * share for part, share in parts) / seconds))
+    return Samples.of(rounds)
 
 
 def ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:

@@ -23,6 +23,7 @@ from workbench.base.cache import cache_folder, key_of, read_json, write_json
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.interrupts import free_lock
 from workbench.base.typed import Amount, Positive
+from workbench.ir.nest.estimates import Estimates
 from workbench.measure.bandwidth import bandwidth, working_sets
 from workbench.measure.far_lines import far_bandwidth
 from workbench.measure.peak import run_cycles, run_nothing, run_peak
@@ -125,6 +126,17 @@ class Speeds:
         """Whether a kernel of `threads` threads with `speed` operations per second exceeds the
         peak."""
         return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
+
+    def is_possible(self, kind: str | None, threads: int, work: Estimates, seconds: float) -> bool:
+        """Whether a kernel can take so little time: not if it needs more than PLAUSIBLE times the
+        peak, or that many times the bytes that the fastest level has."""
+        operations = 0.0 if kind is None else self.peak[kind].of(threads)
+        bytes_per_s = max((rate.of(threads) for rate in self.read.values()), default=0.0)
+        least_s = max(
+            work.flops / operations if operations else 0.0,
+            work.bytes / bytes_per_s if bytes_per_s else 0.0,
+        )
+        return PLAUSIBLE * seconds >= least_s
 
     def raised(self, kind: str, threads: int, speed: float) -> Speeds:
         """Return the speeds with a peak of at least `speed` operations per second on `threads`

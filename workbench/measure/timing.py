@@ -1,6 +1,6 @@
 """Reliable timing: repeated, in batches if runs are short, in turns if they are compared.
 
-Sections: Reliable timing; Numbers with their units, as text.
+Sections: The share of its cores that a run had; Reliable timing; Numbers with their units, as text.
 """
 
 from __future__ import annotations
@@ -8,12 +8,69 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from workbench.base.interrupts import scope
+
+try:
+    import resource
+except ImportError:  # Windows, whose clock of a thread moves in steps of 16 ms, too
+    resource = None  # type: ignore[assignment]
+
+# --------------------------------------------------------------------------------------------------
+# The share of its cores that a run had.
+#
+# While other programs have its core, a kernel does not run, but its wall time goes on: such a time
+# is no time of the kernel. It shows where the system counts the seconds in which a thread had a
+# core, and how often another one took it. A thread that waits by itself, for a device or for other
+# threads, is not interrupted: its wall time is right.
+
+WHOLE = 0.9
+"""From this share of its cores on, a run was not disturbed: its time is a ninth too long
+at most."""
+ABSENT = 0.55
+"""A kernel on several threads that had less than this share of their cores ran without one of them,
+even if none was interrupted: that one waited to begin."""
+
+
+class CoreUse(NamedTuple):
+    """The seconds in which threads had a core, and how often they were interrupted."""
+
+    cpu_s: float
+    interruptions: int
+
+
+def core_use(threads: int) -> CoreUse | None:
+    """Return the use of cores so far: of this thread, or of this process for a run on several
+    threads; None where the system does not count it."""
+    if resource is None:
+        return None
+    if threads > 1:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        return CoreUse(time.process_time(), own.ru_nivcsw)
+    of = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+    return CoreUse(time.thread_time(), resource.getrusage(of).ru_nivcsw)
+
+
+def core_share(
+    seconds: float,
+    threads: int,
+    before: CoreUse | None,
+    use: Callable[[int], CoreUse | None] | None = None,
+) -> float:
+    """Return the share of its cores that a run of `seconds` on `threads` threads had since
+    `before`, by their `use`; 1 if it was not disturbed, or that is not known."""
+    now = None if before is None else (use or core_use)(threads)
+    if before is None or now is None or now.cpu_s <= before.cpu_s:
+        return 1.0
+    share = min(1.0, (now.cpu_s - before.cpu_s) / (threads * max(seconds, 1e-9)))
+    is_interrupted = now.interruptions > before.interruptions
+    is_absent = threads > 1 and share < ABSENT
+    return share if share < WHOLE and (is_interrupted or is_absent) else 1.0
+
 
 # --------------------------------------------------------------------------------------------------
 # Reliable timing.
@@ -28,45 +85,93 @@ SETTLE_S = 0.005
 take cores from the next run."""
 
 
+class Sample(NamedTuple):
+    """The mean seconds of some runs, and the share of their cores that they had."""
+
+    seconds: float
+    share: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Times of runs, in the order in which they were taken.
 
-    Units: seconds. A sample is the mean of `batch` runs.
+    Units: seconds. A sample is the mean of `batch` runs. `shares` has the share of its cores that
+    each had (empty: all of them). Where others had the cores for a part of it, a sample is no time
+    of the run: all figures are of the undisturbed ones. Without such, they are of the least time
+    for which a sample had its cores, and `had` is not None.
     """
 
     samples_s: tuple[float, ...]
     batch: int = 1
+    shares: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(taken: Iterable[Sample], batch: int = 1) -> Samples:
+        """Return samples that were taken one by one."""
+        pairs = tuple(taken)
+        seconds, shares = (tuple(pair[part] for pair in pairs) for part in (0, 1))
+        return Samples(seconds, batch, () if all(s == 1.0 for s in shares) else shares)
+
+    @property
+    def undisturbed(self) -> tuple[bool, ...]:
+        """Of each sample, whether it was not disturbed."""
+        return tuple(share >= WHOLE for share in self._shares)
+
+    @property
+    def times_s(self) -> tuple[float, ...]:
+        """The undisturbed samples; without such, the least time for which one had its cores."""
+        both = zip(self.samples_s, self.undisturbed, strict=True)
+        clean_s = tuple(seconds for seconds, is_clean in both if is_clean)
+        return clean_s or tuple(sorted(self._computing_s)[:1])
+
+    @property
+    def had(self) -> float | None:
+        """The share of its cores that the sample with the least time on them had; None if there are
+        undisturbed samples."""
+        if any(self.undisturbed) or not self.samples_s:
+            return None
+        return min(zip(self._computing_s, self._shares, strict=True))[1]
 
     @property
     def median_s(self) -> float:
         """The median: half of the runs took longer."""
-        return statistics.median(self.samples_s)
+        return statistics.median(self.times_s)
 
     @property
     def min_s(self) -> float:
         """The shortest run, which was disturbed least."""
-        return min(self.samples_s)
+        return min(self.times_s)
 
     @property
     def spread_s(self) -> float:
         """Half the distance between the quartiles, an estimate of the median's error."""
-        if len(self.samples_s) < 2:
+        times_s = self.times_s
+        if len(times_s) < 2:
             return 0.0
-        low, _, high = statistics.quantiles(self.samples_s, n=4, method="inclusive")
+        low, _, high = statistics.quantiles(times_s, n=4, method="inclusive")
         return (high - low) / 2
 
     @property
     def spread(self) -> float | None:
         """The spread as a share of the median; None for fewer than two samples."""
-        return self.spread_s / self.median_s if len(self.samples_s) > 1 else None
+        return self.spread_s / self.median_s if len(self.times_s) > 1 else None
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        return self.shares or (1.0,) * len(self.samples_s)
+
+    @property
+    def _computing_s(self) -> tuple[float, ...]:
+        return tuple(s * share for s, share in zip(self.samples_s, self._shares, strict=True))
 
 
 def measure(
     run: Run, budget_s: float = 0.2, samples: int = 15, before: Callable[[], None] = lambda: None
 ) -> Samples:
-    """Return warm times of `run`: `samples`, or fewer if `budget_s` is over. The first run, in
-    which a driver may compile, does not count; `before` is called before each sample."""
+    """Return warm times of `run`: `samples` undisturbed ones, or fewer if `budget_s` is over. The
+    first run, in which a driver may compile, does not count; `before` is called before each
+    sample."""
     return interleave({"run": run}, budget_s, samples, before=before)["run"]
 
 
@@ -79,17 +184,22 @@ def interleave(
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
-    All get equally many: `samples`, or fewer if `budget_s` is over before, but at least one. The
-    first run of each does not count. With `warms` an untimed run comes before each sample, because
-    the other runs have filled the caches with their data.
+    All get equally many: until each has `samples` undisturbed ones, or fewer if `budget_s` is over
+    before, but at least one. The first run of each does not count. With `warms` an untimed run
+    comes before each sample, because the other runs have filled the caches with their data.
     """
     with no_garbage_collection():
         warm_up(runs)
         stop = time.perf_counter() + budget_s
-        for number, times in enumerate(timed_rounds(runs, before, warms), 1):
-            if number == samples or time.perf_counter() > stop:
+        for times in timed_rounds(runs, before, warms):
+            if enough(times, samples) or time.perf_counter() > stop:
                 return times
     raise AssertionError("rounds do not end")
+
+
+def enough(times: Mapping[str, Samples], samples: int) -> bool:
+    """Whether all runs have that many undisturbed samples."""
+    return all(sum(each.undisturbed) >= samples for each in times.values())
 
 
 def warm_up(runs: Mapping[str, Run]) -> None:
@@ -104,16 +214,16 @@ def timed_rounds(
     """Yield all times of warm runs so far, after each of the `rounds`; short runs are batched."""
     batches = {name: _batch(run) for name, run in runs.items()}
 
-    def sampler(name: str) -> Callable[[], float]:
-        def sample() -> float:
+    def sampler(name: str) -> Callable[[], Sample]:
+        def sample() -> Sample:
             if warms:
                 runs[name]()
-            return _sample(runs[name], batches[name])
+            return sample_of(runs[name], batches[name])
 
         return sample
 
     for samples in rounds({name: sampler(name) for name in runs}, before):
-        yield {name: Samples(samples[name], batches[name]) for name in runs}
+        yield {name: Samples.of(samples[name], batches[name]) for name in runs}
 
 
 def in_turn(
@@ -154,7 +264,8 @@ def _batch(run: Run) -> int:
     """Return how many runs make up one sample."""
     batch = 1
     while True:
-        seconds = _sample(run, batch) * batch
+        sample = sample_of(run, batch)
+        seconds = sample.seconds * sample.share * batch
         if seconds >= SAMPLE_S:
             return batch
         batch = max(2 * batch, int(batch * SAMPLE_S / max(seconds, 1e-9) * 1.2))
@@ -162,21 +273,23 @@ def _batch(run: Run) -> int:
 
 def seconds_of(run: Run) -> float:
     """Return the seconds of one run, by the clock of its device if it has one."""
-    return _sample(run, 1)
+    return sample_of(run).seconds
 
 
-def _sample(run: Run, batch: int) -> float:
+def sample_of(run: Run, batch: int = 1) -> Sample:
+    """Return a sample of some runs, by the clock of their device if it has one."""
     mean_s = getattr(run, "mean_s", None)
     if mean_s is not None:  # a device elsewhere runs the whole batch
-        return float(mean_s(batch))
+        return Sample(float(mean_s(batch)))
     timed = getattr(run, "timed", None)
     if timed is not None:
-        return float(sum(timed() for _ in range(batch)) / batch)
-    times = range(batch)
-    start = time.perf_counter()
+        return Sample(float(sum(timed() for _ in range(batch)) / batch))
+    times, threads = range(batch), getattr(run, "threads", 1)
+    before, start = core_use(threads), time.perf_counter()
     for _ in times:
         run()
-    return (time.perf_counter() - start) / batch
+    seconds = time.perf_counter() - start
+    return Sample(seconds / batch, core_share(seconds, threads, before))
 
 
 @scope

@@ -89,6 +89,8 @@ class _Search:
     visited: set[UOp] = field(default_factory=set)
     digests: dict[str, int] = field(default_factory=dict)
     anchor: _Node | None = None
+    is_sure: bool = True
+    """Whether the last comparison was of undisturbed runs."""
 
     def begin(self, starts: Sequence[Move]) -> None:
         """Measure the starts, each by itself, since one may be much slower than another. All are
@@ -163,6 +165,8 @@ class _Search:
             return again
         if wrong := self.problem(kernel):
             return Measured(error=wrong, digest=measurement.digest)
+        if again.is_sure and not measurement.is_sure:
+            return replace(measurement, ratio=again.ratio, is_sure=True)
         return replace(measurement, ratio=max(measurement.ratio, again.ratio))
 
     def _add(
@@ -229,7 +233,9 @@ class _Search:
         if first is None or not self._is_right(first):  # no first start to compare with
             return best.candidate.number, None
         ratio = 1.0 if best is first else self._ratio(best, first)
-        return (best.candidate.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
+        if ratio >= 1.0:
+            return 0, 1.0
+        return best.candidate.number, 1.0 / ratio if self.is_sure else None
 
     def _is_right(self, node: _Node) -> bool:
         """Whether the result of a candidate is right; if not, note what is wrong."""
@@ -245,6 +251,7 @@ class _Search:
         if measurement.error:
             number = node.candidate.number
             self.candidates[number] = replace(node.candidate, note=measurement.error)
+        self.is_sure = measurement.is_sure
         return math.inf if measurement.error or measurement.ratio is None else measurement.ratio
 
 

@@ -125,13 +125,18 @@ class _Measuring:
         if "over" in answer:
             text = f"given up: its first run took over {answer['over']:.3g} s"
             return Measured(digest=answer["digest"], error=text)
-        # the least time is that of the least disturbed run
-        samples = Samples(tuple(answer["samples"]))
+        # The least time is that of the least disturbed run; where other programs had the cores in
+        # every run, it is the least for which it had them.
+        samples, others = (
+            Samples(tuple(answer[name]), shares=tuple(answer.get(shares, ())))
+            for name, shares in (("samples", "shares"), ("against", "against_shares"))
+        )
         return Measured(
             samples.min_s,
-            samples.min_s / min(answer["against"]),
+            samples.min_s / others.min_s,
             answer["digest"],
             spread=samples.spread,
+            is_sure=samples.had is None and others.had is None,
         )
 
 

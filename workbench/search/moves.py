@@ -111,7 +111,8 @@ class Measured:
     """The measurement of one candidate. Units: `seconds` of one run. `ratio` is its time as a
     multiple of the time of the kernel in the same turns. `spread` is the spread of its runs, as a
     share of their median (None: too few runs). `digest` names the program, `same` an equal program
-    that was measured before. `error` says why there is no time."""
+    that was measured before. `error` says why there is no time. Unless it `is_sure`, other programs
+    had the cores in every run of one of the two kernels."""
 
     seconds: float | None = None
     ratio: float | None = None
@@ -119,6 +120,7 @@ class Measured:
     same: str = ""
     error: str = ""
     spread: float | None = None
+    is_sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)

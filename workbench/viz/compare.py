@@ -15,9 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from typing import Any
-
-import numpy as np
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, cut, kind_of
@@ -25,8 +22,8 @@ from workbench.base.terminal import Bundle, Printed, register
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import answers, require_times
-from workbench.measure.kernel_time import seconds_text
-from workbench.measure.side_by_side import Ratio, ratio
+from workbench.measure.kernel_time import busy_text, seconds_text
+from workbench.measure.side_by_side import added, compared
 from workbench.measure.timing import Samples, interleave
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
@@ -305,26 +302,25 @@ def _times(columns: Sequence[Sequence[Callable[[], Callable[[], None]]]], s: flo
     of one round were taken together, so that the times of each round are added up."""
     runs = {f"{n}-{i}": make() for n, column in enumerate(columns) for i, make in enumerate(column)}
     samples = interleave(runs, s, warms=True) if runs else {}
-    rounds = min((len(one.samples_s) for one in samples.values()), default=0)
     sums = [
-        np.sum([_rounds(samples[f"{n}-{i}"], rounds) for i in range(len(column))], axis=0)
-        if column
-        else np.zeros(rounds)
+        added([samples[f"{n}-{i}"] for i in range(len(column))]) if column else Samples(())
         for n, column in enumerate(columns)
     ]
-    if not rounds:
+    if not samples:
         return []
-    times = tuple(seconds_text(float(np.median(each))) for each in sums)
+    times = tuple(map(_time_text, sums))
     ratios = ("", *(_verdict(sums[0], each) for each in sums[1:]))
     return [Row("one run", times), Row("beside the first", ratios)]
 
 
-def _rounds(samples: Samples, count: int) -> np.ndarray[Any, Any]:
-    return np.asarray(samples.samples_s[:count], dtype=np.float64)
+def _time_text(samples: Samples) -> str:
+    if not samples.samples_s:
+        return seconds_text(0.0)
+    text = seconds_text(samples.median_s)
+    return text if samples.had is None else f"~{text}, {busy_text(samples.had)}"
 
 
-def _verdict(base: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:
-    if not base.all() or not other.all():
+def _verdict(base: Samples, other: Samples) -> str:
+    if not base.samples_s or not other.samples_s:
         return "nothing runs"
-    found: Ratio = ratio(list(base), list(other))
-    return str(found)
+    return str(compared(base, other))

@@ -118,6 +118,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "±": "How much the samples of a time differ: half the distance between their quartiles, as"
             " a share of the median; or between several measurements, where those differ more.",
         "once": "Timed once, because a run is slow: nothing is known of the spread.",
+        "busy": "Other programs had the kernel's cores for a part of every run, so its time is not"
+            " known: ~ is for how long it had them itself. Such times are not compared; time it"
+            " again when less else runs.",
         "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
             " been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
@@ -230,8 +233,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "predicted": "How many times as fast the kernel becomes, by the performance model.",
         "measured": "How many times as fast the kernel became, timed in turns with this variant; ≈:"
             " no measurable difference; green: the best that is more than noise.",
-        "few runs": "The kernel is slow, so it ran once or a few times: nothing is known of the"
-            " spread.",
+        "few runs": "The kernel is slow, or other programs had its cores in most runs, so that"
+            " only a few count: nothing is known of the spread.",
         "not legal": "Opts that cannot be applied here, each with the reason.",
         "elements per instruction": "How many neighbours one vector instruction computes.",
         "independent accumulators": "Sums that do not wait for each other: a multiply-add takes"

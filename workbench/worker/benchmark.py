@@ -17,10 +17,12 @@ from workbench.base.cache import key_of
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import scope
 from workbench.measure.timing import (
+    Sample,
     Samples,
+    enough,
     measure,
     no_garbage_collection,
-    seconds_of,
+    sample_of,
     timed_rounds,
     warm_up,
 )
@@ -65,8 +67,9 @@ def run_benchmark(
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
     """Return the result for `candidate`: its "digest", its "samples" and those of the other one
-    ("against"), in seconds; or the digest and "over", the limit that it exceeded; or "same", the
-    digest of an equal program; or "error".
+    ("against"), in seconds, with the "shares" of their cores that they had ("against_shares");
+    or the digest and "over", the limit that it exceeded; or "same", the digest of an equal program;
+    or "error".
 
     `silent` is called before the first run, with the seconds that it may take.
     Errors: those of `go_on`, which is called between runs.
@@ -82,40 +85,46 @@ def run_benchmark(
         _, other = bind(against, others)
         silent(rules.limit_s)
         with within(rules.limit_s):
-            first_s = seconds_of(run)
+            first = sample_of(run)
         go_on()
     except OverTime:
         return row | {"over": rules.limit_s}
     except WorkbenchError as error:
         return {"error": error_row(error)}
     if candidate == against:  # run alone
-        times = _times_alone(run, first_s, rules, stop)
-        return row | {"samples": times, "against": times}
-    other_s = seconds_of(other)
+        times = _times_alone(run, first, rules, stop)
+        return row | _both(times, times)
+    second = sample_of(other)
     go_on()
-    if max(first_s, other_s) < SLOW * rules.budget_s:
+    if max(first.seconds, second.seconds) < SLOW * rules.budget_s:
         return row | _in_turns(run, other, rules, go_on)
-    return row | {
-        "samples": _few(run, first_s, rules, stop),
-        "against": _few(other, other_s, rules, stop),
+    return row | _both(_few(run, first, rules, stop), _few(other, second, rules, stop))
+
+
+def _both(own: Samples, others: Samples) -> Row:
+    return {
+        "samples": own.samples_s,
+        "shares": own.shares,
+        "against": others.samples_s,
+        "against_shares": others.shares,
     }
 
 
-def _times_alone(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
-    """Return times of a candidate that is measured alone."""
-    if first_s > SLOW * rules.budget_s:
-        return _few(run, first_s, rules, stop)
-    return list(measure(run, rules.budget_s, rules.samples).samples_s)
+def _times_alone(run: Run, first: Sample, rules: BenchmarkSettings, stop: float) -> Samples:
+    """Return samples of a candidate that is measured alone."""
+    if first.seconds > SLOW * rules.budget_s:
+        return _few(run, first, rules, stop)
+    return measure(run, rules.budget_s, rules.samples)
 
 
-def _few(run: Run, first_s: float, rules: BenchmarkSettings, stop: float) -> list[float]:
-    """Return a few times of a slow kernel; for a very slow one only the time of its first run."""
-    if first_s > VERY_SLOW * rules.budget_s:
-        return [first_s]
-    times: list[float] = []
-    while len(times) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
-        times.append(seconds_of(run))
-    return times or [first_s]
+def _few(run: Run, first: Sample, rules: BenchmarkSettings, stop: float) -> Samples:
+    """Return a few samples of a slow kernel; of a very slow one only its first run."""
+    if first.seconds > VERY_SLOW * rules.budget_s:
+        return Samples.of([first])
+    times: list[Sample] = []
+    while len(times) < FAIR_ROUNDS and time.perf_counter() + first.seconds < stop:
+        times.append(sample_of(run))
+    return Samples.of(times or [first])
 
 
 def _in_turns(run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]) -> Row:
@@ -125,10 +134,10 @@ def _in_turns(run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[]
         stop = time.perf_counter() + rules.budget_s
         for number, times in enumerate(timed_rounds(both), 1):
             go_on()
-            is_over = time.perf_counter() > stop or number >= rules.samples
+            is_over = time.perf_counter() > stop or enough(times, rules.samples)
             if is_over or _is_hopeless(number, times, rules) or _are_settled(times):
                 break
-    return {name: list(samples.samples_s) for name, samples in times.items()}
+    return _both(times["samples"], times["against"])
 
 
 def _is_hopeless(number: int, times: dict[str, Samples], rules: BenchmarkSettings) -> bool:
@@ -142,9 +151,8 @@ def _are_settled(times: dict[str, Samples]) -> bool:
 
 def is_settled(samples: Samples, share: float = SETTLED) -> bool:
     """Whether the error of the median is at most a share of it, so that timing may end."""
-    count = len(samples.samples_s)
-    error = samples.spread_s / count**0.5
-    return count >= LEAST_ROUNDS and error <= share * samples.median_s
+    count = sum(samples.undisturbed)
+    return count >= LEAST_ROUNDS and samples.spread_s / count**0.5 <= share * samples.median_s
 
 
 # --------------------------------------------------------------------------------------------------

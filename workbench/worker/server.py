@@ -26,7 +26,7 @@ from workbench.kernel.run import arrays
 from workbench.measure.bandwidth import ROUNDS, cold_rounds
 from workbench.measure.kernel_time import Calibration, calibration
 from workbench.measure.speeds import earlier_speeds
-from workbench.measure.timing import no_garbage_collection, timed_rounds
+from workbench.measure.timing import Samples, enough, no_garbage_collection, sample_of, timed_rounds
 from workbench.worker.benchmark import SETTLED, BenchmarkSettings, is_settled, run_benchmark
 from workbench.worker.candidate import KernelData, Run, bind, compiled
 from workbench.worker.rows import Row, error_row, parsed
@@ -73,7 +73,9 @@ class WorkerServer:
         """Return samples of every kernel, warm and, if "cold" is true, cold, taken in turns.
 
         A kernel runs on its own "data", if it names some, else on those of the task. A kernel that
-        fails has an error instead. A stopped task returns the samples so far. Two fields may be
+        fails has an error instead. "shares" are those of its cores that a kernel had in each sample
+        (see `Samples`); timing goes on until each has as many undisturbed ones as "samples" says. A
+        stopped task returns the samples so far. Two fields may be
         left out: "silent_s", the limit of a first run, and "settled": timing ends early if the
         error of each median is at most this share of it. Kernels on this machine's processor also
         get "busy", from one calibration for all of them, if the machine's speeds are known.
@@ -88,12 +90,11 @@ class WorkerServer:
                 rows[place]["threads"] = source.launch.threads
                 self._continue(place, len(rows), "first run", task.get("silent_s"))
                 start = time.perf_counter()
-                run()
-                took = time.perf_counter() - start
-                if took < task["budget_s"]:
+                first = sample_of(run)
+                if time.perf_counter() - start < task["budget_s"]:
                     runs[str(place)] = run
                 else:  # a slow kernel is not run again: its first run is the sample
-                    rows[place]["samples"] = [took]
+                    rows[place] |= _row(Samples.of([first]), "samples", "shares")
             except StopRequest:
                 return {"kernels": rows}
             except Exception as error:
@@ -119,11 +120,11 @@ class WorkerServer:
         share = task.get("settled", SETTLED)
         for number, times in enumerate(timed_rounds(runs, before), 1):
             for name, samples in times.items():
-                rows[int(name)]["samples"] = samples.samples_s
+                rows[int(name)] |= _row(samples, "samples", "shares")
                 if calibrated and _is_here(task["kernels"][int(name)]):
                     rows[int(name)]["busy"] = calibrated.busy
-            self._continue(number, task["samples"], "timing, warm")
-            is_over = time.perf_counter() > stop or number >= task["samples"]
+            self._continue(min(number, task["samples"]), task["samples"], "timing, warm")
+            is_over = time.perf_counter() > stop or enough(times, task["samples"])
             if is_over or all(is_settled(s, share) for s in times.values()):
                 break
 
@@ -132,7 +133,7 @@ class WorkerServer:
         self._continue(0, ROUNDS, "timing, cold")
         for number, times in enumerate(turns, 1):
             for name, samples in times.items():
-                rows[int(name)]["cold"] = samples.samples_s
+                rows[int(name)] |= _row(samples, "cold", "cold_shares")
             self._continue(number, ROUNDS, "timing, cold")
 
     def benchmark(self, task: Row) -> Row:
@@ -236,6 +237,10 @@ class WorkerServer:
     def _go_on(self) -> None:
         if self._is_stopped():
             raise StopRequest
+
+
+def _row(samples: Samples, seconds: str, shares: str) -> Row:
+    return {seconds: samples.samples_s, shares: samples.shares}
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:

@@ -14,6 +14,7 @@ from workbench.kernel.performance import cost_of
 from workbench.measure import speeds
 from workbench.measure.bandwidth import working_sets
 from workbench.measure.speeds import Rate, Speeds
+from workbench.measure.timing import Samples
 from workbench.viz.record.record import Recorder, build
 from workbench.viz.schema.variant import ShareRow
 from workbench.viz.session.opt_text import timing_row
@@ -65,7 +66,7 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
 def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> None:
     work = recorder.kernels[variant].estimates
     median_s = work.flops / gflops / 1e9
-    row = timing_row([median_s] * 3, work, "LLVM", "f32", threads)
+    row = timing_row(Samples((median_s,) * 3), work, "LLVM", "f32", threads)
     recorder.put(("variants", variant, "timing"), row)
     recorder.machine.fit_timings()
 
@@ -113,7 +114,7 @@ def test_no_launch_takes_longer_than_a_kernel_that_ran(monkeypatch: pytest.Monke
     recorder.add_cost(0)
     assert "takes 6 µs" in str(plain(recorder.record)["variants"][0]["bound"])
     work = recorder.kernels[0].estimates
-    row = timing_row([4.1e-6] * 3, work, "LLVM", "f32", 1)
+    row = timing_row(Samples((4.1e-6,) * 3), work, "LLVM", "f32", 1)
     recorder.put(("variants", 0, "timing"), row)
     recorder.machine.fit_timings(0)
     recorder.add_cost(0)

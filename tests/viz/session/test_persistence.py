@@ -19,6 +19,7 @@ from tests.viz.support import matmul
 from workbench.base.cache import MOST_BYTES
 from workbench.base.typed import typed
 from workbench.ir.nest.estimates import Estimates
+from workbench.measure.timing import Samples
 from workbench.viz.record.record import build
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
@@ -28,7 +29,7 @@ from workbench.viz.session.opt_text import timing_row
 
 KEY = "0123456789abcdef"
 A, B = persistence.Key(0, ("A",)), persistence.Key(0, ("B",))
-TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", "f32", 2, run="a")
+TIMING = timing_row(Samples((1e-3, 2e-3)), Estimates(1000, 1000), "LLVM", "f32", 2, run="a")
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from tests.viz.session.support import unpacked, whole
 from tests.viz.support import matmul
 from workbench.base.context import Context
 from workbench.measure.kernel_time import seconds_text
+from workbench.measure.timing import Samples
 from workbench.viz.page import document as saved_page
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
@@ -117,7 +118,7 @@ def worked_on() -> tuple[Any, Any]:
         session.recorder.complete(place)
         session.handle({"do": "note", "variant": place, "text": f"mine: {opt}"})
     for place, kernel in enumerate(session.kernels):
-        row = timing_row([1e-3 + place * 1e-4] * 5, kernel.estimates, session.device)
+        row = timing_row(Samples((1e-3 + place * 1e-4,) * 5), kernel.estimates, session.device)
         session.set(place, "timing", row)
     session.set(2, "check", CheckRow(False, "WRONG: 3 of 48 elements"))
     return ex, session

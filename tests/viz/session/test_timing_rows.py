@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.kernel.support import SPEEDS
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure.kernel_time import doubts
+from workbench.measure.timing import Samples
 from workbench.viz.session.opt_text import timing_row, timing_text
 
 
 def row_of(samples: list[float], busy: float | None) -> list[str]:
-    row = timing_row(samples, Estimates(0, 0), "LLVM", busy=busy)
+    row = timing_row(Samples(tuple(samples)), Estimates(0, 0), "LLVM", busy=busy)
     text = timing_text(row, None)
     assert all(words in text for words in row.doubts)
     return row.doubts
+
+
+def test_a_disturbed_time_is_not_exact() -> None:
+    """Its figure is for how long the kernel had its cores, and nothing is derived from it."""
+    samples = Samples((0.3, 0.25), shares=(0.05, 0.1))
+    row = timing_row(samples, Estimates(1000, 0), "LLVM", "f32", busy=42.0)
+    assert (row.median_s, row.had, row.samples) == (pytest.approx(0.015), 0.05, [0.015])
+    text = timing_text(row, SPEEDS)
+    assert text.startswith("~15 ms busy") and "of peak" not in text
+    assert text.endswith("the machine is busy: the kernel had 5.0% of a core")
 
 
 def test_a_row_has_the_sentences_that_the_page_prints() -> None:

@@ -235,18 +235,19 @@ class NativeProgram(Unpicklable, ABC):
 
 
 class NativeLaunch:
-    """A kernel and its buffers: a call runs it. `move` gives a slot another buffer."""
+    """A kernel and its buffers: a call runs it on as many `threads`. `move` gives a slot another
+    buffer."""
 
     __slots__ = (
-        "_arguments", "_buffers", "_kernel", "_parts", "_run", "_slots", "_table"
+        "_arguments", "_buffers", "_kernel", "_parts", "_run", "_slots", "_table", "threads"
     )  # fmt: skip
 
     def __init__(self, program: NativeProgram, buffers: Sequence[Buffer]):
         self._run = program.run
         self._slots, self._buffers = len(buffers), [*buffers]
         addresses = [b.address for b in buffers]
-        threads = range(program._threads)
-        self._parts = [program.pack(addresses, self._buffers) for _ in threads]
+        self.threads = program._threads
+        self._parts = [program.pack(addresses, self._buffers) for _ in range(self.threads)]
         starts = [ctypes.addressof(part) for part in self._parts]
         self._table = (ctypes.c_uint64 * len(starts))(*starts)
         self._kernel, self._arguments = program._kernel, starts[0]

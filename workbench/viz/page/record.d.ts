@@ -339,7 +339,8 @@ export interface CodeRow {
  * to, measured in turns with that. `spread` is half the interval of the measured speed-up,
  * as a share of it (null: too few rounds to tell); `differs`: the speed-up is beyond the
  * noise. `counts` says how the accesses of work-groups change, before -> after ("": not
- * known). Units: `seconds` of one run.
+ * known). `busy`: other programs had the cores in every sample, so nothing was measured.
+ * Units: `seconds` of one run.
  */
 export interface OfferRow {
   opt: string;
@@ -354,6 +355,7 @@ export interface OfferRow {
   differs: boolean;
   seconds: number | null;
   counts?: string;
+  busy?: boolean;
 }
 
 /**
@@ -401,6 +403,9 @@ export interface ShareRow {
  * peak as it is now known (null: it does not apply). `busy` is the time of a loop of known
  * length beside the timing, in units of its time at rest (null: unknown). `medians` are
  * those of earlier measurements in this session; `doubts` say why the timing is not certain.
+ * `had`: other programs had the kernel's cores for a part of every sample; the time is for
+ * how long it had them, in the sample in which it had this share of them (null: samples are
+ * undisturbed).
  */
 export interface TimingRow {
   median_s: number;
@@ -424,6 +429,7 @@ export interface TimingRow {
   busy?: number | null;
   medians?: Array<number>;
   doubts?: Array<string>;
+  had?: number | null;
 }
 
 /**
@@ -648,13 +654,15 @@ export type PlanRead = [source: number, reader: number, node: number, bytes: num
 /**
  * A run of a kernel with the default opts and warm caches. `like` is the first kernel that
  * is equal; a kernel without times of its own has those of that one. `spread` is a share of
- * the median. Units: seconds, null where the time is not known.
+ * the median. `busy`: other programs had the cores in every sample, so nothing was measured.
+ * Units: seconds, null where the time is not known.
  */
 export interface PlanRun {
   like: number;
   predicted_s: number | null;
   measured_s: number | null;
   spread: number | null;
+  busy?: boolean;
 }
 
 /**

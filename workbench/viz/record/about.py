@@ -167,9 +167,12 @@ def speed_rows(speeds: Speeds | None) -> SpeedRows:
 
 def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
     """Return a timing's share of the peak of its threads; None without speeds, on an emulator or
-    another machine, without floats, and with fewer operations executed than counted."""
+    another machine, of a disturbed time, without floats, and with fewer operations executed than
+    counted."""
     kind, threads = timing.kind, timing.threads
     if speeds is None or kind is None or timing.emulator or timing.machine:
+        return None
+    if timing.had is not None:
         return None
     fraction = speeds.share(kind, threads, timing.gflops * 1e9)
     if fraction is None:
@@ -214,7 +217,7 @@ class MachineSpeeds:
             # edited source may execute fewer operations than are counted
             if self.speeds is None or not timing or timing.emulator or row.edited:
                 continue
-            if timing.machine:
+            if timing.machine or timing.had is not None:
                 continue
             speed = timing.gflops * 1e9
             raised = with_peak(self.speeds, timing.kind, timing.threads, speed)

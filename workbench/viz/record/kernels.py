@@ -58,9 +58,14 @@ class KernelRuns:
                 self._changes.put(("plan", "runs", number, "predicted_s"), seconds)
             yield number
 
-    def set_time(self, number: int, median_s: float, spread: float) -> None:
+    def set_time(self, number: int, median_s: float, spread: float, had: float | None) -> None:
         """Set the time of a kernel, and of the first kernel equal to it if that has none. Equal
-        kernels without a time show that of the first."""
+        kernels without a time show that of the first. If it `had` only a share of its cores, a time
+        that it has stays: shares of all kernels' time are of undisturbed times alone."""
+        if had is not None:
+            if self._record.plan.runs[number].measured_s is None:
+                self._changes.put(("plan", "runs", number, "busy"), True)
+            return
         for place in {number, self._record.plan.runs[number].like}:
             earlier = self._times.get((self._record.device, place))
             if place == number or earlier is None:
@@ -71,6 +76,7 @@ class KernelRuns:
         run = "plan", "runs", number
         self._changes.put((*run, "measured_s"), median_s)
         self._changes.put((*run, "spread"), spread)
+        self._changes.put((*run, "busy"), False)
 
     def show_timing(self, variant: int) -> None:
         """Use the timing of a variant with the default opts as the time of its kernel."""
@@ -78,7 +84,8 @@ class KernelRuns:
         if row.timing is None or row.timing.emulator or row.edited:
             return
         if self._kernels[variant].ast is self.default(row.kernel).ast:
-            self.set_time(row.kernel, row.timing.median_s, row.timing.spread)
+            timing = row.timing
+            self.set_time(row.kernel, timing.median_s, timing.spread, timing.had)
 
     def show_device(self) -> None:
         """Make new rows, with the times that were measured on the device of the record."""

@@ -324,7 +324,8 @@ class Recorder:
         """Add the cost of a variant by its loop nest, and its bottleneck."""
         self.machine.measure()
         timing = self.record.variants[variant].timing
-        measured_s = None if timing is None or timing.machine else timing.median_s
+        is_known = timing is not None and not timing.machine and timing.had is None
+        measured_s = timing.median_s if timing is not None and is_known else None
         registers = self.code.registers(variant)
         costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s, registers)
         if costs is not None:

@@ -181,8 +181,8 @@ class OfferRow(Struct, forbid_unknown_fields=True):
     """A legal opt. `predicted` and `measured` are speed-ups over the variant that it is offered to,
     measured in turns with that. `spread` is half the interval of the measured speed-up, as a share
     of it (null: too few rounds to tell); `differs`: the speed-up is beyond the noise. `counts` says
-    how the accesses of work-groups change, before -> after ("": not known). Units: `seconds` of one
-    run."""
+    how the accesses of work-groups change, before -> after ("": not known). `busy`: other programs
+    had the cores in every sample, so nothing was measured. Units: `seconds` of one run."""
 
     opt: str
     op: str
@@ -196,6 +196,7 @@ class OfferRow(Struct, forbid_unknown_fields=True):
     differs: bool
     seconds: float | None
     counts: str = ""
+    busy: bool = False
 
 
 class RefusedRow(Struct, forbid_unknown_fields=True):
@@ -239,7 +240,9 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     variant's counts say). `share` is the share of the peak as it is now known (null: it does not
     apply). `busy` is the time of a loop of known length beside the timing, in units of its time at
     rest (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
-    why the timing is not certain."""
+    why the timing is not certain. `had`: other programs had the kernel's cores for a part of every
+    sample; the time is for how long it had them, in the sample in which it had this share of them
+    (null: samples are undisturbed)."""
 
     median_s: Amount
     min_s: Amount
@@ -262,6 +265,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     busy: Amount | None = None
     medians: list[Amount] = []
     doubts: list[str] = []
+    had: Amount | None = None
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):

@@ -319,12 +319,12 @@ MOST_SAMPLES = 40
 
 
 def timing_row(
-    samples_s: Sequence[float],
+    samples: Samples,
     work: Estimates,
     device: str,
     kind: str | None = None,
     threads: int = 1,
-    cold_s: Sequence[float] = (),
+    cold: Samples | None = None,
     run: str = "",
     random_inputs: bool = False,
     busy: float | None = None,
@@ -332,8 +332,7 @@ def timing_row(
     """Return the row of a timing. `kind` is the float type that the kernel computes in (None: no
     floats). `run` names the measurement: the times of one measurement were taken in turns, and only
     their ratios are meaningful, because a machine may be slower an hour later."""
-    samples = Samples(tuple(samples_s))
-    cold = Samples(tuple(cold_s)) if cold_s else None
+    cold = cold if cold is not None and cold.samples_s else None
     median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     info = Device[device] if device in Device.names() else None  # None: the name of a baseline
     is_emulator = info is not None and info.is_emulator
@@ -342,7 +341,7 @@ def timing_row(
         median_s=median,
         min_s=samples.min_s,
         spread=samples.spread_s / median,
-        samples=[float(f"{s:.4g}") for s in samples_s[:MOST_SAMPLES]],
+        samples=[float(f"{s:.4g}") for s in samples.times_s[:MOST_SAMPLES]],
         cold_s=cold.median_s if cold else None,
         cold_spread=cold.spread_s / cold.median_s if cold else None,
         gflops=gflops,
@@ -355,7 +354,8 @@ def timing_row(
         earlier=False,
         random_inputs=random_inputs,
         busy=busy,
-        doubts=doubts(busy, samples_s),
+        doubts=doubts(busy, samples.times_s, samples.had),
+        had=samples.had,
     )
 
 
@@ -367,7 +367,8 @@ def run_name() -> str:
 def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
     """Return a timing as text, with its spread, its speed, and its share of the peak of `speeds` if
     it has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
-    parts = [f"{seconds_text(row.median_s)} {spread_text(row)}"]
+    about = "" if row.had is None else "~"
+    parts = [f"{about}{seconds_text(row.median_s)} {spread_text(row)}"]
     if row.cold_s is not None:
         spread = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
         parts.append(f"cold {seconds_text(row.cold_s)}{spread}")
@@ -390,7 +391,9 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
 
 def spread_text(row: TimingRow) -> str:
     """Return the spread of a median as text: the greater of those within its samples and over
-    several measurements; "once" for a single sample."""
+    several measurements; "once" for a single sample, "busy" if it was disturbed."""
+    if row.had is not None:
+        return "busy"
     if row.medians:
         medians = row.median_s, *row.medians
         half_range = (max(medians) - min(medians)) / 2 / row.median_s

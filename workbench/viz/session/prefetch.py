@@ -3,13 +3,15 @@ offers. It waits for requests, and stops when the reader selects something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
+from workbench.cost.kernel_cost import float_kind
 from workbench.ir.opt.opt import OptOps
-from workbench.measure.side_by_side import MIN_ROUNDS, ratio
+from workbench.kernel.kernel import Kernel
+from workbench.measure.side_by_side import MIN_ROUNDS, compared
 from workbench.measure.timing import Samples
 from workbench.viz.model.words import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
@@ -149,7 +151,7 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         _time_or_ignore(session, list(dict.fromkeys(group)))
         yield
         timing = session.row(variant).timing
-    if timing is None or timing.emulator or timing.median_s > SLOW_S:
+    if timing is None or timing.emulator or timing.median_s / (timing.had or 1.0) > SLOW_S:
         return  # an emulator's times are not compared
     if variant in session.edited:
         return
@@ -182,22 +184,34 @@ def _measure_offers(
     with session.lock:
         if session.row(variant).offers is not listed:
             return
-        base = rows[0].samples
+        base = rows[0].warm
         for place, result in zip(places, rows[1:], strict=True):
-            count = min(len(base), len(result.samples))  # a slow candidate ran only once
-            if count:
-                offer = "variants", variant, "offers", place
-                for name, value in _measured(base[:count], result.samples[:count]):
-                    session.put((*offer, name), value)
+            if base.samples_s and result.samples:
+                is_possible = _is_possible(session, kernel, result)
+                for name, value in _measured(base, result.warm, is_possible):
+                    session.put(("variants", variant, "offers", place, name), value)
         session.send_changes()
 
 
+def _is_possible(session: LiveRecord, kernel: Kernel, result: measurement.MeasuredKernel) -> bool:
+    """Whether this machine can be as fast as a measurement says."""
+    speeds, info = session.recorder.speeds, Device[session.device]
+    if speeds is None or not info.is_processor:
+        return True
+    kind, work = float_kind(kernel.original), kernel.estimates
+    return speeds.is_possible(kind, result.threads, work, result.warm.median_s)
+
+
 def _measured(
-    base: Sequence[float], samples: Sequence[float]
+    base: Samples, samples: Samples, is_possible: bool
 ) -> Iterator[tuple[str, float | bool | None]]:
     """Yield the measured fields of an offer, from its samples and those of its variant in the same
-    rounds."""
-    comparison = ratio(base, samples)
+    rounds: none where other programs had the cores, or the time `is_possible` on no machine like
+    this."""
+    comparison = compared(base, samples)
+    yield "busy", not comparison.rounds or not is_possible
+    if not comparison.rounds or not is_possible:
+        return
     is_sure = comparison.rounds >= MIN_ROUNDS
     half = (comparison.high - comparison.low) / 2 / comparison.median
     yield "measured", comparison.median
@@ -205,7 +219,7 @@ def _measured(
     # An offer is called faster or slower only beyond the spread that is shown beside it.
     gain = abs(comparison.median - 1) / comparison.median
     yield "differs", comparison.is_measurable and gain > half
-    yield "seconds", Samples(tuple(samples)).median_s
+    yield "seconds", samples.median_s
 
 
 def _kernel(session: LiveRecord, variant: int) -> int:

@@ -100,6 +100,23 @@ def test_what_is_measured_of_an_offer_is_a_speedup_like_the_predicted_one(
         assert texts(page, predicted)[: len(cases)] == ["x1.25"] * len(cases)
 
 
+def test_an_offer_that_a_busy_machine_disturbed_stands_at_its_prediction(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    offers = page_record["variants"][0]["offers"]
+    for offer, (predicted, measured) in zip(
+        offers, [(9.0, 1.5), (2.0, None), (1.2, 4.0)], strict=False
+    ):
+        offer |= {"predicted": predicted, "measured": measured, "busy": measured is None}
+        offer |= {"seconds": measured and 1e-3, "differs": measured is not None, "spread": 0.01}
+    named = [offer["opt"] for offer in offers[:3]]
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        rows = page.locator(".wb-offer[data-opt]").all()[:3]
+        assert [row.get_attribute("data-opt") for row in rows] == [named[n] for n in (2, 1, 0)]
+        assert rows[1].locator("[data-term=busy]").inner_text() == "busy"
+
+
 def test_offers_that_gain_nothing_are_folded(browser: Any, record: Record, tmp_path: Path) -> None:
     """What is measured stays, whatever it is; where nothing gains, all are there as before."""
     page_record = json.loads(json.dumps(record))

@@ -132,7 +132,8 @@ def test_ratios_are_of_times_of_one_run(browser: Any, record: Record, tmp_path: 
     auto["kernel"] = 0
     then = timing(1e-4, spread=0.0)  # the plain one takes 2 ms
     shown_as = []
-    for one in (then, then | {"run": "b"}, then | {"samples": [1e-4]}):
+    others = {"run": "b"}, {"samples": [1e-4]}, {"had": 0.08}
+    for one in (then, *(then | other for other in others)):
         auto["timing"] = one
         for page in shown(browser, tmp_path, exported(page_record)):
             cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
@@ -141,6 +142,7 @@ def test_ratios_are_of_times_of_one_run(browser: Any, record: Record, tmp_path: 
         ("± <0.1%", "20.0x"),
         ("~100 µs", "± <0.1%"),  # and no ratio: they were not timed in turns
         ("once", "20.0x"),
+        ("~100 µs", "busy"),  # of every sample others had a part
     ]
 
 

@@ -110,6 +110,15 @@ def test_a_decision_is_drawn_and_in_sight_in_its_list(live: LivePage) -> None:
     assert page.locator("[data-pane=code] .wb-stage").count() == 0
 
 
+def test_what_the_page_measures_by_itself_was_not_tried(live: LivePage) -> None:
+    """Only what the reader did counts."""
+    live.session.handle({"id": 1, "do": "measure", "variants": [0]}, live)
+    live.page.evaluate("show({ mode: 'board' })")
+    live.answer("offers")
+    assert live.session.row(0).timing is not None
+    expect(live.page.locator("[data-key=start-opt]")).to_be_visible()
+
+
 def test_the_line_is_dismissed_for_the_notebook(live: LivePage) -> None:
     page = live.page
     page.evaluate("show({ mode: 'board' })")

@@ -15,7 +15,8 @@ from tests.viz.record import models
 from tests.viz.record.support import plain
 from tests.viz.session.support import Page, ask, done, session_of
 from workbench import Rule, RuleSet, Tensor, explore, register, unregister, var
-from workbench.viz.session.handlers import measurement
+from workbench.measure.timing import Samples
+from workbench.viz.session.handlers import all_kernels, measurement
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -75,6 +76,28 @@ def test_a_timed_variant_gives_its_kernel_the_time(session: Session) -> None:
     for place, variant in (first, own), (3, auto):
         shown = session.row(variant).timing
         assert shown is not None and runs[place]["measured_s"] == shown.median_s
+
+
+def test_a_disturbed_time_is_none_of_the_kernels(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its share of the time of all would say how busy the machine was. It is timed again only if
+    somebody asks."""
+    asked: list[Any] = []
+
+    def answer(session: Any, worker: Any, task: Any, name: str) -> Any:
+        asked.append(task)
+        return {"kernels": [{"samples": [0.3], "shares": [0.1]} for _ in task["kernels"]]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measurement, "Samples", Samples)
+        patch.setattr(measurement, "ask", answer)
+        runs = handle(session, "kernels")
+        firsts = [place for place, run in enumerate(runs) if run["like"] == place]
+        assert all(runs[k]["busy"] and runs[k]["measured_s"] is None for k in firsts)
+        assert len(list(all_kernels.measured(session))) == 0 and len(asked) == 1
+    runs = handle(session, "kernels")
+    assert all(runs[k]["measured_s"] and not runs[k]["busy"] for k in firsts)
 
 
 def test_times_are_there_again_with_their_device(session: Session) -> None:

@@ -21,9 +21,10 @@ from tests.viz.session.support import (
 )
 from tests.viz.support import array, matmul, softmax
 from workbench import Tensor
+from workbench.measure.timing import Samples
 from workbench.viz import explore
 from workbench.viz.session import prefetch
-from workbench.viz.session.handlers import baselines
+from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import opt_lists as searches
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.session import Session
@@ -154,6 +155,36 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
         offers = plain(session.row(0))["offers"]
         assert {o["spread"] for o in offers if o["measured"]} == {None}
         assert any(o["measured"] for o in offers)
+
+
+def test_a_ratio_is_given_where_both_kernels_had_their_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of a second that was spent waiting for a core to a millisecond is no ratio; and no kernel
+    is faster than the machine."""
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 3)
+    monkeypatch.setattr(measurement, "Samples", Samples)
+    plain_row = {"samples": [1.0] + [2e-3] * 8, "shares": [0.002] + [1.0] * 8}
+    offered: list[Any] = [
+        {"samples": [1e-3] * 8 + [0.5], "shares": [1.0] * 8 + [0.002]},
+        {"samples": [0.4] * 9, "shares": [0.02] * 9},
+        {"samples": [1e-13] * 9},
+    ]
+
+    def answer(session: Any, worker: Any, task: Any, name: str) -> Any:
+        rows = [plain_row, *offered] if len(task["kernels"]) == 4 else [plain_row] * 2
+        return {"kernels": rows[: len(task["kernels"])]}
+
+    monkeypatch.setattr(measurement, "ask", answer)
+    with session_of(softmax(), prefetches=True) as session:
+        session.recorder.machine.measure()
+        prefetch_all(session)
+        finish_jobs(session.jobs)
+        offers = plain(session.row(0))["offers"][:3]
+        assert [o["measured"] for o in offers] == [2.0, None, None]
+        assert [o["busy"] for o in offers] == [False, True, True]
+        timing = session.row(0).timing
+        assert timing is not None and timing.median_s == 2e-3 and timing.had is None
 
 
 def test_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,19 @@ import { secondsText, three } from "../base/text.js";
  * @returns {timing is TimingRow} */
 export const real = (timing) => Boolean(timing && !timing.emulator && !timing.machine);
 
+/** Stands where other programs had the kernel's cores in every sample: such a time is no time. */
+export const BUSY = "busy";
+const NOT_COMPARED = "the machine is busy: not compared";
+
+/** Whether a timing has no undisturbed sample.
+ * @param {TimingRow} timing */
+export const isBusy = ({ had = null }) => had !== null;
+
 /** The uncertainty of a median, within its samples or over several measurements; unknown for a
  * single run.
  * @param {TimingRow} timing */
-export function spreadText({ spread, samples, median_s, medians = [] }) {
+export function spreadText({ spread, samples, median_s, medians = [], had = null }) {
+  if (had !== null) return BUSY;
   const [least, most] = ends(median_s, medians);
   if (medians.length) return withinText(Math.max(spread, (most - least) / 2 / median_s));
   return samples.length < 2 ? "once" : withinText(spread);
@@ -38,7 +47,7 @@ export const percent = (fraction) =>
 export function timingText(timing) {
   const { median_s, cold_s, emulator, device, gflops, gbytes, share } = timing;
   return [
-    `${secondsText(median_s)} ${spreadText(timing)}`,
+    `${isBusy(timing) ? "~" : ""}${secondsText(median_s)} ${spreadText(timing)}`,
     cold_s !== null &&
     `cold ${secondsText(cold_s)} ${coldSpread(timing)}`.trimEnd(),
     ...(emulator ? [`EMULATOR (${device})`] : [
@@ -85,12 +94,13 @@ export function overlap(one, other, cold = false) {
 export const SAME = "no measurable difference";
 
 /** How many times as fast a timing is as another one, with the range that the spreads allow; "" for
- * a missing one, and for those of an emulator or another machine.
+ * a missing one, and for those of an emulator or another machine; in words for a disturbed one.
  * @param {TimingRow | null} timing
  * @param {TimingRow | null} before
  * @param {string} [than] the name of the other one */
 export function speedText(timing, before, than = "") {
   if (timing === before || !real(timing) || !real(before)) return "";
+  if (isBusy(timing) || isBusy(before)) return NOT_COMPARED;
   const isOneRun = inOneRun(timing, before);
   if (isOneRun && overlap(timing, before)) return SAME;
   const isFaster = timing.median_s <= before.median_s;

@@ -5,8 +5,11 @@ import { bytesText, hasWords, secondsText } from "../base/text.js";
 /** @import { KernelRow, PageRecord, PhaseRow, PlanPicture } from "../record.d.ts" */
 
 /** The cost of a kernel: seconds, null if no time is known; whether they were measured; its share
- * of the seconds of all; bytes.
- * @typedef {{seconds: number | null, isMeasured: boolean, share: number | null, bytes: number}} Work */
+ * of the seconds of all; bytes; and whether a busy machine disturbed the time, so that the seconds
+ * are predicted.
+ * @typedef {{
+ *   seconds: number | null, isMeasured: boolean, share: number | null, bytes: number, isBusy: boolean
+ * }} Work */
 
 /** The cost of each kernel of a record.
  * @param {PageRecord} record
@@ -15,7 +18,9 @@ export function kernelWork({ kernels, plan: { runs } }) {
   const rows = kernels.map(({ bytes }, k) => {
     const like = runs[runs[k].like];
     const measured_s = runs[k].measured_s ?? like.measured_s;
-    return { seconds: measured_s ?? like.predicted_s, isMeasured: measured_s !== null, bytes };
+    const isMeasured = measured_s !== null;
+    const isBusy = !isMeasured && Boolean(runs[k].busy || like.busy);
+    return { seconds: measured_s ?? like.predicted_s, isMeasured, isBusy, bytes };
   });
   const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0);
   return rows.map((row) => ({
@@ -42,6 +47,7 @@ export function togetherWork(rows) {
     isMeasured: rows.every((row) => row.isMeasured),
     share: rows.length ? sum((row) => row.share) : null,
     bytes: sum((row) => row.bytes) ?? 0,
+    isBusy: rows.some((row) => row.isBusy),
   };
 }
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.measure.timing import Samples
 from workbench.viz.model.words import plural
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import CheckRow
@@ -40,18 +39,22 @@ def measure(session: LiveRecord) -> NoResult:
     if Device[session.device].is_emulator:
         what, because = ("these kernels cannot be timed", "an emulator's times say nothing")
         raise WorkbenchError(what, because, "another device")
-    for _ in measured(session):
+    for _ in measured(session, again=True):
         if session.jobs.is_stopped():
             raise TaskStopped()
     return NoResult()
 
 
-def measured(session: LiveRecord, flops: float = float("inf")) -> Iterator[None]:
-    """Time the kernels of at most `flops` operations that have no time yet, a group per step.
+def measured(
+    session: LiveRecord, flops: float = float("inf"), again: bool = False
+) -> Iterator[None]:
+    """Time the kernels of at most `flops` operations that have no time yet, a group per step; those
+    that were disturbed only `again`, since somebody asks for them.
 
     Errors: WorkbenchError if no kernel of a group runs.
     """
-    places = untimed(session, flops)
+    runs = session.record.plan.runs
+    places = [number for number in untimed(session, flops) if again or not runs[number].busy]
     for begin in range(0, len(places), AT_ONCE):
         with session.jobs.use_worker(session.device) as worker:
             _time(session, worker, places[begin : begin + AT_ONCE])
@@ -86,9 +89,9 @@ def _time(session: LiveRecord, worker: Worker, places: Sequence[int]) -> None:
             return  # these are no longer the kernels that are shown
         for number, row in zip(places, rows, strict=True):
             if row.samples:
-                samples = Samples(tuple(row.samples))
+                samples = row.warm
                 median_s = samples.median_s
-                mine.runs.set_time(number, median_s, samples.spread_s / median_s)
+                mine.runs.set_time(number, median_s, samples.spread_s / median_s, samples.had)
         session.send_changes()
     errors = [row.error for row in rows if row.error is not None]
     if len(errors) == len(rows):

@@ -155,7 +155,7 @@ def _show(
         flops, size_bytes = sum(k.flops for k in kernels), sum(k.bytes for k in kernels)
         work = Estimates(round(flops), round(size_bytes))
         run = run_name() if ours is None else ours.run
-        timing = timing_row(samples.samples_s, work, name, run=run, busy=busy)
+        timing = timing_row(samples, work, name, run=run, busy=busy)
     error = outcome.error
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
@@ -165,7 +165,7 @@ def _our_row(kernel: Kernel, samples: Samples, busy: float | None) -> TimingRow:
     with unobserved(), without(kernel.rules_off):
         threads = build(kernel.ast, kernel.device).source.launch.threads
     return timing_row(
-        samples.samples_s, kernel.estimates, kernel.device, float_kind(kernel.original),
+        samples, kernel.estimates, kernel.device, float_kind(kernel.original),
         threads, run=run_name(), busy=busy,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from workbench.ir.rewriting.rewrite import added_rules
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
 from workbench.kernel.run import CheckRun
+from workbench.measure.timing import Samples
 from workbench.viz.schema.messages import NoResult, TimedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
@@ -44,14 +45,27 @@ hanging."""
 
 
 class MeasuredKernel(Struct):
-    """The worker's measurement of a kernel: warm and cold samples, the number of threads, and how
-    many times slower than at rest the machine was (None: unknown); or an error. Units: seconds."""
+    """The worker's measurement of a kernel: warm and cold samples with the shares of its cores that
+    it had, the number of threads, and how many times slower than at rest the machine was (None:
+    unknown); or an error. Units: seconds."""
 
     samples: list[float] = []
+    shares: list[float] = []
     cold: list[float] = []
+    cold_shares: list[float] = []
     threads: int = 1
     busy: float | None = None
     error: ErrorWords | None = None
+
+    @property
+    def warm(self) -> Samples:
+        """The warm samples."""
+        return Samples(tuple(self.samples), shares=tuple(self.shares))
+
+    @property
+    def flushed(self) -> Samples:
+        """The samples with cold caches."""
+        return Samples(tuple(self.cold), shares=tuple(self.cold_shares))
 
 
 def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> TimedVariants:
@@ -221,13 +235,14 @@ def set_timings(
         if result.samples:
             kernel = session.kernels[variant]
             row = timing_row(
-                result.samples, kernel.estimates, candidate["device"],
-                float_kind(kernel.original), result.threads, result.cold, run,
+                result.warm, kernel.estimates, candidate["device"],
+                float_kind(kernel.original), result.threads, result.flushed, run,
                 random_inputs=not kernel.has_data, busy=result.busy,
             )  # fmt: skip
             before = session.timings.get((variant, row.device))
             if before is not None and not (before.earlier or before.machine):
-                row.medians = [*before.medians, before.median_s][-MOST_MEDIANS:]
+                medians = [*before.medians, *([] if before.had else [before.median_s])]
+                row.medians = [] if row.had else medians[-MOST_MEDIANS:]
             session.timings[variant, row.device] = row
             if is_here:
                 rows_here[variant] = row

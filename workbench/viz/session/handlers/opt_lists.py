@@ -19,6 +19,7 @@ from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
+from workbench.measure.timing import Samples
 from workbench.search import search as searching
 from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
@@ -207,7 +208,7 @@ def _set_search_time(session: LiveRecord, variant: int, outcome: SearchResult[Ke
         return
     kernel = session.kernels[variant]
     row = timing_row(
-        [seconds], kernel.estimates, session.device, float_kind(kernel.original),
+        Samples((seconds,)), kernel.estimates, session.device, float_kind(kernel.original),
         run=run_name(), random_inputs=not kernel.has_data,
     )  # fmt: skip
     session.timings[variant, row.device] = row

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from msgspec.structs import replace
 
 from workbench.backends.device import Device
@@ -17,7 +16,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
-from workbench.measure.side_by_side import Ratio, ratio
+from workbench.measure.side_by_side import Ratio, added, compared
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.plan import ComparedPlans
@@ -157,9 +156,10 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 
 def _plan_times(
     rows: Sequence[measurement.MeasuredKernel], plans: Sequence[Sequence[int]]
-) -> tuple[tuple[float, float], Ratio]:
+) -> tuple[tuple[float, float] | None, Ratio]:
     """Return the seconds of each plan, and the comparison of the second with the first. Samples of
-    one round were taken together, so the times of each round are added up.
+    one round were taken together, so the times of each round are added up. Plans that were
+    disturbed in every round have no seconds.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
@@ -168,8 +168,6 @@ def _plan_times(
             raise WorkbenchError(row.error.what, row.error.because, row.error.hint)
         if not row.samples:
             raise TaskStopped()
-    rounds = min(len(row.samples) for row in rows)
-    samples = np.array([row.samples[:rounds] for row in rows])
-    was, now = (samples[list(places)].sum(axis=0) for places in plans)
-    seconds = float(np.median(was)), float(np.median(now))
-    return seconds, ratio(was, now)
+    was, now = (added([rows[place].warm for place in places]) for places in plans)
+    comparison = compared(was, now)
+    return (was.median_s, now.median_s) if comparison.rounds else None, comparison

@@ -6,6 +6,7 @@ import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny, headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";
 import { lineLink, rowAt } from "../../app/store.js";
+import { BUSY } from "../../app/timing.js";
 import { elementsOf, h, recordText, refill } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
@@ -289,7 +290,11 @@ function kernelRow(app, row, all, toggle) {
       recordText(isDrawn ? ONLY_DRAW : withoutPhases(kernel.title, phases), "wb-clip"),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
-      work.seconds !== null && h("span", { class: "wb-quiet wb-small wb-kernel-opts" }, "auto"),
+      work.seconds !== null && h(
+        "span",
+        { class: "wb-quiet wb-small wb-kernel-opts", "data-term": work.isBusy ? BUSY : null },
+        work.isBusy ? BUSY : "auto",
+      ),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
       h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),

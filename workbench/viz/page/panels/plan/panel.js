@@ -303,7 +303,7 @@ function planBefore(app) {
       { class: "wb-plan-told" },
       timed
         ? h("b", { class: "wb-plan-verdict" }, verdict)
-        : h("span", { class: "wb-quiet" }, "not timed yet"),
+        : h("span", { class: "wb-quiet" }, verdict || "not timed yet"),
       ...timePlans(app, timed),
     ),
     kernels[0] === kernels[1] &&

@@ -3,7 +3,16 @@
 
 import { act, canAsk, pinned, reference } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";
-import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
+import {
+  BUSY,
+  coldSpread,
+  inOneRun,
+  isBusy,
+  overlap,
+  real,
+  spreadText,
+  timingText,
+} from "../../app/timing.js";
 import { h, recordText } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
 
@@ -24,7 +33,7 @@ export function timeCells(app, timing, hidden = false) {
   const s = app.view.cold ? timing.cold_s : timing.median_s;
   if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
   const other = reference(app)?.timing;
-  const isOld = timing.earlier || (real(other) && !inOneRun(timing, other));
+  const isOld = timing.earlier || isBusy(timing) || (real(other) && !inOneRun(timing, other));
   return h(
     "span",
     { class: "wb-times" },
@@ -41,7 +50,7 @@ export function timeCells(app, timing, hidden = false) {
       "span",
       {
         class: "wb-figure wb-quiet wb-spread",
-        "data-term": timing.samples.length < 2 ? "once" : "±",
+        "data-term": isBusy(timing) ? BUSY : timing.samples.length < 2 ? "once" : "±",
       },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
@@ -87,6 +96,9 @@ function ratioCell(app, timing, other) {
   if (!real(other)) return h("span");
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
+  if (isBusy(timing) || isBusy(other)) {
+    return h("span", { class: "wb-quiet", "data-term": BUSY }, isBusy(timing) ? "" : BUSY);
+  }
   if (!inOneRun(timing, other)) {
     return h("span", { class: "wb-quiet", title: NOT_IN_TURNS }, "apart");
   }
@@ -160,7 +172,7 @@ function staleVariants(app) {
   return app.variantsOf(app.view.kernel).filter((i) => {
     const { timing, elsewhere } = variants[i];
     return [timing, ...elsewhere].filter(real).some((row) =>
-      row.earlier || (real(reference) && !inOneRun(row, reference))
+      row.earlier || isBusy(row) || (real(reference) && !inOneRun(row, reference))
     );
   });
 }

@@ -6,7 +6,7 @@ import { optCaptions, optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
-import { withinText } from "../../app/timing.js";
+import { BUSY, withinText } from "../../app/timing.js";
 import {
   elementsOf,
   focusedAround,
@@ -189,9 +189,14 @@ function nothingNext(app, variant) {
     : `No opts are known for this variant: that ${NEEDS_PYTHON}.`;
 }
 
-/** Measured ones first, the fastest first; the others in the record's order, best first.
+/** Measured ones first, the fastest first, and among them those that a busy machine disturbed, by
+ * their prediction; the others in the record's order, best first.
  * @param {OfferRow[]} offers */
-const measuredFirst = (offers) => [...offers].sort((a, b) => (b.measured ?? 0) - (a.measured ?? 0));
+function measuredFirst(offers) {
+  const rank = (/** @type {OfferRow} */ { measured, predicted, busy }) =>
+    measured ?? (busy ? predicted ?? 0 : 0);
+  return [...offers].sort((a, b) => rank(b) - rank(a));
+}
 
 /** Equal rows stay the same elements: a click does not miss them.
  * @param {App} app
@@ -313,7 +318,10 @@ function openOffer(app, offer) {
  * ran once or a few times: then there is no spread.
  * @param {OfferRow} offer
  * @param {number} best */
-function measuredCell({ measured, spread, differs, seconds }, best) {
+function measuredCell({ measured, spread, differs, seconds, busy }, best) {
+  if (busy && measured === null) {
+    return h("span", { role: "gridcell", class: "wb-figure wb-quiet", "data-term": BUSY }, BUSY);
+  }
   const isBest = differs && measured === best;
   const title = seconds === null
     ? null
