@@ -95,9 +95,9 @@ def test_keys_stay_inside_where_what_had_the_focus_is_gone(page: Any) -> None:
     page.click(".wb-rw .wb-g-stage", position={"x": 3, "y": 30})
     assert page.evaluate("document.activeElement.matches('.wb-g-stage')")
     page.keyboard.press("Home")
-    while not page.inner_text(PICKED).startswith("decide"):  # its picture is in Plan
+    while not page.inner_text(PICKED).startswith("render"):  # a text has no picture
         assert page.is_visible(".wb-rw .wb-g")
-        page.keyboard.press("h")
+        page.keyboard.press("l")
     page.wait_for_selector(".wb-rw .wb-g", state="hidden")
     drawn(page)  # browsers take the focus away with the next frame
     assert page.evaluate(inside)
