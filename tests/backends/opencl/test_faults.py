@@ -75,7 +75,7 @@ def test_a_crash_and_a_loop_without_end_cost_the_kernel(worker: Worker, kernel: 
 
 def test_what_is_typed_is_compiled_and_does_not_run(worker: Worker, kernel: Kernel) -> None:
     task = {"do": "compile", "kernel": with_statement(kernel, "p0[-1 << 28] = 1;")}
-    assert worker.ask(task) == {"assembly": [], "code": None}
+    assert worker.ask(task) == {"assembly": [], "code": None, "source": None}
     row = with_statement(kernel, "int x = ;")
     before = row["source"][: row["source"].index("int x")]
     says = f"expected expression; line {before.count(chr(10)) + 1} is int x"
