@@ -150,6 +150,7 @@ OTHER_TABLES = {
     "backends/webgpu/wgsl.py": "functions of floats that WGSL leaves open",
     "backends/webgpu/wgsl_integers.py": "WGSL functions of integers of 64 bits",
     "cost/gpu/item_work.py": "what machine code of a GPU has for a function",
+    "edited.py": "why an op does not run in a kernel's text",
     "emulator/machine.py": "numpy functions that update memory at once, for atomics",
     "ir/gradient/rules.py": "the gradient, written in nodes",
     "ir/meaning/interpret.py": "what movement does to an array",
