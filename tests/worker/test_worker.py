@@ -22,6 +22,7 @@ from tests.viz.support import array, matmul
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
+from workbench.measure.timing import TRIES
 from workbench.viz import explore
 from workbench.worker import client
 from workbench.worker.client import TaskStopped, Worker, WorkerEnded
@@ -92,7 +93,7 @@ def test_kernels_are_timed_in_turns(worker: Worker, kernel: Kernel) -> None:
     forms = [sent(kernel), sent(kernel.optimized()), sent(kernel, device="PYTHON")]
     rows = measured(worker, *forms, kernel=kernel, cold=True)
     for row in rows:
-        assert 1 <= len(row["samples"]) <= 8 and min(row["samples"]) > 0
+        assert 1 <= len(row["samples"]) <= 8 * TRIES and min(row["samples"]) > 0
         assert row["cold"]
     assert [row["threads"] for row in rows] == [1, 1, 1]
 

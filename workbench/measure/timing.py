@@ -80,6 +80,8 @@ T = TypeVar("T")
 
 SAMPLE_S = 50e-6
 """Least seconds of a sample: well above the time of reading the clock."""
+TRIES = 4
+"""Samples that are taken for each that is wanted at most: what is disturbed so often stays so."""
 SETTLE_S = 0.005
 """Seconds between runs of libraries: their threads keep spinning for a few milliseconds, and would
 take cores from the next run."""
@@ -184,9 +186,9 @@ def interleave(
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
-    All get equally many: until each has `samples` undisturbed ones, or fewer if `budget_s` is over
-    before, but at least one. The first run of each does not count. With `warms` an untimed run
-    comes before each sample, because the other runs have filled the caches with their data.
+    All get equally many: until there are `enough`, or fewer if `budget_s` is over before, but at
+    least one. The first run of each does not count. With `warms` an untimed run comes before each
+    sample, because the other runs have filled the caches with their data.
     """
     with no_garbage_collection():
         warm_up(runs)
@@ -198,8 +200,11 @@ def interleave(
 
 
 def enough(times: Mapping[str, Samples], samples: int) -> bool:
-    """Whether all runs have that many undisturbed samples."""
-    return all(sum(each.undisturbed) >= samples for each in times.values())
+    """Whether all runs have that many undisturbed samples, or have had TRIES as many chances."""
+    return all(
+        sum(each.undisturbed) >= samples or len(each.samples_s) >= TRIES * samples
+        for each in times.values()
+    )
 
 
 def warm_up(runs: Mapping[str, Run]) -> None:
