@@ -53,7 +53,7 @@ def kernel_magic(shell: Any) -> Any:
         for opts in options.opt:
             reply = session_of(ex).handle({"do": "paste", "variant": 0, "text": opts})
             if reply.error is not None:
-                print(WorkbenchError(*astuple(reply.error)))
+                print(WorkbenchError(*astuple(reply.error)[:4]))
             else:
                 ex.display.view = ViewState(variant=reply.result.variant)
         return ex
