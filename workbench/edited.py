@@ -122,11 +122,12 @@ def _from_tree(tree: UOp, listing: Listing, own: Stages, info: DeviceInfo) -> St
     nodes = tree.toposort()
     if tree.op is not Ops.BLOCK:
         problem = f"the text ends with a {tree.op.name}"
-        raise _refusal(listing.nodes[tree], problem, "a tree ends with its BLOCK")
+        raise ParseError(problem, "a tree ends with its BLOCK").placed(*listing.nodes[tree])
     for node, place in listing.nodes.items():
         if node.op in _STATEMENTS and node not in nodes:
+            problem = f"this {node.op.name} is not in the tree"
             because = "it is no source of a LOOP, an IF or the BLOCK below it"
-            raise _refusal(place, f"this {node.op.name} is not in the tree", because)
+            raise ParseError(problem, because).placed(*place)
     _require_known(nodes)
     in_own = {node for node in own.lowered.toposort() if node.op is Ops.INDEX}
     verify(tree, "lowered", in_bounds=in_own - guarded_indexes(own.lowered).keys())
@@ -212,12 +213,6 @@ def _require_writes(linear: Sequence[UOp], outputs: Sequence[int]) -> None:
 # the places of faults in the text
 
 
-def _refusal(place: Place, problem: str, because: str) -> ParseError:
-    error = ParseError(f"line {place.line}, column {place.column}: {problem}", because)
-    error.line, error.column = place
-    return error
-
-
 @contextmanager
 def _at_places(listing: Listing) -> Iterator[None]:
     """Give a VerifyError of the block the place of its node in the text."""
@@ -226,8 +221,7 @@ def _at_places(listing: Listing) -> Iterator[None]:
     except VerifyError as error:
         place = _place_of(error, listing)
         if place is not None and error.line is None:
-            error.line, error.column = place
-            error.what = f"line {place.line}, column {place.column}: {error.what}"
+            error.placed(*place)
         raise
 
 

@@ -52,6 +52,12 @@ class WorkbenchError(Exception):
         self.line: int | None = None
         self.column: int | None = None
 
+    def placed(self, line: int, column: int) -> Self:
+        """Return this error with a place in the text, which its words begin with."""
+        self.line, self.column = line, column
+        self.what = f"line {line}, column {column}: {self.what}"
+        return self
+
     def __str__(self) -> str:
         rows = (("because", self.because), ("try", self.hint), ("where", self.where))
         return "\n".join([self.what, *(f"  {label:8} {text}" for label, text in rows if text)])

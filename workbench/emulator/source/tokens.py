@@ -42,9 +42,9 @@ class SourceError(ParseError):
     """A text that the emulator cannot read: `line` and `column` are those of its fault, from 1."""
 
     def __init__(self, at: Token, because: str, hint: str = ""):
-        what = f"line {at.line}, column {at.column}: the emulator cannot read this"
-        super().__init__(what, because, hint)
-        self.at, self.line, self.column = at, at.line, at.column
+        super().__init__("the emulator cannot read this", because, hint)
+        self.at = at
+        self.placed(at.line, at.column)
 
 
 def shown(token: Token) -> str:

@@ -94,7 +94,7 @@ def read(text: str) -> Listing:
             continue
         line = _Line(number, words, raw.index(words[0]))
         node, is_step, at = line.read(values)
-        place = Place(number, line.indent + at + 1)
+        place = line.place(at)
         nodes.setdefault(node, place)
         if is_step or not linear:
             steps.append(node)
@@ -114,11 +114,12 @@ class _Line:
         self.number, self.text, self.indent = number, text, indent
 
     def fail(self, at: int, problem: str, expected: str, hint: str = "") -> ParseError:
-        column = self.indent + at + 1
-        what = f"line {self.number}, column {column}: {cut(problem, 200)}"
-        error = ParseError(what, f"expected {expected}", hint, where=cut(self.text, 400))
-        error.line, error.column = self.number, column
-        return error
+        problem, where = cut(problem, 200), cut(self.text, 400)
+        return ParseError(problem, f"expected {expected}", hint, where).placed(*self.place(at))
+
+    def place(self, at: int) -> Place:
+        """Return the place of an offset."""
+        return Place(self.number, self.indent + at + 1)
 
     def read(self, values: dict[str, UOp]) -> tuple[UOp, bool, int]:
         """Return the line's node, whether it is a step, and the place of its op; name the node in
