@@ -60,3 +60,28 @@ def test_row_major() -> None:
     i, j, k = (UOp.range(n, f"g{n}", AxisType.GLOBAL) for n in (2, 3, 5))
     assert terms(row_major([i, j, k], (2, 3, 5))) == ({i: 15, j: 5, k: 1}, 0)
     assert terms(row_major([], ())) == ({}, 0)
+
+
+def test_terms_of_shared_sums() -> None:
+    """Sums that several sums read have the terms that they have along each path."""
+    dice = random.Random(1)
+    for _ in range(count(200)):
+        values: list[UOp] = [*AXES, UOp.index(3), UOp.index(-2)]
+        for _ in range(dice.randrange(2, 8)):
+            left, right = dice.choice(values), dice.choice(values)
+            values.append(dice.choice([left + right, left + right, left * -2, left // 2 * 3]))
+        total = values[-1]
+        coefficients, constant = terms(total)
+        sums = [atom * factor for atom, factor in coefficients.items()]
+        again = sum(sums, UOp.index(constant))
+        before, after = (evaluate(e, dict(zip(AXES, POINTS, strict=True))) for e in (total, again))
+        assert np.array_equal(np.broadcast_to(before, 512), np.broadcast_to(after, 512)), total
+
+
+def test_the_work_grows_with_the_graph_and_not_with_its_paths() -> None:
+    doubled, squared = AXES[0], AXES[0] * 4
+    for _ in range(200):
+        doubled, squared = doubled + doubled, squared * squared
+    assert terms(doubled) == ({AXES[0]: 2**200}, 0)
+    assert divisor(squared) % 4 == 0 and divisor(squared) < 2**128
+    assert divisor(AXES[0].alu(Ops.SHL, AXES[0].like(10**12))) > 1

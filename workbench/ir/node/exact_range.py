@@ -36,17 +36,61 @@ def terms(node: UOp) -> tuple[Terms, int]:
     coefficients: Terms = {}
     constant = 0
     stack = [(node, 1)]
+    sums = set()
     while stack:
         part, factor = stack.pop()
         if part.op is Ops.CONST:
             constant += part.arg * factor
         elif part.op is Ops.ADD:
+            if part in sums:
+                return _terms_of_shared(node)
+            sums.add(part)
             stack.extend([(part.src[1], factor), (part.src[0], factor)])
-        elif part.op is Ops.MUL and part.src[1].op is Ops.CONST:
+        elif _is_multiple(part):
             stack.append((part.src[0], factor * part.src[1].arg))
         else:
             coefficients[part] = coefficients.get(part, 0) + factor
     return {atom: factor for atom, factor in coefficients.items() if factor}, constant
+
+
+def _terms_of_shared(node: UOp) -> tuple[Terms, int]:
+    """Return the terms of an expression in which sums are read several times. Each is taken apart
+    once, when its factor is known: along the paths, n sums of a value and itself would take 2**n
+    steps."""
+    factors = {part: 0 for part in _summands(node)}
+    factors[node], constant = 1, 0
+    atoms = []
+    for part in reversed(factors):
+        factor = factors[part]
+        if part.op is Ops.CONST:
+            constant += part.arg * factor
+        elif part.op is Ops.ADD:
+            for operand in part.src:
+                factors[operand] += factor
+        elif _is_multiple(part):
+            factors[part.src[0]] += factor * part.src[1].arg
+        elif factor:
+            atoms.append(part)
+    return {atom: factors[atom] for atom in reversed(atoms)}, constant
+
+
+def _summands(node: UOp) -> dict[UOp, None]:
+    """Return the sums and products of an expression, each after its operands, and its atoms."""
+    parts: dict[UOp, None] = {}
+    stack = [(node, False)]
+    while stack:
+        part, is_left = stack.pop()
+        if is_left:
+            parts[part] = None
+        elif part not in parts:
+            operands = part.src if part.op is Ops.ADD else part.src[:1] if _is_multiple(part) else ()
+            stack.append((part, True))
+            stack += [(operand, False) for operand in reversed(operands)]
+    return parts
+
+
+def _is_multiple(part: UOp) -> bool:
+    return part.op is Ops.MUL and part.src[1].op is Ops.CONST
 
 
 def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
@@ -72,6 +116,10 @@ def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
     return total + constant if constant else total
 
 
+_MOST_BITS = 64
+"""Bits of an index: a divisor does not need more."""
+
+
 def divisor(index: UOp) -> int:
     """Return a number that divides every value of `index`; 0 where all are 0."""
     divisors: dict[UOp, int] = {}
@@ -82,9 +130,10 @@ def divisor(index: UOp) -> int:
         elif node.op is Ops.ADD:
             divisors[node] = math.gcd(*below)
         elif node.op is Ops.MUL:
-            divisors[node] = below[0] * below[1]
+            product = below[0] * below[1]  # of squares of squares: of billions of digits
+            divisors[node] = below[0] if product.bit_length() > _MOST_BITS else product
         elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
-            divisors[node] = below[0] << int(node.src[1].arg)
+            divisors[node] = below[0] << min(max(0, int(node.src[1].arg)), _MOST_BITS)
         else:
             divisors[node] = 1
     return divisors[index]
