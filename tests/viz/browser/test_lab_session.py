@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import eventually
-from tests.viz.browser.browser import leave, opened
-from tests.viz.browser.lab import KERNEL, LAB, Notebook
+from tests.viz.browser.browser import leave, new_page, opened
+from tests.viz.browser.lab import KERNEL, LAB, POLL_MS, UP_WITHIN_S, Notebook
 
 pytestmark = LAB
 
@@ -163,6 +163,7 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
     with notebook.beside("tomorrow.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("[data-still] img").first.wait_for()
+        eventually(lambda: "The live page is not connected" in said(other))
         expect(output.get_by_text("model not found")).to_be_hidden()
         assert other.locator("iframe[title=workbench]").count() == 0, "it is made when asked for"
         output.locator("[data-still] > details > summary").click()
@@ -175,8 +176,17 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
     with notebook.beside("stranger.ipynb", content) as other:
         output = other.locator(".jp-OutputArea")
         output.locator("img").first.wait_for()
+        assert "as last saved" not in said(other)
         assert other.locator("iframe").count() == 0
         expect(output.get_by_text("model not found")).to_have_count(0)
+
+
+def said(page: Any) -> str:
+    """Return what the style of the saved copy says before it."""
+    texts: list[str] = page.locator("[data-still]").evaluate_all(
+        "(stills) => stills.map((still) => getComputedStyle(still, '::before').content)"
+    )
+    return " ".join(texts)
 
 
 def the_page_saves_itself(page: Any, browser: Any, file: Path) -> None:
@@ -188,6 +198,64 @@ def the_page_saves_itself(page: Any, browser: Any, file: Path) -> None:
     expect(exported.locator(".wb")).to_contain_text("1 kernel")
     leave(browser, exported)
     page.keyboard.press("Escape")
+
+
+BUSY = """{
+  const { setTimeout } = window, { send } = WebSocket.prototype;
+  const pauses = [], questions = [];
+  const isPause = (ms) => ms === 100 && new Error().stack.includes("renderModel");
+  const isQuestion = (data) =>
+    (typeof data === "string" ? data : new TextDecoder().decode(data)).includes("comm_info_request");
+  window.setTimeout = (act, ms, ...rest) => {
+    if (!isPause(ms)) return setTimeout(act, ms, ...rest);
+    pauses.push([Date.now(), act]);
+    questions.splice(0).forEach((ask) => ask());
+  };
+  WebSocket.prototype.send = function (data) {
+    const ask = () => send.call(this, data);
+    if (isQuestion(data) && !pauses.length) questions.push(ask);
+    else ask();
+  };
+  window.isLate = () => pauses.length > 0 && Date.now() - pauses[0][0] > 2000;
+  window.goOn = () => {
+    window.setTimeout = setTimeout;
+    pauses.forEach(([, act]) => act());
+  };
+}"""
+"""JupyterLab looks every 100 ms for the model of an output that it restores, and gives it up where
+there is none after two seconds. Here its first look comes before it asks Python for the models, and
+the pause after it lasts until `goOn`, as it does where the browser is busy."""
+IS_RESTORED = """async () => {
+  const { rendermime } = jupyterapp.shell.currentWidget.content;
+  const { _manager } = rendermime.createRenderer("application/vnd.jupyter.widget-view+json");
+  return (await _manager.promise).restoredStatus;
+}"""
+"""Returns whether JupyterLab has the models of the Python session."""
+
+
+def test_a_page_that_jupyterlab_gives_up_comes_back(notebook: Notebook, browser: Any) -> None:
+    """After a reload in a busy browser; until then the saved copy says what it waits for."""
+    ready(notebook, SOURCE.format(n=30))
+    notebook.settle()
+    saved(notebook)
+    page = new_page(browser, viewport={"width": 1400, "height": 900})
+    said_by_lab: list[str] = []
+    page.on("console", lambda message: said_by_lab.append(message.text))
+    page.add_init_script(BUSY)
+    url = f"{notebook.lab.url}lab/tree/{notebook.name}?token=t"
+    page.goto(url, timeout=UP_WITHIN_S * 1000)
+    page.wait_for_function("isLate()", timeout=UP_WITHIN_S * 1000, polling=POLL_MS)
+    eventually(lambda: page.evaluate(IS_RESTORED))
+    assert "Waiting for Python" in said(page)
+    expect(page.locator(".wb")).to_have_count(0)
+    page.evaluate("goOn()")
+    wb = page.locator(".wb")
+    wb.locator(".wb-offer [data-key^=apply]").first.click()
+    chosen = ".wb-variant[aria-selected=true]:not([data-key=variant-0])"
+    expect(wb.locator(chosen)).to_be_attached()
+    assert any(TOO_EARLY in text for text in said_by_lab)
+    expect(page.locator("[data-still]")).to_be_hidden()
+    page.context.close()
 
 
 TOO_EARLY = "model not found"
