@@ -52,69 +52,24 @@ export function editorIn(app) {
   };
 }
 
-/**
+/** The editor of a draft: its text, what the compiler says of it, and its buttons.
  * @param {App} app
  * @param {CodeDraft} draft
  * @param {boolean} isTinted */
 function editorPane(app, draft, isTinted) {
+  const way = wayOf(app, draft);
   const area = areaOf(app, draft);
-  const lines = h("div", {
-    class: `wb-editor-lines ${isTinted ? "wb-tinted" : ""}`,
-    "aria-hidden": "true",
-  });
-  const page = h("div", { class: "wb-editor-page" }, lines, area);
+  const text = textBox(app, draft, area, isTinted);
   const status = h("div", { class: "wb-editor-status", role: "status" });
-  const { mayEmulate, isCompiled, label, about } = wayOf(app, draft);
-  const runButton = runButtonOf(app, draft, label, about);
-  const undoButton = undoButtonOf(app, draft);
-  const buttons = h(
-    "div",
-    { class: "wb-buttons" },
-    runButton,
-    draft.launch && mayEmulate && button(app, EMULATE, () => runInPython(app, draft), {
-      python: true,
-      name: "emulate-edit",
-      title: RUNS_EMULATED,
-    }),
-    button(app, "Cancel", () => leaveEdit(app), {
-      title: "close the editor; the draft is kept for the next edit of this program",
-    }),
-    undoButton,
-  );
-  const box = h("div", { class: "wb-editor-box" }, page);
-  const el = h("div", { class: "wb-edit" }, box, status, buttons);
-  const known = languageOf(app, draft.language);
-  /** @type {Shown} */
-  const shown = { text: null, all: [], first: 0, rows: [] };
-  /** @type {CodeRow | undefined} */
-  let source;
-  const showLines = () => {
-    showInSight(shown, known, box, lines);
-    if (isTinted && source) linkLines(draft, lines, source, shown.first);
-    markError(draft, lines, shown.first);
-  };
-  box.addEventListener("scroll", () => shown.all.length > MOST_ROWS && showLines());
+  const buttons = buttonsOf(app, draft, way);
+  const el = h("div", { class: "wb-edit" }, text.el, status, buttons.el);
+  const goTo = (/** @type {ErrorWords} */ error) => goToPlace(area, text.el, error);
   const update = () => {
-    if (shown.text !== draft.text) {
-      if (area.value !== draft.text) area.value = draft.text;
-      shown.text = draft.text;
-      shown.all = draft.text.split("\n");
-      layOut(page, shown.all);
-    }
-    source = draft.code.find(({ language }) => language === draft.language);
-    showLines();
-    const goTo = (/** @type {ErrorWords} */ error) => goToPlace(area, box, error);
-    status.replaceChildren(...statusOf(draft, goTo, mayEmulate && !draft.launch));
-    const running = isCompiled && !mayEmulate ? "Compiling…" : "Running…";
-    undoButton.hidden = !isChanged(draft);
-    runButton.textContent = draft.isRunning ? running : label;
+    text.update();
+    status.replaceChildren(...statusOf(draft, goTo, way.mayEmulate && !draft.launch));
+    buttons.update();
   };
-  update();
-  const focus = () => {
-    area.focus({ preventScroll: true });
-    if (shown.all.length > MOST_ROWS) showLines(); // it has a size now
-  };
-  return { el, update, focus };
+  return { el, update, focus: text.focus };
 }
 
 /** How edited text runs: on the emulator, only through a compiler, or on its device; what its button
@@ -134,22 +89,41 @@ function wayOf(app, draft) {
   return { mayEmulate, isCompiled, label, about };
 }
 
-/** The button that runs a draft, or only compiles it.
- * @type {(app: App, draft: CodeDraft, label: string, about: string) => HTMLElement} */
-const runButtonOf = (app, draft, label, about) =>
-  button(app, label, () => run(app, draft), {
+/** The buttons of an editor: run, close, discard.
+ * @param {App} app
+ * @param {CodeDraft} draft
+ * @param {ReturnType<typeof wayOf>} way */
+function buttonsOf(app, draft, { mayEmulate, isCompiled, label, about }) {
+  const runButton = button(app, label, () => run(app, draft), {
     python: !draft.launch,
     name: "run-edit",
     title: `${about} · key Ctrl+Enter`,
   });
-
-/** The button that discards a draft.
- * @type {(app: App, draft: CodeDraft) => HTMLElement} */
-const undoButtonOf = (app, draft) =>
-  button(app, "As it was", () => undoEdit(app, draft), {
+  const undoButton = button(app, "As it was", () => undoEdit(app, draft), {
     name: "undo-edit",
     title: "discard the draft",
   });
+  const el = h(
+    "div",
+    { class: "wb-buttons" },
+    runButton,
+    draft.launch && mayEmulate && button(app, EMULATE, () => runInPython(app, draft), {
+      python: true,
+      name: "emulate-edit",
+      title: RUNS_EMULATED,
+    }),
+    button(app, "Cancel", () => leaveEdit(app), {
+      title: "close the editor; the draft is kept for the next edit of this program",
+    }),
+    undoButton,
+  );
+  const running = isCompiled && !mayEmulate ? "Compiling…" : "Running…";
+  const update = () => {
+    undoButton.hidden = !isChanged(draft);
+    runButton.textContent = draft.isRunning ? running : label;
+  };
+  return { el, update };
+}
 
 /** The text area of a draft.
  * @param {App} app
@@ -180,6 +154,47 @@ const ROW_PX = 17; // as in listing.css
 
 /** The lines of a text, and those that have elements, from `first` on.
  * @typedef {{text: string | null, all: string[], first: number, rows: string[]}} Shown */
+
+/** The text area of a draft over its lines, in an element that scrolls both.
+ * @param {App} app
+ * @param {CodeDraft} draft
+ * @param {HTMLTextAreaElement} area
+ * @param {boolean} isTinted */
+function textBox(app, draft, area, isTinted) {
+  const lines = h("div", {
+    class: `wb-editor-lines ${isTinted ? "wb-tinted" : ""}`,
+    "aria-hidden": "true",
+  });
+  const page = h("div", { class: "wb-editor-page" }, lines, area);
+  const el = h("div", { class: "wb-editor-box" }, page);
+  const known = languageOf(app, draft.language);
+  /** @type {Shown} */
+  const shown = { text: null, all: [], first: 0, rows: [] };
+  /** @type {CodeRow | undefined} */
+  let source;
+  const showLines = () => {
+    showInSight(shown, known, el, lines);
+    if (isTinted && source) linkLines(draft, lines, source, shown.first);
+    markError(draft, lines, shown.first);
+  };
+  const update = () => {
+    if (shown.text !== draft.text) {
+      if (area.value !== draft.text) area.value = draft.text;
+      shown.text = draft.text;
+      shown.all = draft.text.split("\n");
+      layOut(page, shown.all);
+    }
+    source = draft.code.find(({ language }) => language === draft.language);
+    showLines();
+  };
+  const showMore = () => shown.all.length > MOST_ROWS && showLines();
+  el.addEventListener("scroll", showMore);
+  const focus = () => {
+    area.focus({ preventScroll: true });
+    showMore(); // it has a size now
+  };
+  return { el, update, focus };
+}
 
 /** Give the page of an editor the size of its text.
  * @param {HTMLElement} page
