@@ -310,10 +310,10 @@ export function valueDifference(app, node) {
   if (values.alone.has(node)) return "only in this plan";
   const other = values.partner.get(node);
   if (other === undefined) return "";
-  const [here, there] = [[app, node], [partner, other]].map(([side, n]) =>
-    side instanceof App && typeof n === "number" && decisionOf(side, n)?.stored || false
-  );
-  if (here === there) return "";
+  const isStored = (/** @type {App} */ side, /** @type {number} */ n) =>
+    Boolean(decisionOf(side, n)?.stored);
+  const here = isStored(app, node);
+  if (here === isStored(partner, other)) return "";
   return here ? "stored here, not in the other plan" : "stored in the other plan, not here";
 }
 

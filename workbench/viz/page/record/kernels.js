@@ -211,11 +211,8 @@ export function phaseCount(record, work, phase) {
  * @param {PageRecord} record
  * @param {number} line */
 export function lineKernels({ plan, nodes }, line) {
-  const made = plan.nodes.map((_, i) => i).filter((i) =>
-    nodes.lines[plan.nodes[i].n].some((row) => row.includes(line))
-  );
-  const readers = plan.edges.filter(({ a }) => made.includes(a)).map(({ b }) => b);
-  const of = (/** @type {number[]} */ places) => places.flatMap((i) => plan.nodes[i].kernels);
-  const own = of(made);
-  return [...new Set(own.length ? own : of(readers))].sort((a, b) => a - b);
+  const isMade = plan.nodes.map(({ n }) => nodes.lines[n].some((row) => row.includes(line)));
+  const own = plan.nodes.flatMap(({ kernels }, i) => isMade[i] ? kernels : []);
+  const readers = plan.edges.flatMap(({ a, b }) => isMade[a] ? plan.nodes[b].kernels : []);
+  return [...new Set(own.length ? own : readers)].sort((a, b) => a - b);
 }

@@ -1,7 +1,7 @@
 // Rules of the record: their source lines, and their uses in the passes of the exploration.
 
 /** @import { App } from "../app/store.js" */
-/** @import { PageRecord, RecordedPass } from "../record.d.ts" */
+/** @import { DecisionRow, PageRecord, RecordedPass } from "../record.d.ts" */
 
 /** Return [rule, number of matches] of a pass, the most frequent first.
  * @param {RecordedPass} pass */
@@ -16,11 +16,20 @@ export function ruleCounts(pass) {
  * @param {App} app
  * @param {number} rule */
 export const ruleName = (app, rule) => app.record.rules[rule]?.name ?? "decision";
+
+/** The decisions of a plan, by their nodes.
+ * @type {WeakMap<DecisionRow[], Map<number | null, DecisionRow>>} */
+const DECISIONS = new WeakMap();
+
 /** The decision about a node.
  * @param {App} app
  * @param {number | null} node */
-export const decisionOf = (app, node) =>
-  app.record.plan.decisions.find((decision) => decision.node === node);
+export function decisionOf({ record: { plan: { decisions } } }, node) {
+  const known = DECISIONS.get(decisions);
+  const byNode = known ?? new Map(decisions.map((decision) => [decision.node, decision]));
+  if (!known) DECISIONS.set(decisions, byNode);
+  return byNode.get(node);
+}
 
 // Uses of rules: the passes of the exploration, and the steps in them.
 

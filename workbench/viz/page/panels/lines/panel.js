@@ -82,7 +82,7 @@ function sourceRow(app, i, key, kind = "") {
     recordText(where, "wb-quiet wb-clip"),
     recordText(text.trim(), "wb-code wb-clip"),
   );
-  const kernels = lineKernels(app.record, i);
+  const kernels = chosen ? lineKernels(app.record, i) : [];
   if (chosen && !kernels.includes(app.view.kernel)) row.append(elsewhere(app, i, kernels));
   return linked(row, lineLink([i]));
 }

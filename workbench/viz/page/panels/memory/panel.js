@@ -43,12 +43,13 @@ function memoryPane(app, section) {
     el.hidden = kernels < LEAST_KERNELS && app.view.only !== "memory";
     if (el.hidden) return;
     const most = Math.max(1, ...chart.steps.map(({ bytes }) => bytes));
+    const differing = differingValues(app, chart);
     const bars = walkable(
       "listbox",
       "memory",
       { class: "wb-held-bars", "aria-orientation": "horizontal", "data-key": "memory-bars" },
       ...chart.steps.map((_, place) =>
-        bar(app, chart, place, most, isLarge ? LARGE_HEIGHT : HEIGHT)
+        bar(app, chart, place, differing, most, isLarge ? LARGE_HEIGHT : HEIGHT)
       ),
     );
     const sentence = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
@@ -66,7 +67,7 @@ function memoryPane(app, section) {
         sentence,
       ),
       bars,
-      isLarge && lives(app, chart),
+      isLarge && lives(app, chart, differing),
     );
   };
   return { el, update };
@@ -76,16 +77,17 @@ function memoryPane(app, section) {
  * @param {App} app
  * @param {MemoryChart} chart
  * @param {number} place
+ * @param {Set<MemoryValue>} differing
  * @param {number} most
  * @param {number} height pixels of the highest bar */
-function bar(app, chart, place, most, height) {
+function bar(app, chart, place, differing, most, height) {
   const step = chart.steps[place];
   const values = step.values.map((number) => chart.values[number]);
   const results = bytesOf(values.filter((value) => value.is_result));
   const pixels = (/** @type {number} */ bytes) =>
     `height:${Math.ceil((height * Math.min(bytes, most)) / most)}px`;
-  const differing = values.filter((value) => valueHeldDiffers(app, value));
-  const differs = differing.map(({ name }) => `not held in the other plan: ${name}`);
+  const differs = values.filter((value) => differing.has(value))
+    .map(({ name }) => `not held in the other plan: ${name}`);
   const item = h(
     "div",
     {
@@ -106,15 +108,20 @@ function bar(app, chart, place, most, height) {
   return linked(item, { by: "node", axes: [], nodes: values.map(({ node }) => node), lines: [] });
 }
 
-/** Whether the plan beside this one does not hold a value, or holds other bytes for it.
+/** The values that the plan beside this one does not hold, or for which it holds other bytes.
  * @param {App} app
- * @param {MemoryValue} value */
-function valueHeldDiffers({ values, partner }, { node, bytes }) {
+ * @param {MemoryChart} chart
+ * @returns {Set<MemoryValue>} */
+function differingValues({ values, partner }, chart) {
   const section = partner?.record.panels.memory?.data;
   const other = /** @type {MemoryChart | undefined} */ (section);
-  if (!values || !other) return false;
-  const twin = values.partner.get(node);
-  return !other.values.some((value) => value.node === twin && value.bytes === bytes);
+  if (!values || !other) return new Set();
+  const key = (/** @type {number | undefined} */ node, /** @type {number} */ bytes) =>
+    `${node} ${bytes}`;
+  const held = new Set(other.values.map(({ node, bytes }) => key(node, bytes)));
+  const isHeld = (/** @type {MemoryValue} */ { node, bytes }) =>
+    held.has(key(values.partner.get(node), bytes));
+  return new Set(chart.values.filter((value) => !isHeld(value)));
 }
 
 /** @type {(values: MemoryValue[]) => number} */
@@ -144,8 +151,9 @@ function names(values) {
 /** Lifetimes: each value with its bytes and a bar from the first step at which it lives to the
  * last, the earliest first.
  * @param {App} app
- * @param {MemoryChart} chart */
-function lives(app, { values, steps }) {
+ * @param {MemoryChart} chart
+ * @param {Set<MemoryValue>} differing */
+function lives(app, { values, steps }, differing) {
   const rows = values.map((value, number) => {
     const at = steps.flatMap((step, place) => (step.values.includes(number) ? [place] : []));
     return { value, number, first: at[0] ?? -1, last: at.at(-1) ?? -1 };
@@ -165,7 +173,7 @@ function lives(app, { values, steps }) {
       const item = h(
         "div",
         {
-          class: `wb-row wb-held-life${valueHeldDiffers(app, value) ? " wb-differs" : ""}`,
+          class: `wb-row wb-held-life${differing.has(value) ? " wb-differs" : ""}`,
           role: "option",
           "data-item": "",
           "data-key": `life-${number}`,

@@ -170,9 +170,9 @@ export class RewriteGraph {
    * pinned. */
   light() {
     const { app } = this;
+    if (this.#isPlan) return this.view.light(planLit(app), litValues(app));
     const place = this.state.place();
     const isLit = litByLine(app, place === null ? null : app.record.passes[place].kernel);
-    if (this.#isPlan) return this.view.light(planLit(app), litValues(app));
     for (const view of this.#views()) {
       const nodes = view.drawing.nodes.filter(({ n }) => app.hover?.nodes.includes(n) || isLit(n));
       view.light(new Set(nodes.map((node) => node.key)));
