@@ -38,6 +38,7 @@ import {
 import { stageLines, stageOf } from "../../record/stage.js";
 
 /** @import { App } from "../../app/store.js" */
+/** @import { Listing } from "../../listing/lines.js" */
 /** @import { StageLine } from "../../record/stage.js" */
 /** @import {
  *   CodeRow, ErrorWords, LanguageRow, LoweredReply, PlanPicture, VariantRow
@@ -279,12 +280,9 @@ async function lowerOn(app) {
  * @param {CodeState} state */
 function onwardText(app, { code }, state) {
   const finished = codeOf(app.variant(), code.language);
+  const other = finished?.lines.length ? finished : null;
   const listing = { code, variant: app.view.variant };
-  const lines = finished?.lines.length
-    ? diffView(app, listing, finished, state.helpers)
-    : codeView(app, listing, state, () => app.changed("finished"));
-  lines.style.setProperty("--digits", String(String(code.lines.length).length));
-  return lines;
+  return linesOf(app, listing, other, state, () => app.changed("finished"));
 }
 
 /** The state of a step as text.
@@ -357,15 +355,26 @@ function fillBody(app, body, variant, code, state, again) {
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
   const [costs, signs] = [lineCosts(variant, code), signsBeside(app, code)];
   const listing = { code, variant: app.view.variant, costs, signs };
-  const lines = other
-    ? diffView(app, listing, other, state.helpers)
-    : codeView(app, listing, state, again);
-  lines.style.setProperty("--digits", String(String(code.lines.length).length));
+  const lines = linesOf(app, listing, other, state, again);
   const place = `${app.view.variant} ${code.language} ${Boolean(other)}`;
   const note = code.note ? h("p", { class: "wb-quiet wb-pad" }, code.note) : null;
   refill(body, note, lines);
   if (body.dataset.place !== place) scrollBack(body);
   body.dataset.place = place;
+}
+
+/** The lines of a program; with its differences from another one, if there is one.
+ * @param {App} app
+ * @param {Listing} listing
+ * @param {CodeRow | null} other
+ * @param {CodeState} state
+ * @param {() => void} again */
+function linesOf(app, listing, other, state, again) {
+  const lines = other
+    ? diffView(app, listing, other, state.helpers)
+    : codeView(app, listing, state, again);
+  lines.style.setProperty("--digits", String(String(listing.code.lines.length).length));
+  return lines;
 }
 
 // The bar over the code: languages and actions.
