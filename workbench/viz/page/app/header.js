@@ -421,7 +421,7 @@ export function notices(app) {
 function progress(app, { task, done, total, text }) {
   return h(
     "div",
-    { class: "wb-notice", "data-term": "progress" },
+    { class: "wb-notice wb-progress", "data-term": "progress" },
     h("b", {}, recordText((task ?? "").replaceAll("_", " "))),
     // it stands before elements that change its width, so that it stays in place
     button(app, "Stop", () => stop(app), { python: true }),
