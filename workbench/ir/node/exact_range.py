@@ -57,7 +57,7 @@ def _terms_of_shared(node: UOp) -> tuple[Terms, int]:
     """Return the terms of an expression in which sums are read several times. Each is taken apart
     once, when its factor is known: along the paths, n sums of a value and itself would take 2**n
     steps."""
-    factors = {part: 0 for part in _summands(node)}
+    factors = dict.fromkeys(_summands(node), 0)
     factors[node], constant = 1, 0
     atoms = []
     for part in reversed(factors):
@@ -83,7 +83,8 @@ def _summands(node: UOp) -> dict[UOp, None]:
         if is_left:
             parts[part] = None
         elif part not in parts:
-            operands = part.src if part.op is Ops.ADD else part.src[:1] if _is_multiple(part) else ()
+            inner = part.src[:1] if _is_multiple(part) else ()
+            operands = part.src if part.op is Ops.ADD else inner
             stack.append((part, True))
             stack += [(operand, False) for operand in reversed(operands)]
     return parts
