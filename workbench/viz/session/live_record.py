@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from workbench.backends.device import Device
@@ -119,8 +120,8 @@ class LiveRecord:
         """Whether code of a cell has made a request since the whole record was last sent."""
         self.sides: dict[int, LiveRecord] = {}
         """Records that stand beside this one in comparisons, by their numbers, the latest last."""
-        self._main: Callable[[], LiveRecord | None] = lambda: None
-        """The record that this one stands beside."""
+        self._is_side = False
+        """Whether it stands beside another record, whose lock and listeners it has."""
         self.opts = OptOps.registered
         """The opts that were registered when the offers were last listed."""
 
@@ -135,7 +136,7 @@ class LiveRecord:
         """Return a record of another exploration, or of another device, to stand beside this one:
         its messages go to the pages of this one, with its number."""
         side = LiveRecord(self.jobs)
-        side.lock, side._main = self.lock, ref(self)
+        side.lock, side._listeners, side._is_side = self.lock, self._listeners, True
         side._begin_with(exploration, self.recorder.speeds)
         side.record.n = 0
         self.sides[side.number] = side
@@ -221,7 +222,7 @@ class LiveRecord:
                 if listener is asker:
                     listener.receive(whole)
                 elif patch is not None:
-                    listener.receive(PatchMessage(patch))
+                    listener.receive(self._message_of(patch))
         return whole
 
     def send_changes(self) -> None:
@@ -229,22 +230,20 @@ class LiveRecord:
         with self.lock:
             patch = self._take_patch()
             if patch is not None:
-                self.broadcast(PatchMessage(patch))
+                self.broadcast(self._message_of(patch))
 
     def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
         """Send the progress of a task: `step` of `total`; None: no task runs."""
         self.broadcast(StatusMessage(ProgressRow(task, step, total, text)))
 
     def broadcast(self, message: Message) -> None:
-        """Send a message to all listeners; of a record beside another one, to those of the other
-        one, which reads in it what record it is about."""
+        """Send a message to all listeners."""
         with self.lock:
             for listener in list(self._listeners):
                 listener.receive(message)
-            main = self._main()
-            if main is not None:
-                named = isinstance(message, PatchMessage)
-                main.broadcast(replace(message, record=self.number) if named else message)
+
+    def _message_of(self, patch: RecordPatch) -> PatchMessage:
+        return PatchMessage(patch, self.number if self._is_side else UNSET)
 
     def _take_patch(self) -> RecordPatch | None:
         patch = without_constants(self.recorder.patch())
@@ -253,7 +252,7 @@ class LiveRecord:
         self._patches += 1
         self.record.n = self._patches
         patch.set.append((["n"], self._patches))
-        if self._listeners and not self._is_renewing:
+        if self._listeners and not self._is_renewing and not self._is_side:
             self._is_renewing = True
             self.jobs.submit(self.recorder, self._renewing(), PREFETCH)
         return patch

@@ -187,15 +187,7 @@ class Session(LiveRecord):
                 variant_transfer.count(self)
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
-        reply = reply_to(request, result, error)
-        if live is self:
-            return self.send(reply, asker)
-        with self.lock:
-            whole = live.send(reply)
-            for listener in self.listeners():
-                if listener is asker:
-                    listener.receive(whole)
-        return whole
+        return live.send(reply_to(request, result, error), asker)
 
     def _record_of(self, request: object) -> LiveRecord:
         """Return the record that a request is about: this one, or one that stands beside it.

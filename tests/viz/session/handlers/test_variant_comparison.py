@@ -151,7 +151,7 @@ def test_a_record_beside_another_answers_its_requests(session: Session) -> None:
     with session_of(softmax()) as other:
         tuned = done(other, "auto", kernel=0)["variant"]
         done(other, "note", variant=tuned, text="mine")
-        page = Page(session)
+        page, another = Page(session), Page(session)
         reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
         number, record = reply["side"]["number"], record_of(reply)
         assert [row["name"] for row in record["variants"] if row["note"] == "mine"] == ["auto"]
@@ -169,6 +169,8 @@ def test_a_record_beside_another_answers_its_requests(session: Session) -> None:
         for message in page.messages:
             if message.get("record") == number and message.get("patch"):
                 record = patched(record, message["patch"])
+        own = [m["patch"] for m in page.messages if m.get("record") == number and m.get("patch")]
+        assert own == [m["patch"] for m in another.messages if m.get("record") == number]
         side = session.sides[number]
         assert broken(record) == []
         assert record["variants"][0]["check"]["ok"] and record["variants"][0]["offers"]
