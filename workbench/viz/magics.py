@@ -14,8 +14,6 @@ import sys
 from types import FrameType
 from typing import Any
 
-from msgspec.structs import astuple
-
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
@@ -53,7 +51,7 @@ def kernel_magic(shell: Any) -> Any:
         for opts in options.opt:
             reply = session_of(ex).handle({"do": "paste", "variant": 0, "text": opts})
             if reply.error is not None:
-                print(WorkbenchError(*astuple(reply.error)[:4]))
+                print(reply.error.as_error())
             else:
                 ex.display.view = ViewState(variant=reply.result.variant)
         return ex

@@ -18,6 +18,7 @@ from workbench.backends.memory import Buffer
 from workbench.base.child_process import ChildProcess, Ending, Head, LastingProcess
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import free_lock
+from workbench.worker.rows import error_of
 
 NICE = 5
 """Niceness of a worker: it must not slow down the user's own programs."""
@@ -176,7 +177,7 @@ class Worker:
             elif message["kind"] == "stopped":
                 raise TaskStopped()
             elif message["kind"] == "error":
-                raise _failed(message["value"])
+                raise error_of(message["value"])
 
 
 class _Process(ChildProcess):
@@ -212,12 +213,6 @@ def slots_and_bytes(
         for buffer, is_output in buffers
     ]
     return slots, blobs
-
-
-def _failed(failure: Row) -> WorkbenchError:
-    error = WorkbenchError(failure["what"], failure["because"], failure["try"])
-    error.line, error.column = failure.get("line"), failure.get("column")
-    return error
 
 
 def _hung(quiet_s: float) -> WorkerEnded:

@@ -51,8 +51,7 @@ def source_of(row: Row) -> Source:
     """Return the source of a row of `_program_row`. Errors: WorkbenchError if the row has an
     error."""
     if "error" in row:
-        error = row["error"]
-        raise WorkbenchError(error["what"], error["because"], error["try"])
+        raise error_of(row["error"])
     return Source(
         **{name: row[name] for name in _PLAIN},
         params=tuple((dtypes.named(name), size) for name, size in row["params"]),
@@ -78,3 +77,10 @@ def error_row(error: Exception) -> Row:
         places = {"line": error.line, "column": error.column}
         return row | {name: place for name, place in places.items() if place is not None}
     return {"what": type(error).__name__, "because": str(error), "try": ""}
+
+
+def error_of(row: Row) -> WorkbenchError:
+    """Return the error of a row of `error_row`."""
+    error = WorkbenchError(row["what"], row["because"], row["try"])
+    error.line, error.column = row.get("line"), row.get("column")
+    return error

@@ -77,3 +77,12 @@ def test_a_variant_whose_name_is_taken_is_not_added(monkeypatch: pytest.MonkeyPa
         assert ex.add(four, "mine").name == "mine", "the cell that is run again"
         assert ex.add(four, "ours").name == "ours"
         assert [v.name for v in ex.variants] == ["plain", "ours"]
+
+
+def test_an_error_in_code_keeps_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ex = matmul()
+    with session_of(ex) as session:
+        monkeypatch.setattr(ex.display, "session", session)
+        with pytest.raises(WorkbenchError) as caught:
+            ex.page.ask(ex, "try_rule", variant=0, text="x + -> x")
+        assert caught.value.line == 1 and not caught.value.where

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from workbench.base.errors import WorkbenchError
 from workbench.base.typed import Amount, Count
 from workbench.viz.schema.gpu import GpuTrace
 
@@ -19,6 +20,12 @@ class ErrorWords(Struct, forbid_unknown_fields=True, omit_defaults=True):
     hint: str = field(name="try")
     line: int | None = None
     column: int | None = None
+
+    def as_error(self) -> WorkbenchError:
+        """Return the error that these words are of."""
+        error = WorkbenchError(self.what, self.because, self.hint)
+        error.line, error.column = self.line, self.column
+        return error
 
 
 class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):

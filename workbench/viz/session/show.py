@@ -152,8 +152,7 @@ class LivePage:
             reply = session.handle({"do": do, **fields})
             session.is_asked_by_code = True
         if reply.error is not None:
-            error = reply.error
-            raise WorkbenchError(error.what, error.because, error.hint)
+            raise reply.error.as_error()
         return reply.result
 
     def select(self, ex: Exploration, view: ViewState) -> None:

@@ -95,7 +95,7 @@ def _time(session: LiveRecord, worker: Worker, places: Sequence[int]) -> None:
         session.send_changes()
     errors = [row.error for row in rows if row.error is not None]
     if len(errors) == len(rows):
-        raise WorkbenchError(errors[0].what, errors[0].because, errors[0].hint)
+        raise errors[0].as_error()
 
 
 # --------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def _plan_times(
     """
     for row in rows:
         if row.error is not None:
-            raise WorkbenchError(row.error.what, row.error.because, row.error.hint)
+            raise row.error.as_error()
         if not row.samples:
             raise TaskStopped()
     was, now = (added([rows[place].warm for place in places]) for places in plans)

@@ -213,7 +213,7 @@ def code(session: LiveRecord, variant: int, language: str, device: str | None) -
         refusals = (row.error for row in rows if row.language == language)
         error = next(refusals, None) or session.row(variant).error
         if error is not None:
-            raise WorkbenchError(error.what, error.because, error.hint)
+            raise error.as_error()
         raise _no_code(language, session.device)
     return VariantReply(variant)
 
