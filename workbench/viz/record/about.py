@@ -170,9 +170,7 @@ def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
     another machine, of a disturbed time, without floats, and with fewer operations executed than
     counted."""
     kind, threads = timing.kind, timing.threads
-    if speeds is None or kind is None or timing.emulator or timing.machine:
-        return None
-    if timing.had is not None:
+    if speeds is None or kind is None or timing.emulator or not timing.is_comparable:
         return None
     fraction = speeds.share(kind, threads, timing.gflops * 1e9)
     if fraction is None:
@@ -214,10 +212,10 @@ class MachineSpeeds:
         variants = self._record.variants
         for row in variants if variant is None else [variants[variant]]:
             timing = row.timing
-            # edited source may execute fewer operations than are counted
-            if self.speeds is None or not timing or timing.emulator or row.edited:
+            if self.speeds is None or not timing or not timing.is_comparable:
                 continue
-            if timing.machine or timing.had is not None:
+            # edited source may execute fewer operations than are counted
+            if timing.emulator or row.edited:
                 continue
             speed = timing.gflops * 1e9
             raised = with_peak(self.speeds, timing.kind, timing.threads, speed)

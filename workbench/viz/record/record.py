@@ -324,8 +324,7 @@ class Recorder:
         """Add the cost of a variant by its loop nest, and its bottleneck."""
         self.machine.measure()
         timing = self.record.variants[variant].timing
-        is_known = timing is not None and not timing.machine and timing.had is None
-        measured_s = timing.median_s if timing is not None and is_known else None
+        measured_s = timing.median_s if timing is not None and timing.is_comparable else None
         registers = self.code.registers(variant)
         costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s, registers)
         if costs is not None:

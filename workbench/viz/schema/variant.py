@@ -274,6 +274,11 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     doubts: list[str] = []
     had: Amount | None = None
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether this machine's speeds apply to it: it was measured here, undisturbed."""
+        return not self.machine and self.had is None
+
 
 class CheckRow(Struct, forbid_unknown_fields=True):
     """The verdict on a result, and its words."""

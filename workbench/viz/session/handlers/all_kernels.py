@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.viz.model.words import plural
@@ -36,9 +35,7 @@ def measure(session: LiveRecord) -> NoResult:
     kernel of a group runs; TaskStopped.
     """
     measurement.refuse_elsewhere(session)
-    if Device[session.device].is_emulator:
-        what, because = ("these kernels cannot be timed", "an emulator's times say nothing")
-        raise WorkbenchError(what, because, "another device")
+    measurement.refuse_emulator(session, "these kernels cannot be timed")
     for _ in measured(session, again=True):
         if session.jobs.is_stopped():
             raise TaskStopped()

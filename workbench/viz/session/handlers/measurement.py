@@ -15,6 +15,7 @@ from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
+from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import added_rules
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
@@ -328,6 +329,12 @@ def data_key(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -
     return key
 
 
+def data_bytes(kernels: Sequence[Kernel]) -> int:
+    """Return the bytes of the data of kernels together."""
+    nodes = (node for kernel in kernels for node in kernel.original.toposort())
+    return sum(n.length * n.dtype.itemsize for n in nodes if n.op is Ops.PARAM)
+
+
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     """Send a kernel's data to the worker unless it has them; the kernels that compute them run
     first."""
@@ -363,6 +370,12 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
         return candidate
     refuse_foreign(session, variant)
     return candidate | edited.fields
+
+
+def refuse_emulator(session: LiveRecord, what: str) -> None:
+    """Errors: WorkbenchError on an emulator, where `what` says what cannot be done."""
+    if Device[session.device].is_emulator:
+        raise WorkbenchError(what, "an emulator's times say nothing", "another device")
 
 
 def refuse_compiled(session: LiveRecord, variant: int) -> None:

@@ -6,13 +6,11 @@ is the sum of its kernels' times, each warm. A kernel of both plans is timed onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
@@ -135,10 +133,9 @@ def _check(session: LiveRecord) -> None:
     if session.before is None or not session.recorder.exploration.kernels:
         because = "there is no other plan to compare this one with"
         raise WorkbenchError(what, because, '"cut here" or "fuse anyway" makes one')
-    if Device[session.device].is_emulator:
-        raise WorkbenchError(what, "an emulator's times say nothing", "another device")
+    measurement.refuse_emulator(session, what)
     kernels = _kernels(session)
-    size = sum(param.length * param.dtype.itemsize for param in _params(kernels))
+    size = measurement.data_bytes(kernels)
     if len(kernels) > MOST_KERNELS or size > DATA_BYTES // 2:
         because = f"together they have {len(kernels)} kernels on {size:,.0f} bytes"
         raise WorkbenchError(what, because, "smaller tensors")
@@ -147,11 +144,6 @@ def _check(session: LiveRecord) -> None:
 def _kernels(session: LiveRecord) -> tuple[Kernel, ...]:
     was = () if session.before is None else session.before.kernels
     return was + session.recorder.exploration.kernels
-
-
-def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
-    for kernel in kernels:
-        yield from (n for n in kernel.original.toposort() if n.op is Ops.PARAM)
 
 
 def _plan_times(

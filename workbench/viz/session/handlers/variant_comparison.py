@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError, cut
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
@@ -133,9 +131,7 @@ def measure(session: LiveRecord, side: int, before: int, now: int, cold: bool | 
     both = (other, before), (session, now)
     for live, variant in both:
         _require_turns(live, variant, what)
-    kernels = [live.kernels[variant].original for live, variant in both]
-    params = [n for k in kernels for n in k.toposort() if n.op is Ops.PARAM]
-    size = sum(param.length * param.dtype.itemsize for param in params)
+    size = measurement.data_bytes([live.kernels[variant] for live, variant in both])
     if size > DATA_BYTES // 2:
         raise WorkbenchError(what, f"together they read {size:,.0f} bytes", "smaller tensors")
     with session.jobs.use_worker(session.device) as worker:
@@ -165,8 +161,7 @@ def _require_turns(live: LiveRecord, variant: int, what: str) -> None:
     """Errors: WorkbenchError for edited source and on an emulator; DeviceError for a machine that
     is not here."""
     require_times(live.device)
-    if Device[live.device].is_emulator:
-        raise WorkbenchError(what, "an emulator's times say nothing", "another device")
+    measurement.refuse_emulator(live, what)
     if variant in live.edited:
         because = f"the code of {live.row(variant).name} was edited by hand"
         raise WorkbenchError(what, because, "the variant that it was edited from")
