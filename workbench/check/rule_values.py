@@ -64,6 +64,11 @@ class RuleTest:
     compared: int
     counterexample: Counterexample | None
 
+    @property
+    def agrees(self) -> bool:
+        """Whether there were values to test, and both sides agree on all of them."""
+        return self.counterexample is None and bool(self.dtypes)
+
 
 def compare_sides(rule: Rule) -> RuleTest:
     """Return the outcome of a test of a rule whose sides are patterns."""

@@ -8,15 +8,15 @@ Sections: A rule tried on a kernel; The trial.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workbench.base.errors import WorkbenchError, kind_of, plural
 from workbench.base.terminal import Printed
 from workbench.check.answer import CheckResult
 from workbench.check.rule_values import RuleTest, compare_sides
-from workbench.ir.rewriting.rewrite import Rule, typed_rule
+from workbench.ir.rewriting.rewrite import typed_rule
 from workbench.ir.text.program import to_expr
 from workbench.kernel.runnable import RunnableKernel
 
@@ -60,24 +60,27 @@ class RuleTrial(Printed, Generic[K]):
     @property
     def holds(self) -> bool:
         """Whether both sides agree on all tested values, and the kernel with the rule is right."""
-        is_right = self.check is not None and bool(self.check.ok)
-        return self.test.counterexample is None and bool(self.test.dtypes) and is_right
+        return self.test.agrees and self.check is not None and bool(self.check.ok)
+
+    @property
+    def words(self) -> list[str]:
+        """Lines on the test, on where the rule fired, and on what that changed in the source."""
+        lines = [outcome_text(self.test)]
+        if self.error or not self.test.agrees:
+            return [*lines, self.error or "it was not applied"]
+        lines.append(f"it fired {plural(len(self.fired), 'time')} in this kernel")
+        lines += [f"  {firing}" for firing in self.fired[:MOST_SHOWN]]
+        if len(self.fired) > MOST_SHOWN:
+            lines.append(f"  and {len(self.fired) - MOST_SHOWN} more")
+        same = ["the source is the same"] if self.fired else []
+        lines += [f"  {line}" for line in self.difference[:MOST_DIFFERENT]] or same
+        if len(self.difference) > MOST_DIFFERENT:
+            lines.append(f"  and {len(self.difference) - MOST_DIFFERENT} more lines")
+        return lines
 
     def __str__(self) -> str:
-        lines = [self.rule, f"  {outcome_text(self.test)}"]
-        if self.test.counterexample is not None or not self.test.dtypes:
-            return "\n".join([*lines, "  it was not applied"])
-        if self.error:
-            return "\n".join([*lines, f"  {self.error}"])
-        lines.append(f"  fired {plural(len(self.fired), 'time')} in this kernel")
-        lines += [f"    {firing}" for firing in self.fired[:MOST_SHOWN]]
-        if len(self.fired) > MOST_SHOWN:
-            lines.append(f"    and {len(self.fired) - MOST_SHOWN} more")
-        same = ["  the source is the same"] if self.fired else []
-        lines += [f"    {line}" for line in self.difference[:MOST_DIFFERENT]] or same
-        if len(self.difference) > MOST_DIFFERENT:
-            lines.append(f"    and {len(self.difference) - MOST_DIFFERENT} more lines")
-        return "\n".join([*lines, f"  the answer: {self.check}"])
+        answer = [] if self.check is None else [f"the answer: {self.check}"]
+        return "\n".join([self.rule, *(f"  {line}" for line in [*self.words, *answer])])
 
 
 def outcome_text(test: RuleTest) -> str:
@@ -95,32 +98,42 @@ def outcome_text(test: RuleTest) -> str:
 
 
 def tried(kernel: K, text: str, device: str) -> RuleTrial[K]:
-    """Return the trial of a rule on a kernel for a device. Errors: ParseError, with the column."""
+    """Return the trial of a rule on a kernel for a device. Errors: as `tested`."""
+    trial: RuleTrial[K] = tested(text)
+    if not trial.test.agrees:
+        return trial
+    try:
+        compiled = applied(trial, kernel, device)
+        assert compiled.kernel is not None
+        return replace(compiled, check=compiled.kernel.check(device))
+    except WorkbenchError as error:
+        return replace(trial, error=f"{error.what}: {error.because}")
+
+
+def tested(text: str) -> RuleTrial[Any]:
+    """Return the trial of a rule as far as the test on values. Errors: ParseError, with the
+    column."""
     if not isinstance(text, str):
         because = f"{kind_of(text)} is not a text"
         raise WorkbenchError("this is no rule", because, '"x * 2 -> x + x"')
     rule = typed_rule(text.strip())
-    test = compare_sides(rule)
-    if test.counterexample is not None or not test.dtypes:
-        return RuleTrial(rule.name, test)
-    changed = kernel.without(rule.name)
-    try:
-        fired = firings(changed, rule, device)
-        difference = differing_lines(kernel.code_for(device), changed.code_for(device))
-        check = changed.check(device)
-    except WorkbenchError as error:
-        return RuleTrial(rule.name, test, error=f"{error.what}: {error.because}")
-    return RuleTrial(rule.name, test, changed, fired, difference, check)
+    return RuleTrial(rule.name, compare_sides(rule))
 
 
-def firings(kernel: RunnableKernel, rule: Rule, device: str) -> tuple[Firing, ...]:
-    """Return the places at which a rule fires when a kernel is compiled."""
-    return tuple(
+def applied(trial: RuleTrial[K], kernel: K, device: str) -> RuleTrial[K]:
+    """Return the trial of a tested rule on a kernel as far as the source for a device.
+
+    Errors: CompileError for a rule that undoes another one, or that the device cannot follow.
+    """
+    rule, changed = typed_rule(trial.rule), kernel.without(trial.rule)
+    fired = tuple(
         Firing(record.name, to_expr(match.before), to_expr(match.after))
-        for record in kernel.observed(device)
+        for record in changed.observed(device)
         for match in record.matches
         if match.rule is rule
     )
+    difference = differing_lines(kernel.code_for(device), changed.code_for(device))
+    return replace(trial, kernel=changed, fired=fired, difference=difference)
 
 
 def differing_lines(before: str, after: str) -> tuple[str, ...]:

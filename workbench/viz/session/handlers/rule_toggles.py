@@ -8,10 +8,8 @@ from difflib import SequenceMatcher
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.check.rule_values import compare_sides
 from workbench.ir.rewriting.passes import Switch
-from workbench.ir.rewriting.rewrite import typed_rule
-from workbench.kernel.rule_trial import differing_lines, firings, outcome_text
+from workbench.kernel.rule_trial import applied, tested
 from workbench.pipeline import compile_switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
@@ -19,11 +17,6 @@ from workbench.viz.schema.messages import RuleReply, RuleTrialReply
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import LiveRecord
-
-MOST_FIRINGS = 5
-"""Most places at which a typed rule fired that a reply has."""
-MOST_LINES = 40
-"""Most lines of source that differ that a reply has."""
 
 
 def rule_off(
@@ -77,27 +70,19 @@ def try_rule(session: LiveRecord, variant: int, text: str) -> RuleTrialReply:
     Errors: ParseError, with the column, for a text that is no rule; CompileError for a rule that
     undoes another one, or that the device cannot follow; TaskStopped.
     """
-    rule = typed_rule(text.strip())
-    test = compare_sides(rule)
-    words = [outcome_text(test)]
-    if test.counterexample is not None or not test.dtypes:
-        return RuleTrialReply([*words, "it was not applied"], None)
-    kernel, device = session.kernels[variant], session.device
-    changed = kernel.without(rule.name)
-    difference = differing_lines(kernel.code_for(device), changed.code_for(device))
-    fired = firings(changed, rule, device)
-    words.append(f"it fired {plural(len(fired), 'time')} in this kernel")
-    words += [str(firing) for firing in fired[:MOST_FIRINGS]]
-    if not fired:
-        return RuleTrialReply(words, None)
-    words += difference[:MOST_LINES] or ["the source is the same"]
+    trial, device = tested(text), session.device
+    if trial.test.agrees:
+        trial = applied(trial, session.kernels[variant], device)
+    changed = trial.kernel
+    if changed is None or not trial.fired:
+        return RuleTrialReply(trial.words, None)
     with session.lock:
         child = variants.variant_of(session, changed, variant)
         session.send_changes()
     if changed.has_data and not Device[device].is_elsewhere:
         with measurement.use_worker(session, [child]) as worker:
             measurement.check_variant(session, worker, child)
-    return RuleTrialReply(words, child)
+    return RuleTrialReply(trial.words, child)
 
 
 def compare(session: LiveRecord, last_record: PageRecord) -> None:
