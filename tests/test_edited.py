@@ -126,7 +126,7 @@ def on_python(edited: EditedIR, example: Example) -> Array:
     """Return what the tree of an edited program computes."""
     own = edited.stages
     tree = Stages(own.kernel, own.lowered, own.lowered, own.linear)
-    return ran(EditedIR(TREE, edited.listing, tree), example, "PYTHON")
+    return ran(EditedIR(edited.text, TREE, edited.listing, tree), example, "PYTHON")
 
 
 def outcome(example: Example, kernel: UOp, text: str) -> str:

@@ -50,11 +50,17 @@ _FOREIGN = {
 
 @dataclass(frozen=True, slots=True)
 class EditedIR:
-    """IR text that a user edited, of a `level`: its `listing`, and the `stages` that follow."""
+    """IR `text` that a user edited, of a `level`: its `listing`, and the `stages` that follow."""
 
+    text: str
     level: IRLevel
     listing: Listing
     stages: Stages
+
+    @property
+    def linear(self) -> tuple[UOp, ...]:
+        """The linear program."""
+        return self.stages.linear
 
 
 def ir_text(reached: Stages, level: IRLevel) -> str:
@@ -98,7 +104,7 @@ def edited_ir(kernel: UOp, device: str, text: str) -> EditedIR:
             reached = replace(reached, source=_source(reached, info))
         else:
             reached = stages(reached, device, "source")
-    return EditedIR(level, listing, reached)
+    return EditedIR(text, level, listing, reached)
 
 
 def _reached(listing: Listing, own: Stages, info: DeviceInfo) -> Stages:

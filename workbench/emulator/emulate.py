@@ -194,20 +194,32 @@ def _only_written(nodes: Iterable[UOp], slots: Iterable[int]) -> frozenset[int]:
 
 def emulate_for_steps(
     kernel: RunnableKernel,
-    group: bool | Sequence[int],
+    target: Target,
+    group: bool | Sequence[int] = True,
     without: int | None = None,
     most_s: float = MOST_PAGE_S,
+    edited: TextProgram | EditedIR | None = None,
 ) -> Trace:
     """Return the Trace of a run with the steps of a group, as many as a page can have. `without` is
     the number of a barrier that is left out. If the launch takes more than `most_s` seconds, only
     that group runs, and the counts are of it alone.
 
-    Errors: DeviceError if that group takes too long, too.
+    What an `edited` program computes is compared with what the kernel does. On a target without
+    work-groups it runs as a single work-item.
+
+    Errors: DeviceError for a program that is too large, if that group takes too long, too, and for
+    a text that does not end.
     """
-    gpu = target_of(kernel)
-    linear, arrays, fresh = _program(kernel, gpu)
-    linear = _without_barrier(linear, without)
-    return steps_emulated(linear, arrays, gpu, group, most_s, fresh)
+    if edited is None:
+        linear, arrays, fresh = _program(kernel, target)
+        steps = _without_barrier(linear, without)
+        return steps_emulated(steps, arrays, target, group, most_s, fresh)
+    arrays, fresh = _data(kernel, edited.linear, target)
+    steps = _without_barrier(edited.linear, without)
+    text = edited if isinstance(edited, TextProgram) else _listed(edited)
+    whole, expected = in_words(arrays, steps, target), _results(kernel, fresh)
+    trace = steps_emulated(steps, whole, target, group, most_s, fresh, expected, text)
+    return _with_own_outputs(trace, arrays)
 
 
 def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) -> TextProgram:
@@ -217,56 +229,18 @@ def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) 
     return text_program(code, language, linear, target)
 
 
-def emulate_text_for_steps(
-    kernel: RunnableKernel,
-    target: Target,
-    language: str,
-    code: str,
-    group: bool | Sequence[int] = True,
-    without: int | None = None,
-) -> Trace:
-    """Return the Trace of a run of a kernel's text with the steps of a group, as
-    `emulate_for_steps`; what it computes is compared with what the kernel does.
-
-    Errors: as `text_program`; DeviceError for a program that is too large, or does not end.
-    """
-    linear, arrays, fresh = _program(kernel, target)
-    text = text_program(code, language, linear, target)
-    steps = _without_barrier(text.linear, without)
-    expected = _results(kernel, fresh)
-    whole = in_words(arrays, steps, target)
-    trace = steps_emulated(steps, whole, target, group, MOST_PAGE_S, fresh, expected, text)
-    return _with_own_outputs(trace, arrays)
-
-
-def emulate_ir_for_steps(
-    kernel: RunnableKernel,
-    device: str,
-    code: str,
-    group: bool | Sequence[int] = True,
-    barrier: int | None = None,
-) -> Trace:
-    """Return the Trace of a run of the edited text of a level of a kernel's IR, with the steps of a
-    group and without a `barrier`, as `emulate_text_for_steps`. A program for a processor runs as a
-    single work-item.
-
-    Errors: as `edited_ir`; DeviceError for a program that is too large.
-    """
-    target = Device[device].target
+def read_ir(kernel: RunnableKernel, device: str, text: str) -> EditedIR:
+    """Return the edited text of a level of a kernel's IR. Errors: as `edited_ir`."""
     with without(kernel.rules_off):
-        edited = edited_ir(kernel.ast, device, code)
-    _, arrays, fresh = _program(kernel, target)
-    steps = _without_barrier(edited.stages.linear, barrier)
-    expected, text = _results(kernel, fresh), _listed(edited, code)
-    return steps_emulated(steps, arrays, target, group, MOST_PAGE_S, fresh, expected, text)
+        return edited_ir(kernel.ast, device, text)
 
 
-def _listed(edited: EditedIR, code: str) -> TextProgram | None:
+def _listed(edited: EditedIR) -> TextProgram | None:
     """Return a linear program with the lines of its text; None for a statement tree, whose program
     has no text of the user's."""
     if edited.level == "tree":
         return None
-    lines, depth, linear = code.split("\n"), 0, edited.stages.linear
+    lines, depth, linear = edited.text.split("\n"), 0, edited.linear
     listed = []
     for position, (node, place) in enumerate(zip(linear, edited.listing.steps, strict=True)):
         depth -= node.op in (Ops.ENDLOOP, Ops.ENDIF)
@@ -311,12 +285,21 @@ def _program(
         raise DeviceError(what, because, ".run() or .time(), which run it")
     with unobserved(), without(kernel.rules_off):
         linear = stages(kernel.ast, gpu, "linear").linear
-        require_elements(linear, gpu)
+    return linear, *_data(kernel, linear, gpu)
+
+
+def _data(
+    kernel: RunnableKernel, linear: Sequence[UOp], gpu: Target
+) -> tuple[list[Array], frozenset[int]]:
+    """Return the data of a kernel's program as `_program` does."""
+    kernel.require_data("cannot emulate this kernel")
+    require_elements(linear, gpu)
+    with unobserved(), without(kernel.rules_off):
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
     arrays = [b.array.copy() for b in buffers]  # a text may write to an input
     fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
     spoil(arrays, fresh)
-    return linear, arrays, fresh
+    return arrays, fresh
 
 
 def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Target:

@@ -13,10 +13,9 @@ from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.terminal import Printed
 from workbench.base.trace import unobserved
 from workbench.check.answer import CheckResult
-from workbench.edited import EditedIR, IRLevel, edited_ir
-from workbench.emulator.emulate import emulate_ir_for_steps
+from workbench.edited import EditedIR, IRLevel
+from workbench.emulator.emulate import emulate_for_steps, read_ir
 from workbench.emulator.steps import Trace
-from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.rule_trial import MOST_DIFFERENT, differing_lines
 from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import build
@@ -69,30 +68,29 @@ class TextTrial(Printed):
 
 
 def tried_text(kernel: RunnableKernel, text: str, device: str) -> TextTrial:
-    """Return the trial of an edited text on a device. Errors: as `edited_ir`."""
+    """Return the trial of an edited text on a device. Errors: as `read_ir`."""
     kernel.require_data("cannot try a text on this kernel")
     info = Device[device]
-    with without(kernel.rules_off):
-        edited = edited_ir(kernel.ast, device, text)
+    edited = read_ir(kernel, device, text)
     source = edited.stages.source.text
     difference = differing_lines(kernel.built(device).source.text, source)
     trial = TextTrial(edited.level, device, source, difference)
     if info.is_elsewhere and info.has_groups:
-        return replace(trial, trace=emulate_ir_for_steps(kernel, device, text))
+        return replace(trial, trace=emulate_for_steps(kernel, info.target, edited=edited))
     try:
-        check, error = _checked(kernel, edited, text, device), ""
+        check, error = _checked(kernel, edited, device), ""
     except WorkbenchError as failure:
         check, error = None, f"{failure.what}: {failure.because}"
     trial = replace(trial, check=check, error=error)
     if trial.ok:
         return trial
     try:
-        return replace(trial, trace=emulate_ir_for_steps(kernel, device, text))
+        return replace(trial, trace=emulate_for_steps(kernel, info.target, edited=edited))
     except DeviceError:  # too large
         return trial
 
 
-def _checked(kernel: RunnableKernel, edited: EditedIR, text: str, device: str) -> CheckResult:
+def _checked(kernel: RunnableKernel, edited: EditedIR, device: str) -> CheckResult:
     """Return the check of edited IR, which runs in a worker process. Errors: those of its run."""
     row = kernel_row(kernel.ast, device, kernel.rules_off, lambda: build(kernel.ast, device).source)
     with unobserved():
@@ -100,7 +98,7 @@ def _checked(kernel: RunnableKernel, edited: EditedIR, text: str, device: str) -
         slots = kernel.original.outputs
         names = [f"p{slot}" for slot in range(len(check.buffers))]
         program = SandboxedProgram(
-            kernel.ast, Device[device], edited.stages.source, row | {"ir": text}, names
+            kernel.ast, Device[device], edited.stages.source, row | {"ir": edited.text}, names
         )
         program(check.buffers)
         return check.verdict([check.buffers[slot].to_numpy() for slot in slots])

@@ -13,7 +13,7 @@ from tests.emulator.test_machine import product
 from tests.support import by_rows, count
 from workbench import Device, Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.base.errors import DeviceError, ParseError, WorkbenchError
-from workbench.emulator.emulate import emulate_text_for_steps
+from workbench.emulator.emulate import emulate_for_steps, read_text
 from workbench.emulator.source.tokens import SourceError
 from workbench.emulator.steps import Trace
 
@@ -420,10 +420,10 @@ def test_of_a_launch_that_takes_too_long_one_group_runs(monkeypatch: pytest.Monk
     a, b = (Tensor(np.ones((64, 64), np.float32)).realize() for _ in range(2))
     kernel = explore(a @ b).kernels[-1].on(CUDA).kernel.optimized()
     target, text = Device[CUDA].target, kernel.code_for(CUDA)
-    monkeypatch.setattr("workbench.emulator.emulate.MOST_PAGE_S", -1.0)
     monkeypatch.setattr("workbench.emulator.program.emulation_s", lambda *_, **__: -2.0)
     for code, kinds in ((text, set()), (text.replace("__syncthreads();", ""), {"race"})):
-        trace = emulate_text_for_steps(kernel, target, "CUDA", code, (0, 1, 0))
+        program = read_text(kernel, target, "CUDA", code)
+        trace = emulate_for_steps(kernel, target, (0, 1, 0), most_s=-1.0, edited=program)
         assert not trace.is_whole and kinds <= {f.kind for f in trace.findings}, trace
         assert bool(trace.findings) == bool(kinds)
         assert trace.history is not None and trace.history.group == 4

@@ -12,7 +12,7 @@ from contextlib import suppress
 from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.base.sequences import Repeat, common_prefix, repeats
-from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
+from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps, target_of
 from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
@@ -295,4 +295,4 @@ def unasked_run(kernel: Kernel) -> Trace | None:
     """
     if seconds_for_steps(kernel) > MOST_S:
         return None
-    return emulate_for_steps(kernel, True, most_s=MOST_S)
+    return emulate_for_steps(kernel, target_of(kernel), most_s=MOST_S)

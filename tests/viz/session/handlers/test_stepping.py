@@ -15,7 +15,7 @@ from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.base.errors import DeviceError
 from workbench.emulator import checks as duration
-from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
+from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps, target_of
 from workbench.emulator.steps import HistoryStep, Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
 from workbench.viz.session.handlers import inspection as stepping
@@ -199,7 +199,7 @@ def test_what_nobody_asked_for_is_left_out_where_it_takes_long(
 
 def test_a_run_is_of_one_group_where_all_take_long(product: Session) -> None:
     kernel = product.kernels[tiled(product)]
-    whole, one = (emulate_for_steps(kernel, True, most_s=s) for s in (10.0, 0.0))
+    whole, one = (emulate_for_steps(kernel, target_of(kernel), most_s=s) for s in (10.0, 0.0))
     assert whole.is_whole and not one.is_whole
     groups = 4
     counts = [t.total("global").transactions for t in (whole, one)]
@@ -214,4 +214,4 @@ def test_a_group_that_takes_minutes_is_refused(
     monkeypatch.setattr(duration, "STEP_S", 60.0)
     assert seconds_for_steps(kernel) > 120
     with pytest.raises(DeviceError, match="too large to be emulated"):
-        emulate_for_steps(kernel, True)
+        emulate_for_steps(kernel, target_of(kernel))

@@ -13,8 +13,10 @@ from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.typed import typed
-from workbench.emulator.emulate import emulate_ir_for_steps, emulate_text_for_steps, read_text
+from workbench.edited import EditedIR
+from workbench.emulator.emulate import emulate_for_steps, read_ir, read_text
 from workbench.emulator.source.languages import LANGUAGES
+from workbench.emulator.source.program import TextProgram
 from workbench.emulator.source.tokens import SourceError
 from workbench.emulator.steps import Trace
 from workbench.kernel.kernel import Kernel
@@ -53,11 +55,7 @@ def compile_source(
     assert source is not None
     try:
         require_readable(source.text)
-        if is_emulated(source) and not source.level:
-            code = _read(session, variant, source)
-        else:
-            with session.jobs.use_worker(source.device) as worker:
-                code = _compiled(session, worker, variant, source)
+        code = _code(session, variant, source)
     except TaskStopped:
         raise
     except WorkbenchError as error:
@@ -138,6 +136,15 @@ def _edited(session: LiveRecord, language: str, text: str) -> Edited:
     return Edited(session.device, text, level=level)
 
 
+def _code(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
+    """Return the rows of edited source, which the emulator reads first if it is the one that runs
+    it; IR is read where it is compiled. Errors: as `_read` and `_compiled`."""
+    if is_emulated(source) and not source.level:
+        return _read(session, variant, source)
+    with session.jobs.use_worker(source.device) as worker:
+        return _compiled(session, worker, variant, source)
+
+
 def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
     """Return the rows of source that the emulator has read, and of its machine code if a compiler
     is here.
@@ -147,7 +154,7 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
     info = Device[source.device]
     assert info.language is not None
     try:
-        read_text(session.kernels[variant], info.target, info.language.name, source.text)
+        _program(session.kernels[variant], source)
     except SourceError as error:
         place = _unedited(session, variant)
         if place is None:
@@ -169,13 +176,8 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
 
 
 def _edit_emulated(session: LiveRecord, variant: int, source: Edited) -> VariantReply:
-    """Run edited source on the emulator, as a new variant. Errors: as `_read`."""
-    if source.level:
-        with session.jobs.use_worker(source.device) as worker:
-            code = _compiled(session, worker, variant, source)
-    else:
-        code = _read(session, variant, source)
-    child = _added(session, variant, source, code)
+    """Run edited source on the emulator, as a new variant. Errors: as `_code`."""
+    child = _added(session, variant, source, _code(session, variant, source))
     with _errors_of(session, child):
         emulate_edited(session, child, None, None)
     return VariantReply(child)
@@ -200,7 +202,7 @@ def emulate_edited(
 ) -> None:
     """Run a variant of edited source on the emulator, and set its steps and its check.
 
-    Errors: WorkbenchError if its data are not here; as `emulate_text_for_steps`; TaskStopped.
+    Errors: WorkbenchError if its data are not here; as `_trace`; TaskStopped.
     """
     source, kernel, mine = session.edited[variant], session.kernels[variant], session.recorder
     first = True if group is None else group
@@ -223,13 +225,18 @@ def emulate_edited(
 
 
 def _trace(kernel: Kernel, source: Edited, group: bool | list[int], barrier: int | None) -> Trace:
-    """Return a run of edited text on the emulator."""
+    """Return a run of edited text on the emulator. Errors: as `read_ir`, `read_text` and
+    `emulate_for_steps`."""
+    info, edited = Device[source.device], _program(kernel, source)
+    return emulate_for_steps(kernel, info.target, group, barrier, edited=edited)
+
+
+def _program(kernel: Kernel, source: Edited) -> TextProgram | EditedIR:
     info = Device[source.device]
     if source.level:
-        return emulate_ir_for_steps(kernel, info.name, source.text, group, barrier)
+        return read_ir(kernel, info.name, source.text)
     assert info.language is not None
-    name = info.language.name
-    return emulate_text_for_steps(kernel, info.target, name, source.text, group, barrier)
+    return read_text(kernel, info.target, info.language.name, source.text)
 
 
 def _name_defects(session: LiveRecord, variant: int) -> None:
@@ -276,11 +283,11 @@ def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited)
     answer = measurement.ask(session, worker, task, "compile")
     assembly = [AsmLine(*line) for line in answer["assembly"]]
     elsewhere = typed(answer["code"], MachineCode) if answer["code"] else None
-    if elsewhere is None and Device[source.device].is_elsewhere and not source.level:
-        what = f"{source.device} takes no edited text"
-        raise DeviceError(what, "no compiler for it is known", "another machine")
     if source.level:
         return edited_ir_code(source, original, answer["source"], assembly, elsewhere)
+    if elsewhere is None and Device[source.device].is_elsewhere:
+        what = f"{source.device} takes no edited text"
+        raise DeviceError(what, "no compiler for it is known", "another machine")
     return edited_code(source.device, source.text, original, assembly, elsewhere)
 
 

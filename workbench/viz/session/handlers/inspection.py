@@ -24,6 +24,7 @@ from workbench.emulator.emulate import (
     emulate_for_steps,
     emulate_if_small,
     seconds_for_steps,
+    target_of,
 )
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
@@ -416,7 +417,7 @@ def emulate(
     session.status("emulate", 0, 1, "running all work-items")
     try:
         first = True if group is None else group
-        run = emulate_for_steps(kernel, first, without, most_s)
+        run = emulate_for_steps(kernel, target_of(kernel), first, without, most_s)
     finally:
         session.status(None)
     if session.jobs.is_stopped():
