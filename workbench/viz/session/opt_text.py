@@ -13,7 +13,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from workbench.backends.compilers.compilers import MachineCode
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.program import AsmLine
 from workbench.base.errors import ParseError, cut
 from workbench.base.sequences import common_prefix
@@ -223,11 +223,7 @@ def edited_code(
     ]
     rows = [code_row(info, lines, links)]
     line_links = [_line_link(links, line.source_line) for line in assembly]
-    if elsewhere is not None:
-        rows.append(machine_code_row(info, elsewhere, line_links))
-    elif assembly:
-        rows.append(assembly_row(info, assembly, line_links))
-    return rows
+    return rows + _machine_code(info, assembly, elsewhere, line_links)
 
 
 def edited_ir_code(
@@ -240,16 +236,22 @@ def edited_ir_code(
     """Return the row of edited IR, of the `program` that it was rendered to, and of its machine
     code if that is known."""
     info, lines = Device[source.device], source.text.split("\n")
-    links = [None] * len(lines) if original is None else _links(original, lines)
+    links = () if original is None else _links(original, lines)
     rows = [code_row(info, lines, links, source.language)]
     if info.language is not None:
         rows.append(code_row(info, program.split("\n")))
-    none = [None] * len(assembly)
+    return rows + _machine_code(info, assembly, elsewhere)
+
+
+def _machine_code(
+    info: DeviceInfo,
+    assembly: Sequence[AsmLine],
+    elsewhere: MachineCode | None,
+    links: Sequence[CodeLink | None] = (),
+) -> list[CodeRow]:
     if elsewhere is not None:
-        rows.append(machine_code_row(info, elsewhere, [None] * len(elsewhere.lines)))
-    elif assembly:
-        rows.append(assembly_row(info, assembly, none))
-    return rows
+        return [machine_code_row(info, elsewhere, links)]
+    return [assembly_row(info, assembly, links)] if assembly else []
 
 
 def _links(original: CodeRow, lines: Sequence[str]) -> list[CodeLink | None]:
