@@ -55,7 +55,9 @@ def test_the_widget_carries_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     state = view.widget.get_state()
     assert state["live"] is True and state["view"] == {}
     assert unpacked(state["record"])["headline"] == ex.headline
-    assert "export default" in state["_esm"] and len(state["_esm"]) < 4000
+    # sent, and saved, with each workbench: 3,315 characters, of which 1,257 draw the page in an
+    # output that JupyterLab has given up, and 337 say whether a cell runs
+    assert "export default" in state["_esm"] and len(state["_esm"]) < 3500
     assert state["parts"] == f"IPY_MODEL_{page_parts().model_id}"
     parts = page_parts().get_state()
     assert parts["script"] == page.esm() and ".wb" in parts["_css"]
