@@ -135,7 +135,8 @@ def test_an_edit_that_is_refused_is_said_undone(
     assert f"\n  try      {raised.value.hint}" in str(raised.value)
     with pytest.raises((ParseError, VerifyError)) as raised:
         emulate(changed or "\n")
-    assert raised.value.hint in ("the text of emulate(kernel).code, edited", "index")
+    is_near = words.endswith(".index33")  # without the program before: the dtype that is like it
+    assert raised.value.hint == ("index" if is_near else "the text of emulate(kernel).code, edited")
 
 
 @pytest.mark.parametrize("rows", [8, 12])

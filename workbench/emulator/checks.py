@@ -40,7 +40,6 @@ from workbench.ir.verify.linear import verify_linear
 # --------------------------------------------------------------------------------------------------
 # Edited programs: the text of a linear program, or its steps.
 
-KernelArguments = tuple[tuple[DType, int], ...]
 _UNEDITED = "the text of emulate(kernel).code, edited"
 NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
 """Rules whose violations a run reports, with the work-items."""
@@ -98,7 +97,7 @@ def _require_one_type(steps: Sequence[UOp]) -> None:
                 raise VerifyError(what, because, where=brief(param))
 
 
-def params_of(steps: Sequence[UOp], target: Target) -> KernelArguments:
+def params_of(steps: Sequence[UOp], target: Target) -> tuple[tuple[DType, int], ...]:
     """Return the dtype and the length of each argument of a program, by slot."""
     return signature(_params(steps, target))
 

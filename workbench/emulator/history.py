@@ -27,7 +27,7 @@ from workbench.emulator.cells import NO_ITEM
 from workbench.emulator.findings import Finding, along, among_all
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
-from workbench.emulator.source.program import NO_ANNOTATIONS, TextProgram
+from workbench.emulator.source.program import TextProgram, annotations_of
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -281,7 +281,7 @@ def history_of(
     was read from."""
     lines = None if text is None else text.lines
     recorder = HistoryRecorder(linear, most_bytes, arguments, lines)
-    annotations = NO_ANNOTATIONS if text is None else text.annotations
+    annotations = annotations_of(text)
     machine = Machine(linear, arrays, target, fresh, watcher=recorder, annotations=annotations)
     is_whole = True
     try:

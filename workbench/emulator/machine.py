@@ -84,8 +84,8 @@ class Machine:
 
     The target says how many work-items are a warp, and whether copies to tiles of several buffers
     go on while the program does. At most `lanes_at_once` work-items run together. `watcher`
-    receives the events of the run. Without a watcher, and with `batches`, independent rounds of a
-    loop are computed at once.
+    receives the events of the run. Without a watcher and `annotations`, and with `batches`,
+    independent rounds of a loop are computed at once.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Machine:
         annotations: Annotations = NO_ANNOTATIONS,
     ):
         self.linear, self.warp_lanes = tuple(linear), target.warp_lanes
-        self.watcher, self.batches = watcher, batches
+        self.watcher, self.batches = watcher, batches and annotations is NO_ANNOTATIONS
         self.launch: LaunchShape = launch_shape(linear)
         self.group_items = math.prod(self.launch.group)
         self.group_count = math.prod(self.launch.grid)
@@ -116,10 +116,8 @@ class Machine:
         self.memory = Memories(
             arrays, self.findings, self.warp_lanes, written, fresh, idle_at, copies
         )
-        self.memory.reads_outside, self.memory.atomic = (
-            annotations.reads_outside,
-            annotations.atomic,
-        )
+        self.memory.reads_outside = annotations.reads_outside
+        self.memory.atomic = annotations.atomic
         self.memory.is_zeroed = annotations.is_zeroed
         self.totals = Totals()
         self._ends = ends_of(self.linear)
@@ -127,13 +125,13 @@ class Machine:
         self._counted: Array | None = None
         """The mask whose active work-items were counted last; `_active` is their number."""
         self._active = 0
-        self._end_s = math.inf
+        self._most_s = self._end_s = math.inf
 
-    def run(self, first_group: int = 0, groups: int | None = None) -> None:
-        """Run work-groups, by default all. Errors: NotEnded after `most_s` seconds, where the
-        annotations limit them."""
-        if self.annotations.most_s is not None:
-            self._end_s = time.monotonic() + self.annotations.most_s
+    def run(
+        self, first_group: int = 0, groups: int | None = None, most_s: float = math.inf
+    ) -> None:
+        """Run work-groups, by default all. Errors: NotEnded after `most_s` seconds."""
+        self._most_s, self._end_s = most_s, time.monotonic() + most_s
         last = self.group_count if groups is None else first_group + groups
         with np.errstate(all="ignore"):
             for first in range(first_group, last, self.at_once):
@@ -186,8 +184,7 @@ class Machine:
     def _has_ended(self, position: int) -> bool:
         """Whether no active work-item goes on with a loop. Errors: NotEnded after too long."""
         if time.monotonic() > self._end_s:
-            seconds = f"{self.annotations.most_s:g} seconds"
-            because = f"it has not ended after {seconds}"
+            because = f"it has not ended after {self._most_s:g} seconds"
             hint = "a loop that ends, or smaller tensors"
             raise NotEnded("the kernel was stopped on the emulator", because, hint)
         goes_on = self.annotations.until.get(position)

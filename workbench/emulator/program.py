@@ -3,8 +3,8 @@ is the Program of a kernel for a machine that is not here."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +27,7 @@ from workbench.emulator.checks import (
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
 from workbench.emulator.machine import Machine, NotEnded, written_slots
-from workbench.emulator.source.program import NO_ANNOTATIONS, Annotations, TextProgram
+from workbench.emulator.source.program import TextProgram, annotations_of
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
 
@@ -62,10 +62,10 @@ def emulated(
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
-    annotations = annotations_of(text, MOST_TEXT_S)
-    machine = Machine(linear, memory, target, fresh, batches=text is None, annotations=annotations)
+    annotations = annotations_of(text)
+    machine = Machine(linear, memory, target, fresh, annotations=annotations)
     require_time(linear, target, annotations=annotations)
-    machine.run()
+    machine.run(most_s=math.inf if text is None else MOST_TEXT_S)
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:
@@ -73,11 +73,6 @@ def emulated(
         arguments = _dtypes_of(arrays)
         steps = history_of(linear, before, target, number, fresh, arguments=arguments, text=text)
     return _trace(machine, arrays, target, steps, text=text)
-
-
-def annotations_of(text: TextProgram | None, most_s: float) -> Annotations:
-    """Return the annotations of a program; one from a text is stopped after `most_s` seconds."""
-    return NO_ANNOTATIONS if text is None else replace(text.annotations, most_s=most_s)
 
 
 def steps_emulated(
@@ -98,24 +93,21 @@ def steps_emulated(
     """
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-
-    def machine_for(most_text_s: float) -> Machine:
-        annotations = annotations_of(text, most_text_s)
-        return Machine(linear, memory, gpu, fresh, batches=text is None, annotations=annotations)
-
-    machine = machine_for(most_s)
-    is_whole = emulation_s(linear, annotations=machine.annotations) <= most_s
+    annotations = annotations_of(text)
+    machine = Machine(linear, memory, gpu, fresh, annotations=annotations)
+    whole_s, group_s = (math.inf, math.inf) if text is None else (most_s, MOST_TEXT_S)
+    is_whole = emulation_s(linear, annotations=annotations) <= most_s
     if is_whole:
         try:
-            machine.run()
+            machine.run(most_s=whole_s)
         except NotEnded:  # a loop that does not end, or a machine that is busy: one group tells
             is_whole = False
             for array, contents in zip(memory, before, strict=True):
                 array[...] = contents
+            machine = Machine(linear, memory, gpu, fresh, annotations=annotations)
     if not is_whole:
-        machine = machine_for(MOST_TEXT_S)
-        require_time(linear, gpu, groups=1, annotations=machine.annotations)
-        machine.run(_group(machine.launch, group, ()), 1)
+        require_time(linear, gpu, groups=1, annotations=annotations)
+        machine.run(_group(machine.launch, group, ()), 1, group_s)
     find_wrong_values(machine, expected, is_whole)
     number = _group(machine.launch, group, machine.findings.all)
     limits = MOST_STEPS_BYTES, _dtypes_of(arrays)

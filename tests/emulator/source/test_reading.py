@@ -35,6 +35,12 @@ def written(body: str, outside: str = "") -> str:
     return f"{outside}\n{head}\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n{body}\n}}\n"
 
 
+def require_right(kernel: Kernel, machine: str, code: str, name: str) -> None:
+    """Require a text, the row `name` of a table, to run without a finding."""
+    trace = emulate(kernel, machine, code=code)
+    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+
+
 RIGHT = {
     "plain": "p0[i] = p1[i] * 2.0f;",
     "a loop that runs twice": "float s = 0; for (int k = 0; k < 2; k++) s += p1[i];\n p0[i] = s;",
@@ -76,8 +82,7 @@ RIGHT = {
 
 @by_rows("name, body", list(RIGHT.items()))
 def test_right_texts(doubled: Kernel, name: str, body: str) -> None:
-    trace = emulate(doubled, CUDA, code=written(body))
-    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+    require_right(doubled, CUDA, written(body), name)
 
 
 OUTSIDE = {
@@ -102,8 +107,7 @@ OUTSIDE = {
 
 @by_rows("name, outside, body", [(name, *texts) for name, texts in OUTSIDE.items()])
 def test_what_stands_outside(doubled: Kernel, name: str, outside: str, body: str) -> None:
-    trace = emulate(doubled, CUDA, code=written(body, outside))
-    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+    require_right(doubled, CUDA, written(body, outside), name)
 
 
 WRONG = {
@@ -297,8 +301,7 @@ LANGUAGE_CASES = {
 
 @by_rows("name, body", list(LANGUAGE_CASES.items()))
 def test_what_c_means(doubled: Kernel, name: str, body: str) -> None:
-    trace = emulate(doubled, CUDA, code=written(body))
-    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+    require_right(doubled, CUDA, written(body), name)
 
 
 def test_the_preprocessor(doubled: Kernel) -> None:
@@ -313,7 +316,7 @@ def test_the_preprocessor(doubled: Kernel) -> None:
         emulate(doubled, CUDA, code=written(body, "#ifdef A\n#elif 1\n#define N 2\n#endif"))
 
 
-def test_references_and_masks_that_are_not_followed(doubled: Kernel) -> None:
+def test_references_and_masks_that_are_not_supported(doubled: Kernel) -> None:
     outside = "__device__ void add(float &x) { x += x; }"
     body = "float s = p1[i]; add(s); p0[i] = s;"
     assert not emulate(doubled, CUDA, code=written(body, outside)).findings
@@ -346,8 +349,7 @@ OPENCL = {
 def test_what_opencl_means(doubled: Kernel, name: str, body: str) -> None:
     head = "__kernel void r(__global float *p0, __global const float *p1) {"
     text = f"{head} int i = get_group_id(0) * 64 + get_local_id(0);\n{body}\n}}"
-    trace = emulate(doubled, "OPENCL:Iris Xe", code=text)
-    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+    require_right(doubled, "OPENCL:Iris Xe", text, name)
 
 
 def test_opencl_conversions_that_are_not_supported(doubled: Kernel) -> None:
@@ -374,8 +376,7 @@ WGSL_CASES = {
 
 @by_rows("name, body", list(WGSL_CASES.items()))
 def test_what_wgsl_means(doubled: Kernel, name: str, body: str) -> None:
-    trace = emulate(doubled, WGSL, code=wgsl(body))
-    assert not trace.findings, (name, trace.with_lines(trace.findings[0]))
+    require_right(doubled, WGSL, wgsl(body), name)
 
 
 def test_arguments_that_are_only_read(doubled: Kernel) -> None:

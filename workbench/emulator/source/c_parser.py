@@ -265,14 +265,12 @@ class CParser(SourceParser):
         at = self.token
         if self.accept("static_cast", "reinterpret_cast"):
             self.expect("<")
-            kind = self.type_here()
-            if kind is None:
-                raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
+            result = self.required_type()
             self.expect(">")
             self.expect("(")
             inside = self.expression()
             self.expect(")")
-            return self.suffixed(Cast(at, kind, inside))
+            return self.suffixed(Cast(at, result, inside))
         if self.is_next("("):
             self.place += 1
             kind = self.type_here()

@@ -64,8 +64,7 @@ class SourceLanguage:
     work-items that have returned, for ever. `has_doubles`: a literal such as 1.5 is a double.
     `masks_shifts`: a value is shifted by the amount modulo its bits. `compares_as_ints`: a
     comparison of vectors gives integers, -1 where it holds. `fills_lanes`: lanes of a vector that
-    its braces have no value for are 0. `is_zeroed`: memory that a text
-    declares begins as 0."""
+    its braces have no value for are 0. `is_zeroed`: memory that a text declares begins as 0."""
 
     name: str
     defined: Mapping[str, int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from workbench.emulator.source.syntax import (
     Number,
     SourceStatement,
 )
-from workbench.emulator.source.values import Abstract, arithmetic_type
+from workbench.emulator.source.values import COMPARISONS, Abstract, arithmetic_type, truncated
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import UOp
 
@@ -272,7 +271,7 @@ def known_values(
         return total, begin, step, ()
     listed: list[int] = []
     value = begin
-    while _compares(value, sign, last):
+    while COMPARISONS[sign](value, last):
         if len(listed) >= MOST_LISTED:
             return None
         listed.append(value)
@@ -284,7 +283,7 @@ def known_values(
 
 
 def _affine_count(begin: int, step: int, sign: str, last: int) -> int | None:
-    if not _compares(begin, sign, last):
+    if not COMPARISONS[sign](begin, last):
         return 0
     if step == 0:
         return None
@@ -298,21 +297,11 @@ def _affine_count(begin: int, step: int, sign: str, last: int) -> int | None:
     return -(-distance // abs(step))
 
 
-def _compares(value: int, sign: str, last: int) -> bool:
-    return {
-        "<": value < last,
-        ">": value > last,
-        "<=": value <= last,
-        ">=": value >= last,
-        "!=": value != last,
-    }[sign]
-
-
 def _changed(value: int, kind: str, amount: int) -> int | None:
     if kind == "*":
         return value * amount
     if kind == "/" and amount:
-        return int(math.copysign(abs(value) // abs(amount), value * amount)) if value else 0
+        return truncated(value, amount)[0]
     if kind == "<<" and 0 <= amount < 64:
         return value << amount
     if kind == ">>" and 0 <= amount < 64:

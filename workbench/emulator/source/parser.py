@@ -123,6 +123,13 @@ class SourceParser(ABC):
     def type_here(self) -> Type | None:
         """Return the type that stands here, and go past it; None, and stay, if there is none."""
 
+    def required_type(self) -> Type:
+        """Return the type that stands here, and go past it. Errors: SourceError if none does."""
+        kind = self.type_here()
+        if kind is None:
+            raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
+        return kind
+
     @abstractmethod
     def prefix(self) -> Expr | None:
         """Return an expression that begins with a type, as casts do; None if there is none."""

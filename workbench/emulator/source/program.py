@@ -20,7 +20,7 @@ class Annotations:
     wait). `updates`: STOREs that combine their value with the stored one, atomically, by this op.
     `atomic`: memories of which all accesses are atomic. `reads_outside`: a read outside of its
     memory gives any value, and is a defect only if that is used. `is_zeroed`: the memory of a
-    work-group begins as 0. `most_s`: the most seconds of the run (None: no limit)."""
+    work-group begins as 0."""
 
     until: Mapping[int, UOp] = field(default_factory=dict)
     aligned: Mapping[int, int] = field(default_factory=dict)
@@ -30,7 +30,6 @@ class Annotations:
     atomic: frozenset[UOp] = frozenset()
     reads_outside: bool = False
     is_zeroed: bool = False
-    most_s: float | None = None
 
 
 NO_ANNOTATIONS = Annotations()
@@ -46,3 +45,8 @@ class TextProgram:
     linear: tuple[UOp, ...]
     lines: tuple[ProgramLine, ...]
     annotations: Annotations
+
+
+def annotations_of(text: TextProgram | None) -> Annotations:
+    """Return the annotations of a program that was read from `text` (None: from none)."""
+    return NO_ANNOTATIONS if text is None else text.annotations

@@ -38,10 +38,11 @@ _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_,
     "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
 }  # fmt: skip
-_FOLDED_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
+"""The comparisons of two numbers that are known."""
 
 
 class SourceValues:
@@ -268,15 +269,15 @@ class SourceValues:
         Errors: SourceError for a division by 0, and a result beyond 64 bits."""
         a, b = left.value, right.value
         is_float = isinstance(a, float) or isinstance(b, float)
-        if is_float and sign not in "+-*/%" and sign not in ("<", "<=", ">", ">=", "==", "!="):
+        if is_float and sign not in "+-*/%" and sign not in COMPARISONS:
             raise SourceError(at, f"`{sign}` of floats")
         if sign in ("/", "%") and b == 0 or sign in ("<<", ">>") and not 0 <= b < 64:
             raise SourceError(at, f"`{a} {sign} {b}` has no value")
-        if sign in _FOLDED_TESTS:
-            return UOp.const(dtypes.bool, _FOLDED_TESTS[sign](a, b))
+        if sign in COMPARISONS:
+            return UOp.const(dtypes.bool, COMPARISONS[sign](a, b))
         result: int | float
         if sign in ("/", "%"):
-            divided, rest = (a / b, math.fmod(a, b)) if is_float else _truncated(int(a), int(b))
+            divided, rest = (a / b, math.fmod(a, b)) if is_float else truncated(int(a), int(b))
             result = divided if sign == "/" else rest
         else:
             result = _FOLDED[sign](a, b)
@@ -333,7 +334,7 @@ class SourceValues:
         return total
 
 
-def _truncated(a: int, b: int) -> tuple[int, int]:
+def truncated(a: int, b: int) -> tuple[int, int]:
     """Return a / b rounded towards 0, and the rest, which has the sign of a."""
     whole = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return whole, a - whole * b

@@ -72,7 +72,7 @@ class WgslParser(SourceParser):
             elif self.accept("alias"):
                 name = self.name("a name").text
                 self.expect("=")
-                self.types[name] = self._type().dtype
+                self.types[name] = self.required_type().dtype
                 self.expect(";")
             else:
                 because = f"a function or a variable is expected here, not {shown(self.token)}"
@@ -97,7 +97,7 @@ class WgslParser(SourceParser):
         self.place += 2
         if at.text == "ptr":
             raise self.fault("a pointer is not supported", "the array itself", at)
-        inside = self._type()
+        inside = self.required_type()
         sizes: tuple[Expr | None, ...] = ()
         if at.text == "array":
             size = None
@@ -108,12 +108,6 @@ class WgslParser(SourceParser):
         if is_vector:
             return Type(inside.dtype.scalar.vec(int(at.text[3])))
         return Type(inside.dtype, sizes=sizes, is_atomic=inside.is_atomic or at.text == "atomic")
-
-    def _type(self) -> Type:
-        kind = self.type_here()
-        if kind is None:
-            raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
-        return kind
 
     def prefix(self) -> Expr | None:
         """Return a constructor: `f32(x)`, `vec4<f32>(..)`."""
@@ -145,7 +139,7 @@ class WgslParser(SourceParser):
         if self.is_next("-") and self.ahead().text == ">" or self.is_next("->"):
             self.place += 1
             self.accept(">")
-            result = self._type()
+            result = self.required_type()
         group = None
         if "workgroup_size" in attributes:
             group = tuple(self.whole_number(each) for each in attributes["workgroup_size"])
@@ -159,7 +153,7 @@ class WgslParser(SourceParser):
             attributes = self._attributes()
             name = self.name("the name of a parameter")
             self.expect(":")
-            kind = self._type()
+            kind = self.required_type()
             role = ""
             if "builtin" in attributes:
                 (value,) = attributes["builtin"] or (Name(name, ""),)
@@ -189,7 +183,7 @@ class WgslParser(SourceParser):
             is_constant = space == "global" and access == "read"
             self.expect(">")
         name = self.name("the name of a variable").text
-        kind = self._type() if self.accept(":") else None
+        kind = self.required_type() if self.accept(":") else None
         if kind is not None:
             is_pointer = space == "global"
             kind = Type(kind.dtype, is_pointer, space, kind.sizes, kind.is_atomic)
