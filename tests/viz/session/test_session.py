@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.support import PATIENCE_S, eventually
@@ -19,7 +21,7 @@ from tests.viz.session.support import (
 from tests.viz.support import array, matmul
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.session import prefetch
+from workbench.viz.session import live_record, prefetch
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.session import QUICK, Session
@@ -59,6 +61,29 @@ def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
 def said(page: Page) -> list[str]:
     """Return what the page has been told of work under way."""
     return [m["status"]["text"] for m in list(page.messages) if "status" in m]
+
+
+def test_work_in_the_background_is_said_where_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def steps() -> Iterator[None]:
+        session.status("measure", 0, 1, "starting")
+        session.status(None)
+        yield
+
+    with session_of(explore(array(4, 4) + 1)) as session:
+        page = Page(session)
+        assert not [*session.in_this_plan(steps())][1:] and not said(page)
+        monkeypatch.setattr(live_record, "QUIET_S", 0.0)
+        assert not [*session.in_this_plan(steps())][1:] and said(page) == ["starting", ""]
+
+
+def test_offers_that_a_page_asked_for_are_listed_once() -> None:
+    with session_of(explore(array(4, 4) + 1)) as session:
+        done(session, "offers", variant=0)
+        offers = session.row(0).offers
+        session.complete()
+        assert session.row(0).offers is offers
 
 
 @pytest.mark.parametrize("do", ["replan", "baseline"])

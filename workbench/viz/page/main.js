@@ -265,7 +265,7 @@ async function render(panels, { model, el }) {
   for (const [name, act] of Object.entries(handlers)) model.on(name, act);
   const end = start(app, el, panels, boards);
   el.append(hidingStill(model.get("still") ?? ""));
-  channel.ping();
+  channel.ping(app.record.n); // patches that came before the page began are missing
   const seekNoMore = live ? seekParts(model) : () => {};
   return () => {
     isOpen = false;

@@ -57,8 +57,9 @@ export interface View {
   only: string | null;
 }
 
-/** The names of changes: fields of the view, "record", "live", "status", "hover", and states of
- * single panes. */
+/** The names of changes: fields of the view, "record" (or only a part of it, "record offers"), "live"
+ * (whether Python can be asked), "answers" (it does), "pending" and "pending TASK", "status",
+ * "hover", and states of single panes. */
 export type Changes = Set<string>;
 export type Listener = (changes: Changes) => void;
 

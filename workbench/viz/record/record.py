@@ -177,9 +177,10 @@ class Recorder:
             for device in Device.renderers:
                 for language in device.languages:
                     self.code.add_readable_or_error(variant, device, language)
-            self._upcoming = variant
+            self._upcoming = None if self._lists_offers(variant) else variant
             yield "code"
-            self.add_offers(variant)
+            if not self._lists_offers(variant):
+                self.add_offers(variant)
             yield "offers"
         for variant in plain:
             yield from self._default_opts(variant)
@@ -345,6 +346,11 @@ class Recorder:
             offers, refused = self._offers.of(self.kernels[variant], self.speeds)
             self.put(("variants", variant, "offers"), [copy(o) for o in offers])
             self.put(("variants", variant, "refused"), refused)
+
+    def _lists_offers(self, variant: int) -> bool:
+        """Return whether the offers of a variant are known: a page may have asked for them."""
+        row = self.record.variants[variant]
+        return bool(row.offers or row.refused)
 
     def prepare(self) -> None:
         """Compute the offers that are needed next, for `add_offers`. This takes a second for a GPU.

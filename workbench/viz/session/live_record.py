@@ -48,6 +48,9 @@ from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 MOST_WAIT_S = 2.0
 """Most seconds that a step of work in the background waits for requests."""
+QUIET_S = 0.5
+"""Seconds that a step of work in the background takes before its progress is sent, and between two
+such messages: unasked measurements sent 90, and each costs a page a frame of the whole notebook."""
 MOST_SIDES = 4
 """Most records beside this one that are kept."""
 _NUMBERS = itertools.count()
@@ -122,6 +125,10 @@ class LiveRecord:
         """Records that stand beside this one in comparisons, by their numbers, the latest last."""
         self._is_side = False
         """Whether it stands beside another record, whose lock and listeners it has."""
+        self._unasked_since: float | None = None
+        """When the present step of work in the background began; None: there is none."""
+        self._noticed_s, self._has_notice = 0.0, False
+        """When progress was last sent, and whether it is shown."""
         self.opts = OptOps.registered
         """The opts that were registered when the offers were last listed."""
 
@@ -233,7 +240,14 @@ class LiveRecord:
                 self.broadcast(self._message_of(patch))
 
     def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
-        """Send the progress of a task: `step` of `total`; None: no task runs."""
+        """Send the progress of a task: `step` of `total`; None: no task runs. Of work in the
+        background it is sent only while that takes long."""
+        now = time.monotonic()
+        if self._unasked_since is not None:
+            is_early = now - max(self._unasked_since, self._noticed_s) < QUIET_S
+            if is_early if task is not None else not self._has_notice:
+                return
+        self._noticed_s, self._has_notice = now, task is not None
         self.broadcast(StatusMessage(ProgressRow(task, step, total, text)))
 
     def broadcast(self, message: Message) -> None:
@@ -275,8 +289,12 @@ class LiveRecord:
         def until() -> Iterator[None]:
             while self.recorder is mine:
                 self._wait_for_requests()
-                if next(steps, end) is end:
-                    return
+                self._unasked_since = time.monotonic()
+                try:
+                    if next(steps, end) is end:
+                        return
+                finally:
+                    self._unasked_since = None
                 yield
 
         return until()

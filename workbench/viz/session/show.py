@@ -32,7 +32,7 @@ from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.session import Session
 
-PAGE_S = 1.0
+PAGE_S = 3.0
 """Seconds that a page has to open before work in the background begins."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")

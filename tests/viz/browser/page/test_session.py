@@ -148,6 +148,17 @@ def test_progress_can_be_stopped(session: Any) -> None:
     session.wait_for_selector("progress", state="detached")
 
 
+def test_only_panes_that_show_a_change_are_redrawn(session: Any) -> None:
+    session.evaluate("document.querySelector('.wb-results > *').id = 'kept'")
+    offers = [["variants", 0, "offers"], []]
+    session.evaluate("set => hear({ patch: { append: {}, set } })", [offers])
+    expect(session.locator("[data-says=heads]")).to_have_count(0)
+    assert session.locator("#kept").count() == 1
+    session.evaluate("set => hear({ patch: { append: {}, set } })", [[["expr", "text"], "new"]])
+    expect(session.locator(".wb-expr")).to_have_text("new")
+    assert session.locator("#kept").count() == 0
+
+
 def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     falls_silent(session)
     session.click("[data-key=time]")

@@ -21,6 +21,11 @@ import { App, NO_SELECTION, rowAt } from "./store.js";
  * @type {Set<string>} */
 const OF_PAGE = new Set(["mode", "guess", "help", "exporting", "only", "heat", "cold", "diff"]);
 
+/** Changes of the connection, which both sides have; and with those of the record, which a side of the
+ * same record has, too. */
+const CONNECTION = /^(live|answers)$/;
+const SHARED = /^(live|answers|pending( .*)?|record .*)$/;
+
 /** The other side: an app whose record and selection are its own, and whose page is the first's. */
 export class OtherApp extends App {
   /** The part of a selection that came from the other side, by app: it is not sent back.
@@ -111,13 +116,12 @@ export class OtherApp extends App {
    * @param {Changes} changes */
   #follow(changes) {
     const { main } = this;
-    if (changes.has("live") && this.live !== main.live) {
-      this.live = main.live;
-      this.changed("live");
-    }
-    if (this.number !== null) return;
-    if (changes.has("pending")) this.changed("pending");
-    if (!changes.has("record")) return;
+    const isOwn = this.number !== null; // Python may have forgotten it alone
+    if (!isOwn || [...changes].some((name) => CONNECTION.test(name))) this.live = main.live;
+    const followed = isOwn ? CONNECTION : SHARED;
+    const shared = [...changes].filter((name) => followed.test(name));
+    if (shared.length) this.changed(...shared);
+    if (isOwn || !changes.has("record")) return;
     if (this.whole === main.whole) this.patch({ append: {}, set: [] });
     else this.end(); // another plan: its variants have other numbers
   }

@@ -69,7 +69,7 @@ export class Channel {
     const id = this.nextId++;
     return new Promise((settle, fail) => {
       this.waiting.set(id, { request, settle, fail });
-      this.app.changed("pending");
+      this.reportPending(request);
       // long requests are answered late, a ping at once: it tests the connection
       request.do === "ping" ? this.watch() : this.ping();
       try {
@@ -92,6 +92,12 @@ export class Channel {
           [Reflect.get(request, name)].flat().includes(value)
         ),
     );
+  }
+
+  /** Report that a request is pending, or no longer: no pane shows that of a ping.
+   * @param {AnyRequest} request */
+  reportPending({ do: task }) {
+    if (task !== "ping") this.app.changed("pending", `pending ${task}`);
   }
 
   /** Handle a message; one about the record that stands beside this one goes to its channel.
@@ -131,7 +137,7 @@ export class Channel {
     if (this.pending("ping", {})) this.watch(); // the answer to an earlier request
     if (!isAnswer || !entry) return;
     if (isRefused && entry.request.do !== "ping") this.ping();
-    app.changed("pending");
+    this.reportPending(entry.request);
     if (message.ok) entry.settle(message);
     else entry.fail(message.error || UNKNOWN_ERROR);
   }
@@ -186,9 +192,12 @@ export class Channel {
     this.silence = CLOSED;
     this.app.changed("live");
     this.setLive("silent");
-    this.waiting.forEach(({ fail }) => fail(OFFLINE));
+    const requests = [...this.waiting.values()];
     this.waiting.clear();
-    this.app.changed("pending");
+    for (const { request, fail } of requests) {
+      fail(OFFLINE);
+      this.reportPending(request);
+    }
   }
 
   /** Ping Python. The reply comes after all earlier patches: if one was missed, `receive` requests the
@@ -235,8 +244,10 @@ export class Channel {
   setLive(state) {
     const { app } = this;
     if (app.live === "offline" || app.live === state) return;
+    const isSeen = [app.live, state].some((each) => each === "silent" || each === "busy");
     app.live = state;
-    app.changed("live");
+    if (isSeen) app.changed("live"); // "unknown" looks as "live" does
+    if (state === "live") app.changed("answers");
   }
 }
 

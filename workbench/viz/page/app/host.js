@@ -55,7 +55,9 @@ function mostHeight(el) {
 export function listenTheme(app, root) {
   root.dataset.theme = themeAround();
   const changed = () => {
-    root.dataset.theme = themeAround();
+    const theme = themeAround();
+    if (theme === root.dataset.theme) return; // another class or style of the host
+    root.dataset.theme = theme;
     app.changed("theme");
   };
   const observer = new MutationObserver(changed);

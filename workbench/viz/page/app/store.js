@@ -204,11 +204,12 @@ export class App {
 
   /** Apply a patch.
    * @param {RecordPatch} patch */
-  patch({ append: { nodes, ...tables }, set }) {
+  patch({ append, set }) {
+    const { nodes, ...tables } = append;
     if (nodes) appendRows(this.whole.nodes, nodes);
     appendRows(this.whole, tables);
     for (const [path, value] of set) setAt(this.whole, path, value);
-    this.#show();
+    this.#show(...changesOf(Object.keys(append), set.map(([path]) => path)));
   }
 
   /** Replace the record.
@@ -219,11 +220,12 @@ export class App {
     this.#show();
   }
 
-  /** Show the visible parts of the record. */
-  #show() {
+  /** Show the visible parts of the record, and report what changed in it.
+   * @param {...string} changes */
+  #show(...changes) {
     this.record = shownRecord(this.whole, this.view.guess);
     this.view = validView(this.record, this.view);
-    this.changed("record");
+    this.changed(...changes.length ? changes : ["record"]);
   }
 
   /** The selected variant. */
@@ -269,6 +271,28 @@ export class App {
  * @param {number | null | undefined} place
  * @returns {Row | null} */
 export const rowAt = (table, place) => table[place ?? -1] ?? null;
+
+/** The parts of the record that one pane shows, and the change that redraws it alone: measured offers
+ * arrive one after the other, and all panes took 50 ms for each.
+ * @type {Record<string, string>} */
+const PARTS = {
+  "variants.offers": "record offers",
+  "variants.refused": "record offers",
+  "passes.text_before": "record texts",
+  "passes.text_after": "record texts",
+  texts: "record texts",
+};
+
+/** The changes that a patch makes: those of the parts, if it has nothing else.
+ * @param {string[]} tables that grow
+ * @param {(string | number)[][]} paths
+ * @returns {string[]} none: the whole record */
+function changesOf(tables, paths) {
+  const fields = paths.filter(([field]) => field !== "n")
+    .map(([field, , name]) => name === undefined ? field : `${field}.${name}`);
+  const changes = [...tables, ...fields].map((field) => PARTS[field] ?? "record");
+  return changes.includes("record") ? [] : changes;
+}
 
 /** Add the rows of each table, or of each column.
  * @param {object} tables

@@ -1,9 +1,9 @@
 // The minimap of a drawing, in the corner where it covers least and never a change.
 
-import { graphColours } from "./canvas_painter.js";
+import { h, svg } from "../base/elements.js";
 
 /** @import { Camera } from "./camera.js" */
-/** @import { Drawing, GraphNode, Marks, Size } from "./graph.d.ts" */
+/** @import { Bounds, Drawing, GraphNode, Marks, Size } from "./graph.d.ts" */
 
 const MINIMAP = 110; // pixels, the longer side
 const MARGIN = 5; // pixels
@@ -14,47 +14,76 @@ const CORNERS = [["right", "bottom"], ["left", "bottom"], ["right", "top"], ["le
 export const mapScale = ({ bounds }) =>
   MINIMAP / Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
 
-/** Draw the whole in small, and the visible part; nothing if all of it is visible, or if each
- * corner has a changed or picked box.
- * @param {HTMLCanvasElement} map
- * @param {Drawing} drawing
- * @param {Camera} camera
- * @param {Marks} marks */
-export function drawMap(map, drawing, camera, marks) {
-  const { bounds, placement, size } = camera;
-  const context = map.getContext("2d");
-  map.hidden = !size.width || !camera.isOutOfSight(bounds);
-  if (map.hidden || !context) return;
-  const k = mapScale(camera);
-  const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top].map((side) =>
-    Math.max(14, Math.ceil(side * k))
-  );
-  const corner = freeCorner(drawing, camera, marks, { width, height });
-  map.hidden = !corner;
-  if (!corner) return;
-  map.style.cssText = corner.map((side) => `${side}:${MARGIN}px`).join(";");
-  if (map.width !== width || map.height !== height) Object.assign(map, { width, height });
-  const colours = graphColours(map);
-  context.clearRect(0, 0, width, height);
-  for (const node of drawing.nodes) {
-    context.fillStyle = node.state === "new" || node.state === "changed"
-      ? colours.new
-      : node.tint || colours.edge;
-    context.fillRect(
-      (node.x - node.w / 2 - bounds.left) * k,
-      (node.y - node.h / 2 - bounds.top) * k,
-      Math.max(1, node.w * k),
-      Math.max(1, node.h * k),
+/** The whole of a drawing in small, and the visible part. It is SVG: a canvas is a layer of the
+ * browser's, and with it all that is painted over or after it, which made each frame of a notebook
+ * take 5 ms more. */
+export class Minimap {
+  #boxes = svg("g");
+  #seen = svg("rect", { class: "wb-g-map-seen" });
+  #picture = svg("svg", {}, this.#boxes, this.#seen);
+  el = h("div", { class: "wb-g-map", "aria-hidden": "true", "data-term": "map" });
+  /** @type {Drawing | null} */
+  #drawn = null;
+
+  constructor() {
+    this.el.append(this.#picture);
+  }
+
+  /** Draw it; nothing if all of the drawing is visible, or if each corner has a changed or picked
+   * box.
+   * @param {Drawing} drawing
+   * @param {Camera} camera
+   * @param {Marks} marks */
+  draw(drawing, camera, marks) {
+    const { bounds, placement: { scale, x, y }, size } = camera;
+    const { el } = this;
+    const isShown = size.width > 0 && camera.isOutOfSight(bounds);
+    const k = mapScale(camera);
+    const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top].map((side) =>
+      Math.max(14, Math.ceil(side * k))
+    );
+    const corner = isShown ? freeCorner(drawing, camera, marks, { width, height }) : null;
+    el.hidden = !corner;
+    if (!corner) return;
+    el.style.cssText = corner.map((side) => `${side}:${MARGIN}px`).join(";");
+    setSize(this.#picture, 0, 0, width, height);
+    if (drawing !== this.#drawn) this.#boxes.replaceChildren(...boxPaths(drawing, bounds, k));
+    this.#drawn = drawing;
+    setSize(
+      this.#seen,
+      Math.max(1, (-x / scale - bounds.left) * k),
+      Math.max(1, (-y / scale - bounds.top) * k),
+      Math.min(width - 2, (size.width / scale) * k),
+      Math.min(height - 2, (size.height / scale) * k),
     );
   }
-  context.strokeStyle = colours.picked;
-  context.lineWidth = 2;
-  const { scale } = placement;
-  context.strokeRect(
-    Math.max(1, (-placement.x / scale - bounds.left) * k),
-    Math.max(1, (-placement.y / scale - bounds.top) * k),
-    Math.min(width - 2, (size.width / scale) * k),
-    Math.min(height - 2, (size.height / scale) * k),
+}
+
+/**
+ * @param {SVGElement} element
+ * @param {...number} box x, y, width, height */
+function setSize(element, ...box) {
+  ["x", "y", "width", "height"].forEach((name, i) => element.setAttribute(name, box[i].toFixed(1)));
+}
+
+/** The boxes of a drawing in small, a path for each colour.
+ * @param {Drawing} drawing
+ * @param {Bounds} bounds
+ * @param {number} k */
+function boxPaths({ nodes }, { left, top }, k) {
+  /** @type {Map<string, string[]>} */
+  const byColour = new Map();
+  for (const { x, y, w, h: height, state, tint } of nodes) {
+    const isNew = state === "new" || state === "changed";
+    const colour = isNew ? "var(--wb-g-new)" : tint || "var(--wb-g-edge)";
+    const [across, down] = [w * k, height * k].map((side) => Math.max(1, side).toFixed(1));
+    const at = [(x - w / 2 - left) * k, (y - height / 2 - top) * k].map((d) => d.toFixed(1));
+    const boxes = byColour.get(colour) ?? [];
+    boxes.push(`M${at.join(" ")}h${across}v${down}h-${across}z`);
+    byColour.set(colour, boxes);
+  }
+  return [...byColour].map(([colour, boxes]) =>
+    svg("path", { d: boxes.join(""), style: `fill:${colour}` })
   );
 }
 

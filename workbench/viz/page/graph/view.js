@@ -4,7 +4,7 @@
 import { h } from "../base/elements.js";
 import { Camera, graphBounds } from "./camera.js";
 import { canvasPainter, COLOURS } from "./canvas_painter.js";
-import { drawMap, mapScale } from "./minimap.js";
+import { mapScale, Minimap } from "./minimap.js";
 import { graphFind, graphListing, graphSearch } from "./node_list.js";
 import { graphHits, graphPointer } from "./pointer.js";
 import { SvgPainter } from "./svg_painter.js";
@@ -23,7 +23,7 @@ export class GraphView {
   #byKey = new Map();
   /** @type {Marks} */
   #marks = { picked: null, found: new Set(), lit: new Set(), values: new Set() };
-  #map = h("canvas", { class: "wb-g-map", "aria-hidden": "true", "data-term": "map" });
+  #map = new Minimap();
   #note = h("span", { class: "wb-g-note" });
   /** @type {{svg?: Painter, canvas?: Painter}} */
   #painters = {};
@@ -82,7 +82,7 @@ export class GraphView {
     const painter = this.#painterOf(drawing);
     if (this.#painter !== painter) {
       this.#painter = painter;
-      stage.replaceChildren(painter.el, this.#map);
+      stage.replaceChildren(painter.el, this.#map.el);
       painter.resize(camera.size.width, camera.size.height);
     }
     painter.paint(drawing);
@@ -130,7 +130,7 @@ export class GraphView {
 
   /** Redraw in another theme. */
   repaint() {
-    for (const canvas of [this.#map, this.#painters.canvas?.el]) if (canvas) COLOURS.delete(canvas);
+    if (this.#painters.canvas) COLOURS.delete(this.#painters.canvas.el);
     this.#painter?.redraw?.();
     this.#place();
   }
@@ -157,7 +157,7 @@ export class GraphView {
     if (!this.#isMapPlanned) {
       requestAnimationFrame(() => {
         this.#isMapPlanned = false;
-        drawMap(this.#map, this.drawing, this.camera, this.#marks);
+        this.#map.draw(this.drawing, this.camera, this.#marks);
       });
     }
     this.#isMapPlanned = true;
@@ -217,7 +217,7 @@ export class GraphView {
 
   #listen() {
     const { camera, stage } = this;
-    graphPointer(stage, this.#map, {
+    graphPointer(stage, this.#map.el, {
       placement: () => camera.placement,
       move: (placement) => (camera.moveByHand(placement), this.#place()),
       zoomAt: (factor, x, y) => this.#zoomAt(factor, x, y),

@@ -227,14 +227,15 @@ export function keepPinnedInSight(parent) {
  * @param {HTMLElement} body */
 export function showFirstLit(app, body) {
   const reached = reach(app.record, app.view.picked);
-  const rows = elementsOf(body, ".wb-line.wb-link");
+  const rows = reached ? elementsOf(body, ".wb-line.wb-link") : [];
   const lit = rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
+  if (!lit.length) return; // without a layout of the page
   const seen = body.getBoundingClientRect();
   const isVisible = (/** @type {Element} */ row) => {
     const box = row.getBoundingClientRect();
     return box.top >= seen.top && box.bottom <= seen.bottom;
   };
-  if (lit.length && !lit.some(isVisible)) {
+  if (!lit.some(isVisible)) {
     body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
     noteScroll(body);
   }

@@ -123,7 +123,7 @@ function codePane(app) {
  * @param {Changes} changes */
 function askForProgram(app, state, changes) {
   const { variant, language } = app.view;
-  const isLookedAt = hasAny(changes, "variant", "language", "live");
+  const isLookedAt = hasAny(changes, "variant", "language", "answers");
   if (isLookedAt || changes.has("record")) {
     askForCode(app, "code", variant, language, state, isLookedAt);
   }
@@ -143,7 +143,7 @@ function shownParts(app, variant, code, state) {
     codeBeside(app, code),
     variant?.error,
     variant?.gpu,
-    app.pending("code"),
+    !code && app.pending("code"),
   ];
 }
 
@@ -304,7 +304,6 @@ const BAR_CHANGES = [
   "language",
   "diff",
   "live",
-  "pending",
   "editing",
   "draft",
   "board",

@@ -83,6 +83,7 @@ export class Gpu {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
+    if (changes.has("answers")) this.#runFirst();
     if (
       hasAny(changes, "record", "mode", "board", "kernel", "variant", "live", "pending", "failure")
     ) {

@@ -20,9 +20,7 @@ export const panel = { place: "pane", order: 8, title: "Results", make: resultsP
 function resultsPane(app) {
   const el = h("section", { class: "wb-results", "aria-label": "results" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure")) {
-      return;
-    }
+    if (!hasAny(changes, ...CHANGES)) return;
     refill(
       el,
       heading("RESULTS", warmth(app)),
@@ -41,6 +39,18 @@ function resultsPane(app) {
   };
   return { el, update };
 }
+
+const CHANGES = [
+  "record",
+  "kernel",
+  "variant",
+  "cold",
+  "live",
+  "pending measure",
+  "pending check",
+  "pending search",
+  "failure",
+];
 
 /** Warm: caches are as the run before left them. Cold: they were flushed.
  * @param {App} app */

@@ -152,7 +152,9 @@ class StepGraph {
     const isOtherView = hasAny(changes, "drawn", "closed") || pairing !== this.#pairing;
     this.#pairing = pairing;
     if (changes.has("theme")) graph.repaint();
-    if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
+    if (hasAny(changes, "bisected", "variant", "pending bisect")) {
+      refill(this.bisected, bisectAnswer(app));
+    }
     if (place !== null && (isOther || isOtherView || hasAny(changes, "record", "live", "board"))) {
       refill(this.head, ...stepBar(app, state, place, state.step(place)));
     }
@@ -208,7 +210,7 @@ class Rewrite {
     const step = state.step(place);
     // the button that tries an alternative shows that it is pending
     const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
-    if (isOther || isTried || hasAny(changes, "record", "live", "drawn", "board")) {
+    if (isOther || isTried || hasAny(changes, "record", "record texts", "live", "drawn", "board")) {
       refill(this.text, ...stepText(app, state, place, step));
     }
     const isPicked = app.view.node !== null;

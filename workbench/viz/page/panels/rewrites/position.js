@@ -2,7 +2,7 @@
 
 import { shownPairing } from "../../app/beside.js";
 import { h } from "../../base/elements.js";
-import { passBeside, shownPass } from "../../record/passes.js";
+import { passBeside, passesOf, shownPass } from "../../record/passes.js";
 import { readingOf, timelineOf } from "../../record/states.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -189,11 +189,12 @@ export class Growth {
   /** @type {unknown[]} */
   #seen = [];
 
-  /** Whether the record has more passes or nodes than at the last call, or is another one; arriving
-   * times change nothing that is listed, drawn or answered in these panes.
+  /** Whether the selected variant has other passes than at the last call, or the record is another
+   * one; times, and passes of other variants, change nothing that is listed, drawn or answered in
+   * these panes.
    * @param {App} app */
-  hasGrown({ record: { nodes, passes } }) {
-    const now = [nodes, nodes.op.length, passes.length];
+  hasGrown(app) {
+    const now = [app.record.nodes, passesOf(app).join()];
     const before = this.#seen;
     this.#seen = now;
     return now.some((part, i) => part !== before[i]);

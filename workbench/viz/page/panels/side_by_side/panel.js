@@ -128,7 +128,7 @@ function columnPane(app, at) {
     if (changes.has("code")) markLine(app, body, shown.code);
     if (hasAny(changes, "picked", "code", "columns")) showFirstLit(app, body);
     askForCosts(app, shown.place, shown.code, state);
-    const isLookedAt = hasAny(changes, "variant", "columns", "live");
+    const isLookedAt = hasAny(changes, "variant", "columns", "answers");
     if (isLookedAt || changes.has("record")) {
       askForCode(app, "side_by_side", shown.place, language, state, isLookedAt, device);
     }

@@ -21,10 +21,23 @@ function strip(app) {
   /** The device on which a variant was last requested.
    * @type {WeakMap<VariantRow, string>} */
   const devices = new WeakMap();
+  /** What the blocks depend on: times change none of it.
+   * @type {unknown[]} */
+  let shown = [];
   const update = (/** @type {Changes} */ changes) => {
+    if (changes.has("answers")) askForPasses(app, devices);
     if (!hasAny(changes, "record", "kernel", "variant", "pass", "mode", "board", "live")) return;
     askForPasses(app, devices);
     const passes = passesOf(app);
+    const of = [
+      app.record.passes,
+      passes.join(),
+      app.view.pass,
+      lacksPasses(app.variant()),
+      app.live,
+    ];
+    if (of.every((part, i) => part === shown[i])) return;
+    shown = of;
     const blocks = walkable(
       "listbox",
       "passes",

@@ -226,6 +226,7 @@ const pickAxis = (app, axis) => app.select({ axis: app.view.axis === axis ? null
 // another variant is selected.
 
 const ROW = 21; // pixels of a loop or a statement, as tune.css has it
+const NEST_HEIGHT = "--wb-nest-height";
 const BARS = 31; // pixels of a line of axis bars
 
 export class NestHeight {
@@ -252,6 +253,7 @@ export class NestHeight {
     const { app, pane } = this;
     const last = pane.lastElementChild;
     if (!last || !pane.clientWidth) return; // another mode is shown
+    pane.toggleAttribute("data-wide", pane.scrollWidth > pane.clientWidth);
     const about = `${app.view.kernel} ${pane.clientWidth}`;
     if (about !== this.#about) this.#height = 0;
     this.#about = about;
@@ -263,7 +265,9 @@ export class NestHeight {
       .map(parseFloat);
     const shown = last.getBoundingClientRect().bottom - top + margin + below;
     this.#height = Math.max(this.#height, Math.ceil(shown) + this.#missing());
-    app.root?.style.setProperty("--wb-nest-height", `${this.#height}px`);
+    const height = `${this.#height}px`;
+    const style = app.root?.style; // an equal value, too, would have all styles computed again
+    if (style?.getPropertyValue(NEST_HEIGHT) !== height) style?.setProperty(NEST_HEIGHT, height);
   }
 
   /** How much higher the longest variant is than the selected one, by the number of its rows. */

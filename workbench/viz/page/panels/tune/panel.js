@@ -33,20 +33,25 @@ export const panel = {
 function loopsPane(app) {
   const el = h("div", { class: "wb-pane wb-nest-pane" });
   const height = new NestHeight(app, el);
-  /** What the loops of a step depend on.
+  /** What the loops depend on: times and offers change none of it.
    * @type {unknown[]} */
   let shown = [];
   const update = (/** @type {Changes} */ changes) => {
     const stage = stageOf(app);
-    const of = [stage?.loops, stage?.words];
+    const variant = app.variant();
+    const { nothing, variants } = app.record;
+    const { loops, axes, error } = variant ?? {};
+    const of = [stage?.loops, stage?.words, variant, loops, axes, error, nothing, variants.length];
     const isOther = of.some((part, i) => part !== shown[i]);
+    const isCompared = app.partner !== null && changes.has("record");
     if (
-      !isOther && !hasAny(changes, "record", "kernel", "variant", "axis", "node", "board", "beside")
+      !isOther && !isCompared &&
+      !hasAny(changes, "kernel", "variant", "axis", "node", "board", "beside")
     ) {
       return;
     }
     shown = of;
-    refill(el, ...nestParts(app, app.variant(), stage));
+    refill(el, ...nestParts(app, variant, stage));
     height.update();
   };
   const focus = () => {
@@ -64,7 +69,16 @@ function loopsPane(app) {
  *   asked: WeakMap<VariantRow, string>
  * }} OffersState */
 
-const OFFER_CHANGES = ["opt", "live", "pending", "offers", "failure", "beside"];
+const OFFER_CHANGES = [
+  "opt",
+  "live",
+  "pending apply",
+  "pending offers",
+  "offers",
+  "record offers",
+  "failure",
+  "beside",
+];
 
 /** The opts of the variant, those to try, and what a search tried.
  * @param {App} app */
@@ -102,7 +116,7 @@ function optsPane(app) {
     }
     if (renewed) tried.update();
     if (renewed || hasAny(changes, "live", "optlist")) opts.update();
-    if (renewed || changes.has("live")) askForOffers(app, variant, state);
+    if (renewed || changes.has("answers")) askForOffers(app, variant, state);
   };
   return { el, update, keys: { ...opts.keys, "/": () => find.focus() } };
 }

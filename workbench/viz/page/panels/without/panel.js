@@ -17,7 +17,7 @@ export const panel = { place: "top", order: 1, make: withoutPane };
 function withoutPane(app) {
   const el = h("div", { class: "wb-without", hidden: true, "data-term": "without" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "variant", "live", "pending")) return;
+    if (!hasAny(changes, "record", "kernel", "variant", "live", "pending rule_off")) return;
     const { rules, differs } = app.record.without;
     el.hidden = !rules.length;
     refill(el, ...(rules.length ? withoutParts(app, rules, differs) : []));
