@@ -213,3 +213,26 @@ def test_another_exploration_answers_in_its_own_panes(
         live.answer("apply")
         silence = page.locator(f"{BESIDE.format('opts')} [role=status]", has_text="compare again")
         expect(silence).to_contain_text("not kept any more")
+
+
+def test_the_plan_before_stands_beside_a_new_plan(
+    browser: Any, nothing_saved: Path, tmp_path: Path
+) -> None:
+    with session_of(product()) as session:
+        kept = next(row for row in session.record.plan.decisions if not row.is_requested)
+        done(session, "replan", node=kept.node, store=not kept.stored)
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            live.answer()
+            page.evaluate("show({ mode: 'compare_plans' })")
+            waiting = page.locator(f"{BESIDE.format('plan')} p")
+            expect(waiting).to_have_text("comparing …")
+            live.answer("compare")
+            chosen = page.locator("[data-key='plan beside'] option:checked")
+            assert chosen.inner_text() == "plan: the plan before"
+            assert len(set(cells(page, "plan")["kernels"])) == 2
+            names = texts(page, ".wb-compare-choice > span")
+            assert names == ["variant", "device", "plan", "rules", "variant"]
+            page.select_option("[data-key='plan beside']", label="this plan")
+            live.answer("compare")
+            assert chosen.inner_text() == "this plan", "the reader's choice stays"

@@ -70,7 +70,8 @@ class BesidePane {
   #leave() {
     this.#made?.end();
     this.#made = null;
-    refill(this.el, h("p", { class: "wb-quiet wb-pad" }, NOTHING));
+    const words = this.app.pending("compare") ? "comparing …" : NOTHING;
+    refill(this.el, h("p", { class: "wb-quiet wb-pad" }, words));
   }
 
   /** @param {App} side */

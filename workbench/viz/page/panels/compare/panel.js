@@ -10,6 +10,7 @@ import { button, chooser, failure, hasAny, heading } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
+import { BESIDE } from "../../board/tree.js";
 import { plural } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
@@ -45,7 +46,9 @@ class Compare {
   /** The compared variants, the first column first; null: the reference and the selected one.
    * @type {number[] | null} */
   #chosen = null;
-  #beside = AS_IT_IS;
+  /** What the reader chose of the first column; null: nothing.
+   * @type {Beside | null} */
+  #ofReader = null;
   /** What the reply or the pending request compares. */
   #of = "";
   /** The plan of the request: in another one, variants have other numbers.
@@ -71,6 +74,15 @@ class Compare {
 
   focus() {
     this.el.focus();
+  }
+
+  /** What the first column is, apart from its variant; where plans stand beside each other the plan
+   * before, if there is one and the reader chose nothing.
+   * @returns {Beside} */
+  get #beside() {
+    const { arrangements, record } = this.app;
+    const isOfPlans = arrangements.shows(`plan${BESIDE}`) && record.plan.compared !== null;
+    return this.#ofReader ?? (isOfPlans ? { ...AS_IT_IS, plan: "before" } : AS_IT_IS);
   }
 
   /** Whether the first column is of another device, plan or set of rules. */
@@ -106,7 +118,11 @@ class Compare {
       return;
     }
     if (changes.has("kernel")) this.#chosen = null;
-    if (app.record.plan !== this.#plan && this.#beside.plan) this.#beside = AS_IT_IS;
+    const { device, without } = this.#ofReader ?? AS_IT_IS;
+    const isOfOthers = device !== null || without.length > 0; // which another plan has, too
+    if (app.record.plan !== this.#plan && !(isOfOthers && !this.#ofReader?.plan)) {
+      this.#ofReader = null;
+    }
     refill(this.errors, failure(app, "compare"));
     this.#ask();
     refill(this.choices, ...this.#selectors(), ...this.#chips());
@@ -151,16 +167,22 @@ class Compare {
       side(
         "what stands beside",
         h("b", { "data-term": "beside" }, "beside"),
-        chooser("variant beside", own, first ?? null, (place) => {
-          this.#chosen = [...new Set([place, ...rest])];
-          app.changed("compare");
-        }),
+        labelled(
+          "variant",
+          chooser("variant beside", own, first ?? null, (place) => {
+            this.#chosen = [...new Set([place, ...rest])];
+            app.changed("compare");
+          }),
+        ),
         ...this.#elsewhere(),
       ),
       side(
         "the selected variant",
         h("b", {}, "selected"),
-        chooser("selected variant", own, view.variant, (variant) => app.select({ variant })),
+        labelled(
+          "variant",
+          chooser("selected variant", own, view.variant, (variant) => app.select({ variant })),
+        ),
         this.#timeButton(),
       ),
     ];
@@ -175,29 +197,38 @@ class Compare {
       .map(({ name }) => name);
     const [plans, rules] = [reply?.plans ?? [], rulesOf(app)];
     const set = (/** @type {Partial<Beside>} */ now) => {
-      this.#beside = { ...this.#beside, ...now };
+      this.#ofReader = { ...this.#beside, ...now };
       app.changed("compare");
     };
     return [
-      chooser(
-        "device beside",
-        devices.map((name, i) => [i, `on ${name}`]),
-        devices.indexOf(device ?? current),
-        (i) => set({ device: devices[i] === current ? null : devices[i] }),
+      labelled(
+        "device",
+        chooser(
+          "device beside",
+          devices.map((name, i) => [i, `on ${name}`]),
+          devices.indexOf(device ?? current),
+          (i) => set({ device: devices[i] === current ? null : devices[i] }),
+        ),
       ),
       plans.length > 0 &&
-      chooser(
-        "plan beside",
-        orNone("this plan", plans.map(([, title]) => `plan: ${title}`)),
-        plans.findIndex(([name]) => name === plan),
-        (i) => set({ plan: plans[i]?.[0] ?? "" }),
+      labelled(
+        "plan",
+        chooser(
+          "plan beside",
+          orNone("this plan", plans.map(([, title]) => `plan: ${title}`)),
+          plans.findIndex(([name]) => name === plan),
+          (i) => set({ plan: plans[i]?.[0] ?? "" }),
+        ),
       ),
       rules.length > 0 &&
-      chooser(
-        "rules beside",
-        orNone("all rules", rules.map((name) => `without ${name}`)),
-        rules.indexOf(without[0]),
-        (i) => set({ without: rules[i] === undefined ? [] : [rules[i]] }),
+      labelled(
+        "rules",
+        chooser(
+          "rules beside",
+          orNone("all rules", rules.map((name) => `without ${name}`)),
+          rules.indexOf(without[0]),
+          (i) => set({ without: rules[i] === undefined ? [] : [rules[i]] }),
+        ),
       ),
     ];
   }
@@ -291,6 +322,12 @@ class Compare {
     );
   }
 }
+
+/** A choice after its name.
+ * @param {string} name
+ * @param {HTMLSelectElement} choice */
+const labelled = (name, choice) =>
+  h("label", { class: "wb-compare-choice" }, h("span", { class: "wb-quiet" }, name), choice);
 
 /** Texts as choices, after one of none of them.
  * @param {string} none
