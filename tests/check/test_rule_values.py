@@ -83,6 +83,10 @@ def test_a_kernel_with_a_rule() -> None:
     assert any(line.startswith("+") for line in trial.difference)
     assert trial.kernel.code_for("C") != kernel.code_for("C")
     assert "fired 1 time" in str(trial) and "right" in str(trial)
+    assert str(trial).index("the answer: right") < str(trial).index("fired 1 time")
+    silent = kernel.try_rule("x << 1 -> x * 2", "C")
+    assert not silent.holds and silent.check is None
+    assert "it did not fire in this kernel, so nothing was compared" in str(silent)
     wrong = kernel.try_rule("x * 0 -> 0", "C")
     assert not wrong.holds and wrong.kernel is None and "was not applied" in str(wrong)
     endless = kernel.try_rule("x + y -> y + x", "C")

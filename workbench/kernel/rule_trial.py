@@ -8,11 +8,12 @@ Sections: A rule tried on a kernel; The trial.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from typing import Any, Generic, TypeVar
 
-from workbench.base.errors import WorkbenchError, kind_of, plural
+from workbench.base.errors import CompileError, WorkbenchError, kind_of, plural
 from workbench.base.terminal import Printed
 from workbench.check.answer import CheckResult
 from workbench.check.rule_values import RuleTest, compare_sides
@@ -28,6 +29,7 @@ MOST_SHOWN = 5
 """Most places in the text of a trial at which a rule fired."""
 MOST_DIFFERENT = 40
 """Most lines of a difference in the text of a trial."""
+SILENT = "it did not fire in this kernel, so nothing was compared"
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ class Firing:
 class RuleTrial(Printed, Generic[K]):
     """A rule tried on a kernel. `test` compares both sides on values; unless it has a
     counterexample, `kernel` is the kernel with the rule, `fired` the places at which the rule
-    fired, `difference` the lines of the source that differ, and `check` compares the answer.
-    `error` is that of compiling or running the kernel with the rule ("": there is none)."""
+    fired, `difference` the lines of the source that differ, and `check` compares the answer (None
+    if it did not fire). `error` is that of compiling or running the kernel with the rule ("": there
+    is none)."""
 
     rule: str
     test: RuleTest
@@ -68,11 +71,13 @@ class RuleTrial(Printed, Generic[K]):
         lines = [outcome_text(self.test)]
         if self.error or not self.test.agrees:
             return [*lines, self.error or "it was not applied"]
+        if not self.fired:
+            return [SILENT, *lines]
         lines.append(f"it fired {plural(len(self.fired), 'time')} in this kernel")
         lines += [f"  {firing}" for firing in self.fired[:MOST_SHOWN]]
         if len(self.fired) > MOST_SHOWN:
             lines.append(f"  and {len(self.fired) - MOST_SHOWN} more")
-        same = ["the source is the same"] if self.fired else []
+        same = ["the source is the same"]
         lines += [f"  {line}" for line in self.difference[:MOST_DIFFERENT]] or same
         if len(self.difference) > MOST_DIFFERENT:
             lines.append(f"  and {len(self.difference) - MOST_DIFFERENT} more lines")
@@ -80,7 +85,7 @@ class RuleTrial(Printed, Generic[K]):
 
     def __str__(self) -> str:
         answer = [] if self.check is None else [f"the answer: {self.check}"]
-        return "\n".join([self.rule, *(f"  {line}" for line in [*self.words, *answer])])
+        return "\n".join([self.rule, *(f"  {line}" for line in [*answer, *self.words])])
 
 
 def outcome_text(test: RuleTest) -> str:
@@ -104,6 +109,8 @@ def tried(kernel: K, text: str, device: str) -> RuleTrial[K]:
         return trial
     try:
         compiled = applied(trial, kernel, device)
+        if not compiled.fired:
+            return compiled
         assert compiled.kernel is not None
         return replace(compiled, check=compiled.kernel.check(device))
     except WorkbenchError as error:
@@ -120,8 +127,12 @@ def tested(text: str) -> RuleTrial[Any]:
     return RuleTrial(rule.name, compare_sides(rule))
 
 
-def applied(trial: RuleTrial[K], kernel: K, device: str) -> RuleTrial[K]:
-    """Return the trial of a tested rule on a kernel as far as the source for a device.
+def applied(
+    trial: RuleTrial[K], kernel: K, device: str, languages: Sequence[tuple[str, str]] = ()
+) -> RuleTrial[K]:
+    """Return the trial of a tested rule on a kernel as far as the source for a device. The source is
+    compared in the first of `languages` that both can be written in, each with a device that writes
+    it, or else in the one that the device runs.
 
     Errors: CompileError for a rule that undoes another one, or that the device cannot follow.
     """
@@ -132,8 +143,19 @@ def applied(trial: RuleTrial[K], kernel: K, device: str) -> RuleTrial[K]:
         for match in record.matches
         if match.rule is rule
     )
-    difference = differing_lines(kernel.code_for(device), changed.code_for(device))
+    difference = None
+    for writer, language in languages:
+        with suppress(CompileError):  # what is for one device alone cannot be written for others
+            difference = _changes(kernel, changed, writer, language)
+            break
+    if difference is None:
+        difference = _changes(kernel, changed, device)
     return replace(trial, kernel=changed, fired=fired, difference=difference)
+
+
+def _changes(before: K, after: K, device: str, language: str = "") -> tuple[str, ...]:
+    """Return the lines in which the source of two kernels differs."""
+    return differing_lines(before.code_for(device, language), after.code_for(device, language))
 
 
 def differing_lines(before: str, after: str) -> tuple[str, ...]:

@@ -1995,11 +1995,13 @@ export interface RuleOffRequest {
 
 /**
  * Test a rule that the reader typed on values; unless it is wrong, add the variant with it.
+ * The reply has the lines of a language that the rule changes.
  */
 export interface TryRuleRequest {
   do: "try_rule";
   variant: number;
   text: string;
+  language: string;
   id?: number | null;
   record?: number | null;
 }

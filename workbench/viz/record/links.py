@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.program import AsmLine
 from workbench.backends.program.text import Language
 from workbench.base.source import SourceLine
@@ -171,6 +171,18 @@ def readable(kernel: Kernel, device: str = "", language: Language | None = None)
     require_core(kernel.ast, reader)
     with without(kernel.rules_off):
         return recorded(kernel.ast, reader, upto="source", language=language)
+
+
+def writers(device: str, language: str) -> Iterator[tuple[DeviceInfo, Language | None]]:
+    """Yield the devices that may write a kernel in a language: its own, or one whose language all
+    kernels can be read in; last its own in the language that it runs."""
+    info, reader = Device[device], Device.reader
+    own = next((each for each in info.languages if each.name == language), None)
+    if own is None and reader.language is not None and reader.language.name == language:
+        yield reader, None
+    elif own is None and (renderer := Device.renderer_of(language)):
+        yield renderer
+    yield info, own
 
 
 def loaded(kernel: Kernel, source: Recorded) -> Compiled:

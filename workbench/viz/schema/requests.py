@@ -367,11 +367,13 @@ class RuleOffRequest(Request, tag="rule_off"):
 
 
 class TryRuleRequest(Request, tag="try_rule"):
-    """Test a rule that the reader typed on values; unless it is wrong, add the variant with it."""
+    """Test a rule that the reader typed on values; unless it is wrong, add the variant with it. The
+    reply has the lines of a language that the rule changes."""
 
     reply: ClassVar[type[Struct]] = RuleTrialReply
     variant: Variant
     text: Text
+    language: Text
 
 
 class BisectRequest(Request, tag="bisect"):

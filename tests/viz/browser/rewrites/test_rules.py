@@ -84,7 +84,7 @@ def test_a_rule_that_is_typed_is_tested_and_tried(
         prefetch_all(session)  # the list of rules comes last
         with LivePage(browser, tmp_path, session) as live:
             page = live.page
-            page.evaluate("show({ mode: 'rules', variant: 0 })")
+            page.evaluate("show({ mode: 'rules', variant: 0, language: 'C' })")
             live.answer()
             field = page.locator("[data-key=typed-rule]")
             assert "YOUR RULE" in page.inner_text(".wb-rules-trial")
@@ -104,7 +104,8 @@ def test_a_rule_that_is_typed_is_tested_and_tried(
             live.answer("try_rule")
             words = outcome.inner_text()
             assert "both sides agree on" in words and "it fired 1 time" in words
-            assert "right: 64 of 64 elements" in words
+            assert words.startswith("right: 64 of 64 elements")
+            assert any(line.startswith("+") and line.endswith(";") for line in words.splitlines())
             row = session.record.variants[-1]
             assert row.rules_off == ["x * 2 -> x + x"] and row.check is not None and row.check.ok
             assert page.faults == []

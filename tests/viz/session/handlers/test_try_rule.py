@@ -17,12 +17,12 @@ RULE = "x * 2 -> x + x"
 def test_a_typed_rule_becomes_a_variant(nothing_saved: Path) -> None:
     with session_of(explore(array(8, 8) * 2 + 1, device="C")) as session:
         page = Page(session)
-        wrong = done(session, "try_rule", variant=0, text="x * 0 -> 0")
+        wrong = done(session, "try_rule", variant=0, text="x * 0 -> 0", language="C")
         assert wrong["variant"] is None and "it is wrong for" in wrong["words"][0]
-        silent = done(session, "try_rule", variant=0, text="x << 1 -> x * 2")
-        assert silent["variant"] is None and "fired 0 times" in silent["words"][1]
+        silent = done(session, "try_rule", variant=0, text="x << 1 -> x * 2", language="C")
+        assert silent["variant"] is None and "so nothing was compared" in silent["words"][0]
         before = len(session.record.variants)
-        reply = done(session, "try_rule", variant=0, text=f" {RULE} ")
+        reply = done(session, "try_rule", variant=0, text=f" {RULE} ", language="C")
         row = plain(session.row(reply["variant"]))
         assert len(session.record.variants) == before + 1
         assert row["rules_off"] == [RULE] and row["name"] == f"with {RULE}"
@@ -30,11 +30,11 @@ def test_a_typed_rule_becomes_a_variant(nothing_saved: Path) -> None:
         done(session, "passes", variant=reply["variant"])
         names = {r["name"] for r in plain(session.record)["rules"]}
         assert RULE in names
-        again = done(session, "try_rule", variant=0, text=RULE)
+        again = done(session, "try_rule", variant=0, text=RULE, language="C")
         assert again["variant"] == reply["variant"]
         back = done(session, "rule_off", kernel=0, rule=RULE, on=True, of=reply["variant"])
         assert plain(session.row(back["variant"]))["rules_off"] == []
-        refusal = ask(session, "try_rule", variant=0, text="x - 1 -> x")
+        refusal = ask(session, "try_rule", variant=0, text="x - 1 -> x", language="C")
         assert "no op of a graph subtracts" in refusal["error"]["because"]
         with session.lock:
             session.send_changes()

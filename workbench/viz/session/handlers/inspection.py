@@ -7,15 +7,13 @@ the pane GPU.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError, plural
 from workbench.base.trace import PassRecord
 from workbench.check.bisect import FirstWrongRewrite
@@ -39,6 +37,7 @@ from workbench.viz.model import passes as model_passes
 from workbench.viz.model.loops import statement_text
 from workbench.viz.model.words import kernel_number, short
 from workbench.viz.record.about import ASSEMBLY
+from workbench.viz.record.links import writers
 from workbench.viz.record.variants import code_row
 from workbench.viz.schema.messages import (
     AccessedBuffer,
@@ -239,7 +238,7 @@ def lower_on(
         if row.variant is None:
             kernel, records, more = _planned_on(session, variant)
             words += more
-        for info, own in _writers(kernel.device, language):
+        for info, own in writers(kernel.device, language):
             with without(kernel.rules_off):
                 opts = kernel.applied_opts
                 reached, lowering = recorded(kernel.original, info.name, "source", opts, own)
@@ -252,17 +251,6 @@ def lower_on(
                 return LoweredReply(code, " ".join(words))
     because = f"{row.name} works on several graphs at once, or not on this one again"
     raise WorkbenchError(what, because, "another pass")
-
-
-def _writers(device: str, language: str) -> Iterator[tuple[DeviceInfo, Language | None]]:
-    """Yield the devices that may write a kernel in a language: its own, or one whose language all
-    kernels can be read in; last its own in the language that it runs."""
-    info = Device[device]
-    own = next((each for each in info.languages if each.name == language), None)
-    reader = Device.renderer_of(language)
-    if own is None and reader is not None:
-        yield reader
-    yield info, own
 
 
 def _planned_on(

@@ -13,6 +13,7 @@ from workbench.kernel.rule_trial import applied, tested
 from workbench.pipeline import compile_switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
+from workbench.viz.record.links import writers
 from workbench.viz.schema.messages import RuleReply, RuleTrialReply
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.handlers import measurement, variants
@@ -63,16 +64,20 @@ def _variant(session: LiveRecord, kernel: int, name: str, on: bool, of: int | No
     return RuleReply(variants.variant_of(session, candidate, parent))
 
 
-def try_rule(session: LiveRecord, variant: int, text: str) -> RuleTrialReply:
+def try_rule(session: LiveRecord, variant: int, text: str, language: str) -> RuleTrialReply:
     """Test a rule that the reader typed on values; unless it is wrong, add the variant with the
-    rule, and check its answer.
+    rule, and check its answer. What becomes of the source is said in `language`, if the kernel can
+    be written in it.
 
     Errors: ParseError, with the column, for a text that is no rule; CompileError for a rule that
     undoes another one, or that the device cannot follow; TaskStopped.
     """
     trial, device = tested(text), session.device
     if trial.test.agrees:
-        trial = applied(trial, session.kernels[variant], device)
+        languages = [
+            (info.name, own.name if own else "") for info, own in writers(device, language)
+        ]
+        trial = applied(trial, session.kernels[variant], device, languages)
     changed = trial.kernel
     if changed is None or not trial.fired:
         return RuleTrialReply(trial.words, None)

@@ -126,11 +126,16 @@ class Rules {
     const text = this.typed.value.trim();
     if (variant === null || !text || app.pending("try_rule")) return;
     refill(this.outcome);
-    const reply = await act(app, "typed rule", { do: "try_rule", variant, text });
+    const reply = await act(app, "typed rule", {
+      do: "try_rule",
+      variant,
+      text,
+      language: app.view.language,
+    });
     const { words = [], variant: child = null } = reply?.result ?? {};
     const lines = words.map((line) => h("div", {}, h("code", {}, line)));
     const verdict = child === null ? null : rowAt(app.record.variants, child)?.check;
-    refill(this.outcome, ...lines, verdict && h("p", {}, verdict.text));
+    refill(this.outcome, verdict && h("p", {}, h("b", {}, verdict.text)), ...lines);
   }
 
   focus() {
