@@ -124,10 +124,22 @@ def test_a_file_of_yesterday_stands_beside_today(tmp_path: Path) -> None:
     assert both.names == ("ex", "loaded")
     assert not both["values"].different and not both["decisions"].different
     assert cells(both, "variants", "kernel 1, mine <b>") == ("not timed", "not timed")
+    assert cells(both, "kernel", "answer")[1].startswith("equal"), "on the data of today"
     assert graph_signs(ex, loaded) == ({}, {}), "another process has other memory of equal shape"
     html = differences_bundle(both)["text/html"]
     assert html.count("<img") == 2
     assert "mine &lt;b&gt;" in html and "<b>" not in html.replace("<b>", "", 0).split("variants")[1]
+
+
+def test_one_computation_of_equal_and_of_other_data() -> None:
+    kernels = [explore(Tensor(data.copy()) * 2).kernels[0] for data in (A, A, A + 1)]
+    answers = cells(compare(*kernels), "kernel", "answer")
+    assert answers[1].startswith("equal") and "greatest difference 0," in answers[1]
+    assert answers[2] == "the same computation, of other data"
+    assert (
+        cells(compare(*kernels[:1], explore(Tensor(A) + 2).kernels[0]), "kernel", "answer")[1]
+        == "another computation"
+    )
 
 
 def test_three_columns_and_text() -> None:

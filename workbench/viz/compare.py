@@ -256,7 +256,8 @@ def _answer(first: Kernel, kernel: Kernel) -> str:
     except Exception as refused:
         return f"not compared: {error_text(refused)}".splitlines()[0]
     if equal is None:
-        return "another computation"
+        same = first.original is kernel.original
+        return "the same computation, of other data" if same else "another computation"
     verdict = "equal" if equal else "DIFFERENT"
     return f"{verdict} (greatest difference {error:.3g}, tolerance {tolerance:.3g})"
 
