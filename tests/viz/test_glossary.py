@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.viz.support import matmul
+from tests.viz.support import array, matmul
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.opt.opt import OptOps
+from workbench.viz import explore
 from workbench.viz.glossary import OP_GROUP, TERMS, glossary, glossary_rows
 from workbench.viz.page import document as page
 
@@ -53,12 +54,27 @@ def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own()
     seen = "chunked LLVM NULL row0 r0_first copies once ~ lanes warm SINK IOTA EXTRACT CMOD".split()
     seen += "common GPU/selected: plain/by LLVM/names of axes/few runs/1 vec/pinned".split("/")
     seen += "before the first/more just as near/compiler's passes".split("/")
-    seen += "apart/beside the first/equal rows too/stored only".split("/")
+    seen += "apart/beside the first/equal rows too/stored only/busy/use".split("/")
+    seen += "the time was over/fma(a, b, -0.0)/blue bar at the left".split("/")
     seen += [kind.badge for kind in AxisType] + ["forward"]
     listed = {word: meaning for group in glossary().values() for word, meaning in group.items()}
     assert [word for word in seen if not listed.get(word)] == []
     for word, said in (("warm", "cold"), ("pinned", "◆"), ("names of axes", "a_l0_a_u0")):
         assert said in listed[word]
+
+
+@pytest.mark.parametrize("device", ["LLVM", "CUDA:H100"])
+def test_each_word_of_a_text_of_the_ir_is_explained(device: str) -> None:
+    """An op, a dtype, a kind of axis, a name with a number, or a word of the glossary."""
+    ex = explore((array(64, 48) @ array(48, 32)).relu())
+    kernel = ex.kernels[-1].on(device).kernel.optimized()
+    known = " ".join([*words(), *words().values()])
+    plain_words = {kind.name for kind in AxisType} | {op.name for op in Ops}
+    for level in ("tree", "linear"):
+        text = re.sub(r"(?<=\.)[a-z]+\d*(x\d+)?", "", kernel.compile().text(level))  # a dtype
+        assert "KernelInfo" in text, "the scan reads something"
+        found = set(re.findall(r"[A-Za-z]{2,}(?![\w\d])", text)) - plain_words
+        assert [w for w in found if not re.search(rf"\b{w}\b", known)] == []
 
 
 def test_it_prints_every_word_in_a_notebook_too() -> None:

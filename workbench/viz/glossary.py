@@ -41,6 +41,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " with this word in their titles show it beside the selected variant, and what is"
             " selected on one side is selected on the other. In a graph + and − are nodes of one"
             " side alone, ~ differ; ≠ is a pass in which another rule fired.",
+        "blue bar at the left": "In Compare: this loop, opt, decision, step or value differs from"
+            " the one on the other side, or that side has none.",
         "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
             " one iteration of the loop, with the loops inside of it; the loops around it stand"
             " still.",
@@ -96,6 +98,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "plain": "The kernel without opts: as it came from the scheduler.",
         "auto": "The kernel with the default opts, which realize() runs.",
         "search": "The fastest kernel that a search found: it tries lists of opts, and measures.",
+        "the time was over": "The search ended because the time that it had, 10 seconds for the"
+            " button, was over: other lists of opts were not tried.",
         "edited": "A variant whose code was written by hand, so that it has no loops of its own.",
         "1x": "The pinned variant itself, to which the other ratios refer.",
         "!": "Something went wrong with this variant: the reason stands with it.",
@@ -301,6 +305,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "rules": "The rules and steps of all passes: how often each fired here, and where.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
+        "use": "A place where the rule fired; use 1 of 3 is the first of three, in all passes,"
+            " kernels and variants.",
         "examples": "What the rule makes of a graph, before and after; the tests check them.",
         "without": "Rules that are switched off here, what that changed, and the way back.",
         "unchanged": "Also show the passes that changed nothing.",
@@ -382,6 +388,29 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "statement number": "The line of C that computes the same: equal numbers, equal colours.",
         "made by": "The rewrite that made the value of this line; a click shows it.",
         "heat": "How much of a run an instruction is: an estimate, not a measurement.",
+        "fma(a, b, -0.0)": "A product that a sum will round: to add -0.0 changes no value, not even"
+            " the sign of a zero. The pass linearize puts the sum in its place: fma(a, b, acc0)"
+            " adds to acc0 and rounds once.",
+        "IR": "The program before it is written in a language, as text: a statement tree (loops and"
+            " what stands in them), or a linear program (a list of steps). Both can be edited.",
+        "v3 = LOAD.float32 v2": "A line of IR: a name, an op with its dtype, and the values that it"
+            " works on. In braces stands what else the op needs: {\"r0\", REDUCE} is the name and"
+            " the kind of a loop. Constants stand where they are used.",
+        "LINEAR": "The first line of a linear program, whose lines run one after the other.",
+        "let": "In a linear program: a node that steps use and that is no step, such as an argument"
+            " of the kernel.",
+        "float32x4": "A vector of four float32. A number without x and a count is one value.",
+        ".index": "The dtype of positions in memory and in loops: an integer.",
+        "{ADD, \"u0\"}": "After ACCUMULATE: how the value is combined with the one that is there,"
+            " and the loop whose steps are lanes of one vector (None: there is none).",
+        "thread": "After LOOP, or behind a loop's length: threads share its steps.",
+        "grid, item": "After SPECIAL: the range counts the work-groups of a launch (grid), or the"
+            " work-items of a group (item), along x, y or z: 0, 1 or 2.",
+        "KernelInfo": "The name of the kernel, and the names of its loops, outermost first.",
+        "Storage": "The name of an array or a register of the kernel, its dimensions (none: one"
+            " value), and where it is: register, scratch (of one work-item or thread) or"
+            " shared (by a work-group).",
+        "order": "The loops of the kernel by name, outermost first.",
     },
 }
 # fmt: on

@@ -187,7 +187,7 @@ function useStepper(app, name) {
     step("‹", "previous", -1, "N"),
     h(
       "span",
-      { title: "where the rule fired, in all passes" },
+      { "data-term": "use" },
       at < 0 ? plural(count, "use") : `use ${at + 1} of ${count}`,
     ),
     step("›", "next", 1, "n"),

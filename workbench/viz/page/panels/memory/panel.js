@@ -179,7 +179,7 @@ function lives(app, { values, steps }, differing) {
           "data-key": `life-${number}`,
           title: `${value.name}: ${bytesText(value.bytes)}, lives during ${when}${
             value.is_result ? ", and after: a result" : ""
-          }`,
+          }${differing.has(value) ? "; not held in the other plan" : ""}`,
           onclick: () => app.select({ node: value.node }),
         },
         recordText(value.name, "wb-clip"),

@@ -74,19 +74,19 @@ function loopRow(app, row, i, buffers) {
     : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
   const kind = app.record.kinds[row.axis_kind];
   const of = statement ? "" : `${kind.name} ${row.axis}, ${plural(row.size, "step")}`;
+  const differs = !statement && loopDiffers(app, row.axis);
+  const title = `${of}: ${kind?.caption}${differs ? "\ndiffers from that beside" : ""}`;
   const el = h(
     "div",
     {
-      class: `wb-loop wb-row wb-${row.kind}${
-        !statement && loopDiffers(app, row.axis) ? " wb-differs" : ""
-      }`,
+      class: `wb-loop wb-row wb-${row.kind}${differs ? " wb-differs" : ""}`,
       role: "option",
       "aria-selected": String(chosen),
       "data-item": "",
       "data-key": `loop-${i}`,
       "aria-label": statement ? row.text : of,
       "data-term": statement ? "statement" : null,
-      title: statement ? null : `${of}: ${kind.caption}`,
+      title: statement ? null : title,
       onclick: () => (statement ? pickStatement(app, row) : pickAxis(app, row.axis)),
     },
     loopName(app, row),
