@@ -30,6 +30,15 @@ def line_of(tensor: Tensor) -> SourceLine:
     return lines_of(tensor)[0]
 
 
+def test_the_semicolon_that_hides_a_value_is_no_part_of_a_line() -> None:
+    code = "line = user_line();\n"
+    name = "semicolon.py"
+    linecache.cache[name] = (len(code), None, [code], name)
+    env: dict[str, Any] = {"user_line": user_line}
+    exec(compile(code, name, "exec"), env)
+    assert env["line"].text == "line = user_line()"
+
+
 def test_here_is_the_calling_line() -> None:
     line = user_line()
     assert line is not None

@@ -314,7 +314,7 @@ def _installed() -> tuple[str, ...]:
 
 def _line(filename: str, number: int, cell: str | None) -> SourceLine:
     linecache.checkcache(filename)  # a module that is loaded again may have other lines
-    text = linecache.getline(filename, number).strip()
+    text = linecache.getline(filename, number).strip().rstrip("; ")  # it hides a cell's value
     return SourceLine(cell or filename, number, text)
 
 

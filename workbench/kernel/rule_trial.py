@@ -130,9 +130,9 @@ def tested(text: str) -> RuleTrial[Any]:
 def applied(
     trial: RuleTrial[K], kernel: K, device: str, languages: Sequence[tuple[str, str]] = ()
 ) -> RuleTrial[K]:
-    """Return the trial of a tested rule on a kernel as far as the source for a device. The source is
-    compared in the first of `languages` that both can be written in, each with a device that writes
-    it, or else in the one that the device runs.
+    """Return the trial of a tested rule on a kernel as far as the source for a device. The source
+    is compared in the first of `languages` that it can be written in, each with a device that
+    writes it, or else in the language that the device runs.
 
     Errors: CompileError for a rule that undoes another one, or that the device cannot follow.
     """

@@ -15,6 +15,7 @@ from tests.viz.record.support import plain
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.exploration.replanning import replan_calls
 from workbench.viz.record.recipe import baseline_recipe, page_recipes, recipe
 from workbench.viz.record.record import Recorder
 
@@ -76,6 +77,9 @@ def test_what_was_forced_and_switched_off_is_said() -> None:
     forced = ex.replan({fused: True, product: False})
     assert_same(rerun(forced, y=y), forced)
     assert forced.forced and forced.rules_off
+    s = X.sum(1) + 1
+    named_call = replan_calls(explore(s * 2 + s.exp()).replan({s: True}))[0]
+    assert named_call.endswith(".node: True})  # s"), named_call
     moved = next(n for n in ex.outputs[0].toposort() if n.op.name == "EXPAND")
     planned = ex.replan({moved: False})
     assert_same(rerun(planned, y=y), planned)

@@ -164,17 +164,21 @@ def _count(value: object) -> int:
 
 def replan_calls(ex: ScheduledTensors) -> list[str]:
     """Return calls of `ex.replan` that make the choices of an exploration on one that has none: two
-    if choices are about a graph that others change, because the second names its values."""
+    if choices are about a graph that others change, because the second names its values. The user's
+    names of the values follow as a comment: where the calls run, the variables may be others."""
     choices = ex.choices
     if not choices:
         return []
+    users = dict.fromkeys(filter(None, map(ex.lines.name, choices.nodes)))
+    note = f"  # {', '.join(users)}" if users else ""
     names = _NodeNames(_planned(ex, NOTHING_BY_HAND))
     calls = []
     if choices.of_graph and not all(map(names.has, choices.nodes)):
         calls.append(_replan_call(choices.of_graph, names))
         names = _NodeNames(_planned(ex, choices.of_graph))
         choices = replace(choices, recomputed={}, parts={})
-    return [*calls, _replan_call(choices, names)] if choices else calls
+    calls += [_replan_call(choices, names)] if choices else []
+    return [call + note for call in calls[:1]] + calls[1:]
 
 
 def _planned(ex: ScheduledTensors, choices: HandChoices) -> Planned:

@@ -80,7 +80,7 @@ def test_a_without_an_opt_says_so(live: LivePage) -> None:
     page = live.page
     page.focus(".wb")
     keys(page, "a")
-    page.wait_for_selector("text=no opt is marked")
+    page.wait_for_selector("text=no opt is marked: click one in OPTS TO TRY")
     assert page.evaluate("sent.filter((m) => m.do === 'apply')") == []
 
 

@@ -109,6 +109,35 @@ def test_the_graph_is_the_main_thing(sized: Any, record: Record) -> None:
         assert sized.evaluate(SMALLEST) >= 8.99
 
 
+def test_every_layout_is_in_reach_of_a_narrow_page(page: Any) -> None:
+    """As JupyterLab has it with its file browser beside a window of 800 pixels."""
+    page.set_viewport_size({"width": 400, "height": 700})
+    drawn(page)
+    tabs = page.locator(".wb-layouts [role=tab]")
+    last = "[data-key=mode-gpu]"
+    assert tabs.count() == 7 and page.locator(last).inner_text() == "GPU"
+    assert page.evaluate(IN_SIGHT, [last, ".wb-more-layouts", "[data-key=export]"]) == []
+
+
+def test_choices_are_as_wide_as_their_names(page: Any) -> None:
+    for width in (800, 953, 1100, 1400):
+        page.set_viewport_size({"width": width, "height": 640})
+        page.focus(".wb")
+        keys(page, "3")
+        drawn(page)
+        for name in ("kernel", "variant"):
+            choice = page.locator(f".wb-choices [data-key={name}]")
+            room = choice.evaluate("""(e) => {
+              const whole = e.cloneNode(true);
+              whole.style.cssText = "flex: none; position: absolute";
+              e.parentNode.append(whole);
+              const lacks = whole.offsetWidth - e.offsetWidth;
+              whole.remove();
+              return lacks;
+            }""")
+            assert room <= 1, (width, name)
+
+
 def test_it_is_as_high_as_the_window_has_room(page: Any) -> None:
     for height in (900, 1080, 1400):
         page.set_viewport_size({"width": 1400, "height": height})

@@ -8,6 +8,7 @@ import {
   kernelWork,
   sharedModule,
   togetherWork,
+  toldApart,
   workShare,
   workTime,
   workTotal,
@@ -55,6 +56,22 @@ Deno.test("without one of the times there is no sum of them", () => {
   assert.equal(togetherWork(work).seconds, null);
   assert.equal(workTotal(work), "22 KiB");
   assert.equal(workTotal([]), "0 B");
+});
+
+Deno.test("kernels with one title are told apart by their sizes, else by their modules", () => {
+  const record = recordOf([...ROWS, ["matmul+bias", 4, null, null, 8], ["sum", 5, null, null, 8]]);
+  const names = ["r_4", "r_16_64_64", "r_16_64_64", "r_2_3", "r_16_64_256", "r_2_3"];
+  names.forEach((name, k) => Object.assign(record.kernels[k], { name }));
+  record.kernels[3].modules = ["norm: sum", "net: loss"];
+  record.kernels[5].modules = ["norm: sum"];
+  assert.deepEqual(record.kernels.map((_, k) => toldApart(record, k)), [
+    "",
+    "16x64x64",
+    "16x64x64",
+    "2x3 net: loss",
+    "16x64x256",
+    "2x3",
+  ]);
 });
 
 const placesOf = (...of) => kernelGroups(...of).map(({ places }) => places);

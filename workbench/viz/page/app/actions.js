@@ -250,11 +250,13 @@ export function toggleFull(app) {
   }
 }
 
-/**
+const READING_MS = 60; // a character
+
+/** Show a notice, at least as long as it takes to read.
  * @param {App} app
  * @param {string} text
  * @param {number} [forMs] */
-export function notify(app, text, forMs = 2500) {
+export function notify(app, text, forMs = Math.max(2500, READING_MS * text.length)) {
   app.notice = text;
   app.changed("notice");
   clearTimeout(app.noticeTimer);

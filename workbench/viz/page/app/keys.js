@@ -118,7 +118,7 @@ function applyHere(app, target) {
   const row = target.closest("[data-opt]");
   const opt = row?.dataset.opt ?? app.view.opt;
   if (opt) applyOpt(app, opt);
-  else notify(app, "no opt is marked: press / to search, Enter, and then a");
+  else notify(app, "no opt is marked: click one in OPTS TO TRY, which Tune has, and then press a");
 }
 
 /** Run the action of a key; return whether it has one.

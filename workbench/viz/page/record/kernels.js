@@ -149,6 +149,22 @@ function sortedGroups(record, order, places) {
   return [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
 }
 
+/** What tells a kernel from others with the same title: the sizes of its loops, which its name has,
+ * and if those are the same, too, the modules that not all of them belong to; "" if no other kernel
+ * has the title.
+ * @param {PageRecord} record
+ * @param {number} kernel */
+export function toldApart({ kernels, plan: { runs } }, kernel) {
+  const { title, name, modules } = kernels[kernel];
+  const others = kernels.filter((other, k) =>
+    other.title === title && runs[k].like !== runs[kernel].like
+  );
+  if (!others.length) return "";
+  const alike = others.filter((other) => other.name === name);
+  const own = modules.filter((path) => !alike.every((other) => other.modules.includes(path)));
+  return [name.split("_").slice(1).join("x"), ...alike.length ? own : []].join(" ");
+}
+
 /** The path that modules share, with * in place of differing numbers; "" if they share none.
  * @param {KernelRow[]} kernels */
 export function sharedModule(kernels) {

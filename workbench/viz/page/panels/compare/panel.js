@@ -11,7 +11,7 @@ import { rowAt } from "../../app/store.js";
 import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
-import { plural } from "../../base/text.js";
+import { plural, secondsText } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -352,7 +352,9 @@ function rulesOf(app) {
  * @param {VariantRow[]} rows
  * @returns {ComparedSection} */
 function measured(rows) {
-  const times = rows.map(({ timing }) => (timing ? timingText(timing) : "not timed"));
+  const times = rows.map(({ timing, cost }) =>
+    timing ? timingText(timing) : cost ? `predicted ${secondsText(cost.predicted_s)}` : "not timed"
+  );
   const ratios = rows.map((row, place) => (place ? speedText(row.timing, rows[0].timing) : ""));
   const checks = rows.map(({ check }) => (check ? checkedText(check) : "not checked"));
   const bounds = rows.map(({ bound }) => bound ?? "");

@@ -19,6 +19,7 @@ import {
   phasesOf,
   sharedModule,
   togetherWork,
+  toldApart,
   withoutPhases,
   workShare,
   workTime,
@@ -268,6 +269,7 @@ function kernelRow(app, row, all, toggle) {
   const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
   const line = isDrawn ? null : rowAt(app.record.lines, at);
   const module = isDrawn ? "" : sharedModule(own);
+  const title = [withoutPhases(kernel.title, phases), toldApart(app.record, i)].filter(Boolean);
   return linked(
     h(
       "div",
@@ -287,7 +289,7 @@ function kernelRow(app, row, all, toggle) {
         : kernelNumber(app, i),
       phaseMark(phases, kernelColour(app.record, i)),
       checkMark(app, places),
-      recordText(isDrawn ? ONLY_DRAW : withoutPhases(kernel.title, phases), "wb-clip"),
+      recordText(isDrawn ? ONLY_DRAW : title.join(" "), "wb-clip"),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
       work.seconds !== null && h(

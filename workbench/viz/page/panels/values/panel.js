@@ -249,7 +249,7 @@ class Values {
       `${label} `,
       chooser(
         `${label} of the picture`,
-        free.map((name, i) => [i, `${name} ${axes.find((a) => a.name === name)?.size}`]),
+        free.map((name, i) => [i, axisText(axes.find((a) => a.name === name))]),
         free.indexOf(chosen),
         (i) => {
           const other = label === "rows" ? columns : rows;
@@ -270,7 +270,7 @@ class Values {
         h(
           "label",
           {},
-          `${name} `,
+          `${axisName(name)} `,
           h("input", {
             type: "number",
             min: 0,
@@ -322,7 +322,9 @@ class Values {
         const [row, column] = [Math.floor(cell / across) * high, cell % across * wide];
         const ends = [Math.min(high, picture.height - row), Math.min(wide, picture.width - column)];
         const place = [[rows, row, ends[0]], [columns, column, ends[1]]]
-          .flatMap(([name, at, size]) => name ? [`${name} ${span(Number(at), Number(size))}`] : [])
+          .flatMap(([name, at, size]) =>
+            name ? [`${axisName(String(name))} = ${span(Number(at), Number(size))}`] : []
+          )
           .join(", ");
         return `${place || "the value"}: ${cellText(means[cell], marks[cell], isWhole)}`;
       },
@@ -352,7 +354,7 @@ class Values {
       words: (cell) => {
         const [row, column] = [top + Math.floor(cell / across), left + cell % across];
         const place = [[rows, row], [columns, column]]
-          .flatMap(([name, at]) => name ? [`${name} ${at}`] : []).join(", ");
+          .flatMap(([name, at]) => name ? [`${axisName(String(name))} = ${at}`] : []).join(", ");
         return `${place || "the value"}: ${values[cell]}`;
       },
     });
@@ -370,7 +372,15 @@ function none() {
 const span = (from, count) => count === 1 ? String(from) : `${from} to ${from + count - 1}`;
 
 /** @param {ValueTable["axes"]} axes */
-const axesText = (axes) => axes.map(({ name, size }) => `${name} ${size}`).join(", ");
+const axesText = (axes) => axes.map(axisText).join(", ");
+
+/** "axis 0 of 128", or "g0 of 128", where an axis has a name.
+ * @param {ValueTable["axes"][number] | undefined} axis */
+const axisText = (axis) => axis ? `${axisName(axis.name)} of ${axis.size}` : "";
+
+/** "axis 0": an axis of a tensor has a number; "g0": a loop has a name.
+ * @param {string} name */
+const axisName = (name) => /^\d/.test(name) ? `axis ${name}` : name;
 
 /** A number in at most eight characters or so.
  * @param {unknown} value */
