@@ -25,10 +25,10 @@ from workbench.viz.page.document import joined, modules_of, variable
 from workbench.viz.record.record import build
 from workbench.viz.still.cards import bars, chip
 
-LARGEST_PAGE_BYTES = 461_500
+LARGEST_PAGE_BYTES = 460_900
 """Of an exported file: what is sent around with the record of the tour's kernels. A thousand say
 what each part of a pane is, time a variant in every layout, and paint canvases for paper."""
-LARGEST_BYTES = 341_700
+LARGEST_BYTES = 341_100
 """Of the code and style of the page, which travel once to a notebook. A thousand are hints: on each
 part of the sheet of export, of a rule, of a question and of an error. Three thousand are a camera
 that leaves no room empty, what stays chosen in another plan, and lists that group what is alike.
