@@ -48,7 +48,7 @@ from workbench.viz.session.requests import PREFETCH, Jobs, jobs
 
 MOST_WAIT_S = 2.0
 """Most seconds that a step of work in the background waits for requests."""
-QUIET_S = 0.5
+QUIET_S = 2.0
 """Seconds that a step of work in the background takes before its progress is sent, and between two
 such messages: unasked measurements sent 90, and each costs a page a frame of the whole notebook."""
 MOST_SIDES = 4
