@@ -164,6 +164,8 @@ HAS_WIDGET = """(at) => {
   return outputs.toJSON().some(({ data }) => data?.["application/vnd.jupyter.widget-view+json"]);
 }"""
 """Returns whether a cell shows a widget, which may be drawn later."""
+SPREAD = ".wb-spread:text-matches('±|busy')"
+"""The spread of a variant's time; "busy" where other programs had the cores in each sample."""
 CHOOSE = "(page, layout) => page.querySelector(`[data-key=mode-${layout}]`).click()"
 
 

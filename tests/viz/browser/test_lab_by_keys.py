@@ -87,8 +87,21 @@ class Reader:
         self.press(key)
         assert self.page.evaluate(FITS, "select"), f"after {key} in {selector}"
 
+    def turn_to(self, layout: str, key: str) -> None:
+        """Show a layout by its number, or by its first letter in the list of more layouts."""
+        if key.isdigit():
+            self.press(key)
+        else:
+            self.choose("[data-key=more-layouts]", key)
+        self.shows(layout)
+
     def shows(self, layout: str) -> None:
         expect(self.wb).to_have_attribute("data-mode", layout)
+
+    def sees(self, selector: str, done: str) -> None:
+        """Wait for what an answer brings, which takes the focus nowhere."""
+        self.wb.locator(selector).first.wait_for()
+        self.is_there(done)
 
     @property
     def panes(self) -> list[str]:
@@ -112,8 +125,7 @@ def reader(notebook: Notebook) -> Iterator[Reader]:
 
 
 def test_panes_are_added_chosen_moved_enlarged_and_closed(reader: Reader) -> None:
-    reader.press("0")
-    reader.shows("board")
+    reader.turn_to("board", "0")
     first = reader.panes
     reader.tab_to("[data-pane=opts] [data-item]")
     reader.press("|")
@@ -141,10 +153,8 @@ def test_two_variants_are_made_and_compared(reader: Reader) -> None:
     reader.press("1 /")
     reader.type("UPCAST")
     reader.press("Enter a")
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('UPCAST')").wait_for()
-    reader.is_there("the new variant")
-    reader.choose("[data-key=more-layouts]", "c")
-    reader.shows("compare")
+    reader.sees("[role=treeitem][aria-selected=true]:has-text('UPCAST')", "the new variant")
+    reader.turn_to("compare", "c")
     wb.locator(".wb-compare thead").first.wait_for()
     reader.act("[data-key=compare-all]")
     reader.choose("[data-key='device beside']", "ArrowDown")
@@ -158,17 +168,14 @@ def test_two_variants_are_made_and_compared(reader: Reader) -> None:
 
 def test_values_are_walked(reader: Reader) -> None:
     wb = reader.wb
-    reader.choose("[data-key=more-layouts]", "v")
-    reader.shows("values")
+    reader.turn_to("values", "v")
     reader.tab_to("[data-key=values-cells]")
     reader.press("ArrowRight ArrowDown End Enter")
     reader.tab_to("[data-key=values-numbers]")
     reader.press("ArrowRight ArrowDown Home")
     reader.act("[data-key=values-check]")
-    wb.locator("pre.wb-values-text:has-text('numpy')").first.wait_for()
-    reader.is_there("the comparison")
-    reader.choose("[data-key=more-layouts]", "a")
-    reader.shows("accesses")
+    reader.sees("pre.wb-values-text:has-text('numpy')", "the comparison")
+    reader.turn_to("accesses", "a")
     reader.act("[data-key=accesses-next]")
     reader.choose("[data-key='loop, lane or warp']", "i")
     expect(wb.locator(".wb-accesses-step").first).to_contain_text("instruction")
@@ -177,8 +184,7 @@ def test_values_are_walked(reader: Reader) -> None:
 
 def test_a_plan_is_chosen_by_hand_filmed_and_undone(reader: Reader) -> None:
     wb = reader.wb
-    reader.press("3")
-    reader.shows("plan")
+    reader.turn_to("plan", "3")
     reader.press("s j j k s")
     reader.tab_to(".wb-plan-side input[type=checkbox]")  # stored only
     reader.press("Space")
@@ -189,11 +195,9 @@ def test_a_plan_is_chosen_by_hand_filmed_and_undone(reader: Reader) -> None:
         reader.press("j")
     reader.press("Enter")
     reader.act("[data-key=offers]")
-    wb.locator(".wb-plan-offers li").first.wait_for()
-    reader.is_there("the offers")
+    reader.sees(".wb-plan-offers li", "the offers")
     reader.act(".wb-plan-offers [data-key^=offer-]")
-    wb.locator(".wb-plan-before").wait_for()
-    reader.is_there("another plan")
+    reader.sees(".wb-plan-before", "another plan")
     reader.act("[data-key=undo-all]")
     wb.locator("[data-key=undo-all]").wait_for(state="detached")
     reader.is_there("the undone choice")
@@ -201,13 +205,11 @@ def test_a_plan_is_chosen_by_hand_filmed_and_undone(reader: Reader) -> None:
 
 def test_a_rule_is_typed_and_the_tour_taken(reader: Reader) -> None:
     wb = reader.wb
-    reader.press("5")
-    reader.shows("rules")
+    reader.turn_to("rules", "5")
     reader.tab_to("[data-key=typed-rule]")
     reader.type("x * 2 -> x + x")
     reader.press("Enter")
-    wb.locator(".wb-rules-outcome code").first.wait_for()
-    reader.is_there("the rule was tried")
+    reader.sees(".wb-rules-outcome code", "the rule was tried")
     reader.press("Escape ?")
     reader.act("[data-key=tour]")
     for step in range(1, 7):

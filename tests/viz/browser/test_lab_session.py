@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.support import eventually
 from tests.viz.browser.browser import leave, new_page, opened
-from tests.viz.browser.lab import KERNEL, LAB, POLL_MS, UP_WITHIN_S, Notebook
+from tests.viz.browser.lab import KERNEL, LAB, POLL_MS, SPREAD, UP_WITHIN_S, Notebook
 
 pytestmark = LAB
 
@@ -80,7 +80,7 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     wb.locator("[data-key=paste]").press("Enter")
     wb.locator("[role=treeitem][aria-selected=true]:has-text('UPCAST g0 2')").wait_for()
     wb.locator("[data-key=time]").click()
-    time = wb.locator("[role=treeitem]:has-text('UPCAST g0 2') .wb-spread:has-text('±')")
+    time = wb.locator(f"[role=treeitem]:has-text('UPCAST g0 2') {SPREAD}")
     time.wait_for()
     notebook.run(0)
     time.wait_for()

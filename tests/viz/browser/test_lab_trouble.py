@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.viz.browser.lab import GIVEN_UP_MODEL, LAB, Notebook
+from tests.viz.browser.lab import GIVEN_UP_MODEL, LAB, SPREAD, Notebook
 
 pytestmark = LAB
 
@@ -168,7 +168,7 @@ def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
     assert names(wb) == before
     notebook.cell(ORDINARY)
     wb.locator("[data-key=time]").click()
-    wb.locator("[role=treeitem]:has-text('plain') .wb-spread:has-text('±')").wait_for()
+    wb.locator(f"[role=treeitem]:has-text('plain') {SPREAD}").wait_for()
 
 
 def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> None:
@@ -195,8 +195,7 @@ def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> Non
     new = set(after) - before  # none where the best so far was there already
     assert all(name.startswith("search") for name in new), after
     wb.locator("[data-key=time]").click()
-    timed = wb.locator(".wb-results [aria-selected=true] .wb-spread:has-text('±')")
-    timed.wait_for()
+    wb.locator(f".wb-results [aria-selected=true] {SPREAD}").wait_for()
 
 
 def names(wb: Any) -> list[str]:

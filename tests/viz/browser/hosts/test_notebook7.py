@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import expect
 
 from tests.viz.browser.browser import new_page
-from tests.viz.browser.lab import IDLE, POLL_MS, UP_WITHIN_S, server
+from tests.viz.browser.lab import IDLE, POLL_MS, SPREAD, UP_WITHIN_S, server
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore
@@ -72,4 +72,4 @@ def is_tuned(wb: Any) -> None:
     chosen = wb.locator(".wb-variant[aria-selected=true]:not([data-key=variant-0])")
     chosen.wait_for()
     wb.locator("[data-key=time]").click()
-    chosen.locator(".wb-spread:has-text('±')").wait_for()
+    chosen.locator(SPREAD).wait_for()
