@@ -167,7 +167,8 @@ def _offline_page(browser: Any) -> Any:
 
 
 def stop_clock(page: Any) -> None:
-    """From now on the time of the page is what the test says. No other test gets the page."""
+    """From now on a test can move the time of the page forward, or pause it; until then it goes on.
+    No other test gets the page."""
     page.has_own_clock = True
     page.clock.install()
 

@@ -68,7 +68,8 @@ def step_twice(page: Any, record: Record) -> None:
 
 
 def falls_silent(page: Any) -> None:
-    """From now on nobody answers the page, and its clock is the test's."""
+    """From now on nobody answers the page, and a test can move its time forward. On a slow machine
+    it may say by itself that nobody answers: what is typed must be there before."""
     page.wait_for_function("sent.length > 0")
     page.evaluate("window.mute = true")
     stop_clock(page)

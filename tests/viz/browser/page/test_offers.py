@@ -178,9 +178,8 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
 
 
 def test_opts_outlive_that_python_is_silent(session: Any) -> None:
-    session.focus("[data-key=paste]")
+    session.fill("[data-key=paste]", 'UPCAST("g0", 4)')
     falls_silent(session)
-    session.keyboard.type('UPCAST("g0", 4)')
     session.evaluate("document.querySelector('[data-key=time]').click()")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
     session.wait_for_selector("text=Browsing still works")
