@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   bytesText,
   countText,
+  cut,
   hasWords,
   plural,
   secondsText,
@@ -44,4 +45,8 @@ Deno.test("words are found in any order; signs count where there is nothing else
   assert.ok(hasWords("Fold a constant", "constant fold"));
   assert.ok(!hasWords("Fold a constant", "fold index"));
   assert.ok(hasWords("a + b", "+") && !hasWords("a b", "+"));
+});
+
+Deno.test("what is left out of a text is marked", () => {
+  assert.deepEqual([cut("LOCAL g0 16", 11), cut("LOCAL g0 16", 8)], ["LOCAL g0 16", "LOCAL g…"]);
 });

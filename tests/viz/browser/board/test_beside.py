@@ -24,6 +24,11 @@ BOXES = """(pane) => [...document.querySelectorAll(`[data-pane="${pane}"] .wb-g-
   [box.querySelector("title, text").textContent,
    [..."+\u2212~"].find((sign) => box.querySelector(".wb-g-sign")?.textContent === sign) ?? ""])"""
 """The boxes of a graph: their first text, and their sign."""
+CUT = """() => [...document.querySelectorAll(".wb-player .wb-button")].filter((button) => {
+  const [own, pane] = [button, button.closest(".wb-frame-body")].map((e) => e.getBoundingClientRect());
+  return own.bottom > pane.bottom || own.right > pane.right;
+}).map((button) => button.textContent)"""
+"""The buttons of a film that are not in sight."""
 BESIDE, NOW = "[data-pane='{}@']", "[data-pane='{}']"
 
 
@@ -175,6 +180,14 @@ def check_plans(live: LivePage) -> None:
     counts = [page.locator(f"{side.format('plan')} .wb-g-stage").count() for side in (BESIDE, NOW)]
     assert counts == [1, 1]
     assert page.evaluate(FAINT) == []
+    for width in (1400, 953):
+        page.set_viewport_size({"width": width, "height": 700})
+        drawn(page)
+        assert page.evaluate(CUT) == [], width
+        wide = page.locator(".wb-compare-scroll").evaluate_all(
+            "(tables) => tables.filter((e) => e.scrollWidth > e.clientWidth).length"
+        )
+        assert wide == 0, width
 
 
 def test_another_exploration_answers_in_its_own_panes(

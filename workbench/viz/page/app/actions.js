@@ -1,6 +1,7 @@
 // Actions of the reader, by button or key alike. An error is kept under the pane it belongs to.
 
 import { focusedAround, h } from "../base/elements.js";
+import { cut } from "../base/text.js";
 import { OFFLINE } from "./channel.js";
 import { notDeleted, rowAt } from "./store.js";
 import { timingText } from "./timing.js";
@@ -121,7 +122,7 @@ async function report(app, variant, request, outcome) {
   if (!(await act(app, "results", request))) return;
   const row = rowAt(app.record.variants, variant);
   const text = row && outcome(row);
-  if (text) notify(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
+  if (text) notify(app, `${cut(row.name, 40)}: ${text}`, 6000);
 }
 
 /** Delete a variant, unless it is the reference of the others.
@@ -130,7 +131,7 @@ async function report(app, variant, request, outcome) {
 export async function deleteVariant(app, variant) {
   const { name } = app.record.variants[variant];
   if (!(await act(app, "results", { do: "delete", variants: [variant], back: false }))) return;
-  notify(app, `deleted ${name.slice(0, 40)}`);
+  notify(app, `deleted ${cut(name, 40)}`);
 }
 
 /** Search for faster opts from the selected variant.
@@ -236,8 +237,8 @@ export function copyPython(app) {
  * @param {App} app
  * @param {VariantRow} variant */
 export function copyVariant(app, { name, python }) {
-  if (python) copy(app, python, `${name.slice(0, 40)} as Python`);
-  else notify(app, `${name.slice(0, 40)} has no Python yet: select it first`);
+  if (python) copy(app, python, `${cut(name, 40)} as Python`);
+  else notify(app, `${cut(name, 40)} has no Python yet: select it first`);
 }
 
 /** Show one pane of the page alone, or all of them again.

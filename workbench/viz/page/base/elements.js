@@ -1,6 +1,8 @@
 // Elements: their maker, the refill of a pane that keeps the reader's place, and folds. Text of the
 // record only ever becomes text nodes and attributes, never markup.
 
+import { cut } from "./text.js";
+
 /** @import { Attributes, Child, Part } from "./elements.d.ts" */
 
 /** Make an element: h("b", {class: "x", onclick: f, title: "..."}, "text", child, null).
@@ -71,11 +73,10 @@ export function focusedAround(el) {
 /** Text of the record: isolated from its surroundings' direction, whole text on hover.
  * @param {string} text */
 export function recordText(text, kind = "", most = 200) {
-  const shown = text.length > most ? text.slice(0, most - 1) + "…" : text;
   return h(
     "bdi",
     { class: `wb-words ${kind}`, title: text.length > 20 ? text.slice(0, 2000) : null },
-    shown,
+    cut(text, most),
   );
 }
 

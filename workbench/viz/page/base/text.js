@@ -60,6 +60,11 @@ export function dateText(when, now = new Date()) {
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year });
 }
 
+/** A text of at most so many letters; what is left out is marked.
+ * @param {string} text
+ * @param {number} most */
+export const cut = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;
+
 /** plural(2, "pass") -> "2 passes", plural(2, "copy") -> "2 copies"
  * @param {number} n
  * @param {string} word */

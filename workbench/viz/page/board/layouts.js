@@ -89,7 +89,7 @@ const loopsOver = column([50, 50], leaf("loops", FITS), row([50, 50], "opts", ri
  * @param {string} pane */
 const pair = (pane) => row([50, 50], pane + BESIDE, pane);
 
-const kernelPairs = column([44, 24, 32], ...["graph", "loops", "code"].map(pair));
+const kernelPairs = column([40, 28, 32], ...["graph", "loops", "code"].map(pair));
 const planPairs = column([52, 22, 26], ...["plan", "memory", "decisions"].map(pair));
 
 const passLists = aside(leaf("passes"));

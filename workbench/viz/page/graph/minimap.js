@@ -6,13 +6,17 @@ import { h, svg } from "../base/elements.js";
 /** @import { Bounds, Drawing, GraphNode, Marks, Size } from "./graph.d.ts" */
 
 const MINIMAP = 110; // pixels, the longer side
+const MOST_SHARES = { width: 0.3, height: 0.4 }; // of the pane: in a small one it covers less
 const MARGIN = 5; // pixels
 const CORNERS = [["right", "bottom"], ["left", "bottom"], ["right", "top"], ["left", "top"]];
 
 /** The size of the map of a drawing, beside the drawing.
- * @param {Camera} camera */
-export const mapScale = ({ bounds }) =>
-  MINIMAP / Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
+ * @param {Pick<Camera, "bounds" | "size">} camera */
+export const mapScale = ({ bounds, size }) =>
+  Math.min(
+    Math.min(MINIMAP, MOST_SHARES.width * size.width) / (bounds.right - bounds.left),
+    Math.min(MINIMAP, MOST_SHARES.height * size.height) / (bounds.bottom - bounds.top),
+  );
 
 /** The whole of a drawing in small, and the visible part. It is SVG: a canvas is a layer of the
  * browser's, and with it all that is painted over or after it, which made each frame of a notebook

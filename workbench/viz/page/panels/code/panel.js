@@ -8,6 +8,7 @@ import { button, errorBox, failure, hasAny, headingOf, stageNote, tab } from "..
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
 import { walkable } from "../../base/lists.js";
+import { cut } from "../../base/text.js";
 import { draftHere, draftOf, editCode } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
 import { askForCosts, lineCosts } from "../../listing/line_costs.js";
@@ -434,7 +435,7 @@ function diffButton(app, variant) {
     key: "d",
     name: "diff",
     title: other && other !== variant
-      ? `against ${other.name.slice(0, 40)}, the pinned variant`
+      ? `against ${cut(other.name, 40)}, the pinned variant`
       : "this is the pinned variant: choose another one to see what differs",
   });
 }

@@ -11,7 +11,7 @@ import { rowAt } from "../../app/store.js";
 import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
-import { plural, secondsText } from "../../base/text.js";
+import { cut, plural, secondsText } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -259,7 +259,7 @@ class Compare {
     const chips = places.length < 3 ? [] : places.slice(0, MOST_CHIPS).map((place) => {
       const isIn = variants.includes(place);
       const { name } = app.record.variants[place];
-      return button(app, name.slice(0, 40), () => this.#toggle(place), {
+      return button(app, cut(name, 40), () => this.#toggle(place), {
         pressed: isIn,
         name: `compare-${place}`,
         title: isIn ? "take it out" : "compare it, too",
@@ -390,13 +390,24 @@ const table = (app, names, rows) =>
           h(
             "tr",
             { class: differs ? "wb-compare-differs" : "" },
-            h("th", { scope: "row" }, about.length ? lookButton(app, label, about) : label),
-            ...cells.map((cell) => h("td", { class: cell ? "" : "wb-compare-lacks" }, cell || "–")),
+            h(
+              "th",
+              { scope: "row" },
+              about.length ? lookButton(app, label, about) : breakable(label),
+            ),
+            ...cells.map((cell) =>
+              h("td", { class: cell ? "" : "wb-compare-lacks" }, breakable(cell || "–"))
+            ),
           )
         ),
       ),
     ),
   );
+
+/** A text that may be broken after each part of a kernel's name: "matmul+max+exp".
+ * @param {string} text */
+const breakable = (text) =>
+  text.split(/(?<=\+)/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
 
 /** The label of a row, which shows on both sides what the row is about.
  * @param {App} app
@@ -409,7 +420,7 @@ const lookButton = (app, label, about) =>
     "data-key": `look-${label}`,
     title: about.length > 1 ? "show the first use of this rule" : "mark this loop everywhere",
     onclick: () => showRow(app, about),
-  }, label);
+  }, breakable(label));
 
 /** @param {string} text */
 function diffBox(text) {

@@ -122,7 +122,7 @@ export class CellsPane {
     const uses = steps.uses(cell.memory, cell.element, at, item);
     const rows = uses.slice(-MOST_USES).reverse().map((use, i) => this.#use(steps, use, i));
     const of = `${name}[${cell.element}]`;
-    const title = h("p", { title: `accesses of ${of}` }, h("code", {}, of), ", last first");
+    const title = h("p", {}, "accesses of ", h("code", {}, of), ", the last first");
     if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "no access yet")];
     return [title, walkable("listbox", `uses of ${name}[${cell.element}]`, {}, ...rows)];
   }

@@ -5,6 +5,7 @@ import { button, errorBox, hasAny, heading, stageNote } from "../../app/pieces.j
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
+import { cut } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
 import { stageOf } from "../../record/stage.js";
 import { axisBars, loopTable, NestHeight } from "./loops.js";
@@ -160,7 +161,7 @@ const loopsOf = (app, variant) => variant ? [axisBars(app, variant), loopTable(a
  * @param {App} app
  * @param {VariantRow} variant */
 function editedNote(app, variant) {
-  const of = (rowAt(app.record.variants, variant.parent)?.name ?? "the kernel").slice(0, 40);
+  const of = cut(rowAt(app.record.variants, variant.parent)?.name ?? "the kernel", 40);
   const machine = machineOfEdited(app.record, variant);
   const compiled = machine
     ? ` It was compiled for ${machine}, another machine, and did not run.`
