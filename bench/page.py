@@ -128,7 +128,7 @@ def opening(page: Any, path: Path) -> float:
     """Return the seconds until an exported file shows its panes."""
     start = time.perf_counter()
     page.goto(path.as_uri())
-    page.wait_for_selector(".wb-body")
+    page.wait_for_selector(".wb-board")
     return time.perf_counter() - start
 
 
