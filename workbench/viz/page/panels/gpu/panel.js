@@ -184,11 +184,11 @@ export class Gpu {
     const { steps } = this;
     if (!steps) return;
     this.bar.show(steps);
-    this.program.show(steps);
     this.lanes.show(steps);
     this.tiles.show(steps);
     this.access.show(steps);
     this.cells.show(steps);
+    this.program.show(steps); // it scrolls: the one layout of a step, after all that changes it
   }
 
   #nothingYet() {
