@@ -188,12 +188,7 @@ def test_sessions_are_merged() -> None:
     "text",
     [
         "", "{", "[]", "nonsense\0", '{"v": 1}', '{"v": 1, "variants": [4]}',
-        '{"v": 1, "variants": [{"kernel": "x", "opts": []}]}',
-        '{"v": 1, "variants": 1e999}', "[" * 100_000,
-        json.dumps({"v": 1, "variants": [{
-            "kernel": 0, "opts": [], "name": "", "note": "", "pinned": 1, "when": 0,
-            "timings": {"LLVM": {**msgspec.to_builtins(TIMING), "median_s": "nan"}}}]}),
-        " " * (MOST_BYTES + 1),
+        '{"v": 1, "variants": 1e999}', "[" * 100_000, " " * (MOST_BYTES + 1),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_as_good_as_absent(folder: Path, text: str) -> None:
@@ -204,6 +199,47 @@ def test_a_damaged_file_is_as_good_as_absent(folder: Path, text: str) -> None:
         assert persistence.load(KEY) == {}
     persistence.store(record("B"), {}, {})
     assert list(persistence.load(KEY)) == [B]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"kernel": "x"}, {"of_a_later_version": 1}, {"pinned": 1},
+     {"timings": {"LLVM": {**msgspec.to_builtins(TIMING), "median_s": "nan"}}}],
+)  # fmt: skip
+def test_a_variant_that_cannot_be_read_stays_and_hides_no_other(
+    folder: Path, broken: dict[str, Any]
+) -> None:
+    persistence.store(record("A", "X"), {}, {})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    data["variants"][1] |= broken
+    path.write_text(json.dumps(data))
+    persistence.store(record("B"), {}, {})
+    persistence.forget(KEY, [A])
+    with pytest.warns(RuntimeWarning, match="1 of the variants in .* cannot be read"):
+        assert list(persistence.load(KEY)) == [B]
+    assert data["variants"][1] in json.loads(path.read_text())["variants"]
+
+
+def test_variants_that_cannot_be_read_are_bounded(folder: Path) -> None:
+    persistence.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    later = {"later": "x" * (persistence.MOST_UNREAD_BYTES // 3)}
+    deep = json.loads('{"deep": ' + "[" * 900 + "]" * 900 + "}")
+    path.write_text(json.dumps({"v": 1, "variants": [deep, *[later] * 9]}))
+    persistence.store(record("B"), {}, {})
+    rows = json.loads(path.read_text())["variants"]
+    assert rows.count(later) == 2 and rows[-1]["opts"] == ["B"]
+
+
+def test_a_file_of_a_version_without_rules_is_read(folder: Path) -> None:
+    persistence.store(record("A"), {(0, "LLVM"): TIMING}, {})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    for name in ("rules_off", "plan_off"):
+        assert data["variants"][0].pop(name) == []
+    path.write_text(json.dumps(data))
+    assert set(persistence.load(KEY)[A].timings) == {"LLVM"}
 
 
 def test_bytes_that_are_no_text(folder: Path) -> None:

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, prefetch_all, session_of
+from tests.viz.session.support import Page, finish_jobs, prefetch_all, session_of
 from tests.viz.support import array, matmul
 from workbench.viz import explore
+from workbench.viz.schema.variant import ErrorWords
+from workbench.viz.session.handlers import measurement
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
+from workbench.worker.client import TaskStopped
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
 
@@ -52,7 +55,8 @@ def test_edited_source_comes_back() -> None:
         assert session.jobs.worker.pid is None, "nothing was run"
         after = {v["name"]: v for v in page.record["variants"] if v["edited"]}
         assert broken(page.record) == []
-        assert set(after) == {"edited 1", "edited 2"}, "what crashed stays away"
+        assert set(after) == {"edited 1", "edited 2"}, "what crashed is only counted"
+        assert page.record["saved_edits"] == ["1 edited text that failed (the program crashed)"]
         for name, row in after.items():
             for field in ("opts", "note", "check", "error", "edited"):
                 assert row[field] == before[name][field], (name, field)
@@ -127,3 +131,91 @@ def test_what_is_wrong_stays_marked() -> None:
     with session_of(explore((x @ x).relu())) as session:
         prefetch_all(session, measures=False)
         assert wrong(session)
+
+
+def test_edits_that_failed_are_shown_on_request_and_not_run() -> None:
+    stopped = ErrorWords("the program did not end", "it ran for 10 s", "")
+    with session_of(matmul()) as session:
+        crashed = edited(session, 0, "entry:", "entry:\n  call void @llvm.trap()")
+        hung = tuning.edited_variant(session, Edited("LLVM", "define void @f() {}"), 0)
+        session.set(hung, "error", stopped)
+        done(session, "note", variant=crashed, text="mine")
+    with session_of(matmul(), prefetches=True) as session:
+        prefetch_all(session, measures=False)
+        page = Page(session)
+        first, second = page.record["saved_edits"]
+        assert first == "1 edited text that failed (the program crashed)"
+        assert second == "1 edited text that failed (the program did not end)"
+        done(session, "saved", edits=first)
+        (place,) = session.edited
+        row = session.row(place)
+        assert row.error is not None and row.error.what == "the program crashed"
+        assert row.note == "mine" and "llvm.trap" in session.edited[place].text
+        done(session, "saved", edits=second)
+        assert [session.row(v).error for v in session.edited] == [row.error, stopped]
+        done(session, "offers", variant=place)  # as a page that selects it
+        finish_jobs(session.jobs)
+        assert session.jobs.worker.pid is None, "nothing was run"
+        session.send_changes()
+        assert page.record["saved_edits"] == [] and page.is_record_of(session)
+        refusal = session.handle({"id": 1, "do": "saved", "edits": first}).error
+        assert refusal is not None and "not among the saved ones" in refusal.what
+        done(session, "delete", variants=[place])
+    with session_of(matmul()) as session:
+        assert session.record.saved_edits == [second], "a deleted one is gone"
+
+
+def test_an_edit_whose_run_is_stopped_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise TaskStopped()
+
+    with session_of(matmul()) as session:
+        monkeypatch.setattr(measurement, "check_variant", stopped)
+        done(session, "code", variant=0, language="LLVM")
+        text = "\n".join(next(c for c in session.row(0).code if c.language == "LLVM").lines)
+        request = {"do": "edit", "variant": 0, "language": "LLVM", "text": f"; by hand\n{text}"}
+        assert not session.handle(request).ok
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        assert [source.text.split("\n")[0] for source in session.edited.values()] == ["; by hand"]
+
+
+def test_an_edit_without_a_rule_is_shown_on_request() -> None:
+    rule = "form-fma"
+    with session_of(matmul()) as session:
+        other = done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)["variant"]
+        edited(session, other, "entry:", "entry:\n  ret void\nnever:")
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        assert not session.edited
+        assert session.record.saved_edits == [f"1 edited text without {rule}"]
+        done(session, "saved", edits=f"1 edited text without {rule}")
+        (place,) = session.edited
+        row = session.row(place)
+        assert row.rules_off == [rule] and row.check is not None and not row.check.ok
+        assert session.kernels[place].rules_off == (rule,) and not session.record.saved_edits
+        assert session.jobs.worker.pid is None, "nothing was run"
+
+
+def test_an_edit_of_another_plan_is_shown_in_that_plan() -> None:
+    rule = "div-power-of-two"
+    with session_of(explore((array(8, 8) / 4.0).sum(axis=1))) as session:
+        done(session, "apply", variant=0, opt='UPCAST("g0", 2)')
+        done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)
+        edited(session, 0, "entry:", "entry:\n  ret void\nnever:")
+    with session_of(explore((array(8, 8) / 4.0).sum(axis=1))) as session:
+        prefetch_all(session, measures=False)
+        page = Page(session)
+        assert "UPCAST g0 2" in [row.name for row in session.record.variants]
+        assert page.record["saved_edits"] == [f"1 edited text planned without {rule}"]
+        done(session, "saved", edits=f"1 edited text planned without {rule}")
+        (place,) = session.edited
+        row = session.row(place)
+        assert session.record.without.rules == [rule] and row.name == "edited 1"
+        assert row.check is not None and not row.check.ok
+        assert session.jobs.worker.pid is None, "nothing was run"
+        session.send_changes()
+        assert page.record["saved_edits"] == [] and broken(page.record) == []
+    with session_of(explore((array(8, 8) / 4.0).sum(axis=1), without=[rule])) as session:
+        prefetch_all(session, measures=False)
+        assert len(session.edited) == 1, "in its own plan it comes back"

@@ -1137,8 +1137,10 @@ export interface PanelSection {
  * Everything that a page shows. `panels` has the section of each panel by its name (null:
  * not built yet). `n` counts the patches of a session, and is missing without one. `origin`
  * says which file the record was loaded from. `saved` counts the variants of the expression
- * that other notebooks saved, and that are not shown. `ask` is the question that waits for a
- * guess; `left_out` says in words what a saved copy lacks.
+ * that other notebooks saved, and that are not shown; `saved_edits` are words, each on
+ * edited texts that are not shown because they failed, or because other rules were off.
+ * `ask` is the question that waits for a guess; `left_out` says in words what a saved copy
+ * lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1168,6 +1170,7 @@ export interface PageRecord {
   variants: Array<VariantRow>;
   pinned: number | null;
   saved: number;
+  saved_edits: Array<string>;
   baselines: Array<BaselineRow>;
   panels: Record<string, PanelSection | null>;
   n?: number;
@@ -1738,10 +1741,12 @@ export interface DeleteRequest {
 }
 
 /**
- * Show the variants that other notebooks saved of the expression.
+ * Show the variants that other notebooks saved of the expression; or the saved edits that
+ * the record counts in the words `edits`.
  */
 export interface SavedRequest {
   do: "saved";
+  edits?: string;
   id?: number | null;
   record?: number | null;
 }

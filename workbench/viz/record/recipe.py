@@ -181,6 +181,7 @@ def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> P
         variants=[],
         pinned=None,
         saved=0,
+        saved_edits=[],
         baselines=[],
         panels=dict.fromkeys(sections()),
         origin=bounded(ex.origin.words),

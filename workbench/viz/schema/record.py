@@ -428,8 +428,9 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that a page shows. `panels` has the section of each panel by its name (null: not
     built yet). `n` counts the patches of a session, and is missing without one. `origin` says which
     file the record was loaded from. `saved` counts the variants of the expression that other
-    notebooks saved, and that are not shown. `ask` is the question that waits for a guess;
-    `left_out` says in words what a saved copy lacks."""
+    notebooks saved, and that are not shown; `saved_edits` are words, each on edited texts that are
+    not shown because they failed, or because other rules were off. `ask` is the question that waits
+    for a guess; `left_out` says in words what a saved copy lacks."""
 
     v: int
     key: str
@@ -458,6 +459,7 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     variants: list[VariantRow]
     pinned: int | None
     saved: int
+    saved_edits: list[str]
     baselines: list[BaselineRow]
     panels: dict[str, PanelSection | None]
     n: int | UnsetType = UNSET

@@ -188,7 +188,10 @@ class DeleteRequest(Request, tag="delete"):
 
 
 class SavedRequest(Request, tag="saved"):
-    """Show the variants that other notebooks saved of the expression."""
+    """Show the variants that other notebooks saved of the expression; or the saved edits that the
+    record counts in the words `edits`."""
+
+    edits: Text = ""
 
 
 class ForgetRequest(Request, tag="forget"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -29,8 +29,9 @@ class SavedEdit(Struct, forbid_unknown_fields=True):
 
 class SavedVariant(Struct, forbid_unknown_fields=True):
     """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by device;
-    `origins` are digests of the notebooks that have it. Units: `when` it was made, in seconds of
-    the epoch."""
+    `origins` are digests of the notebooks that have it. `plan_off` are the rules that are off in
+    the plan, `rules_off` those that are off when the variant is compiled. Units: `when` it was
+    made, in seconds of the epoch."""
 
     kernel: int
     opts: list[str]
@@ -42,13 +43,16 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
     when: int = 0
     edited: SavedEdit | None = None
     origins: list[str] = []
+    rules_off: list[str] = []
+    plan_off: list[str] = []
 
 
 class SavedVariants(Struct, forbid_unknown_fields=True):
-    """The file of an expression's variants; another format will have another file name."""
+    """The file of an expression's variants, each a SavedVariant: rows are read one by one, so that
+    one of another version hides no other. Another format will have another file name."""
 
     v: Literal[1]
-    variants: list[SavedVariant]
+    variants: list[Any]
 
 
 class SavedLine(Struct, forbid_unknown_fields=True):

@@ -27,7 +27,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.document import packed
-from workbench.viz.record.about import IR_TEXTS
+from workbench.viz.record.about import IR_TEXTS, expression_key
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import (
     Message,
@@ -166,9 +166,13 @@ class LiveRecord:
         """The values that pages asked for last: the next request is often about a part of them."""
         self.watched: int | None = None
         self.before: PreviousPlan | None = None
-        key = self.record.key
-        self.earlier = persistence.load(key) if _is_stored(exploration) else {}
+        self.saved_key, others = _saved_keys(exploration, self.record)
+        self.earlier: dict[persistence.Key, SavedVariant] = {}
+        for key in (others, self.saved_key) if _is_stored(exploration) else ():
+            self.earlier |= persistence.load(key)
         self.shows_saved = False
+        self.unfit: set[persistence.Key] = set()
+        """Saved variants that could not be restored."""
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
 
     # reading and setting
@@ -329,13 +333,21 @@ class LiveRecord:
             if not _is_stored(self.recorder.exploration):
                 return
             tried = self.record, self.timings, self.edited
-            self._stored = persistence.store(*tried, self._stored)
+            self._stored = persistence.store(*tried, self._stored, self.saved_key)
 
 
 def _is_stored(ex: Exploration) -> bool:
-    """Whether variants are saved for the next session: of the scheduler's own plan, with all rules
-    on, and of tensors that were not loaded from a file."""
-    return not ex.choices and not ex.rules_off and not ex.origin.words
+    """Whether variants are saved for the next session: of the scheduler's own plan, and of tensors
+    that were not loaded from a file. With rules off only edited source is saved."""
+    return not ex.choices and not ex.origin.words
+
+
+def _saved_keys(ex: Exploration, record: PageRecord) -> tuple[str, str]:
+    """Return the keys of the saved variants of this plan, and of all plans with rules off: without
+    a rule, the expression that is planned is another one, so these have the key of the tensors'
+    expression before any rule."""
+    before_rules = expression_key(ex.expression.nodes)
+    return before_rules if ex.rules_off else record.key, before_rules
 
 
 PAGES: WeakSet[LiveRecord] = WeakSet()

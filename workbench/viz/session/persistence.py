@@ -2,8 +2,9 @@
 
 A JSON file per expression and machine in the cache folder, of the type `SavedVariants`. Opts are
 saved as text, and parsed when they are read. Edited source stays marked as edited, so that it runs
-only in a process of its own. A damaged file counts as absent. Writers merge with the file's
-variants and replace it atomically, so that two sessions at once leave a valid file.
+only in a process of its own; it is saved with the rules that were off. A damaged file counts as
+absent, a variant that cannot be read stays in the file. Writers merge with the file's variants and
+replace it atomically, so that two sessions at once leave a valid file.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import json
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import uuid4
 
 from msgspec.structs import replace
@@ -23,13 +25,13 @@ from workbench.backends.device import Device
 from workbench.base.cache import key_of, read_json, update_json, warn
 from workbench.base.errors import DeviceError
 from workbench.base.interrupts import free_lock
-from workbench.base.typed import to_json
+from workbench.base.typed import to_json, typed
 from workbench.edited import IRLevel
 from workbench.measure.speeds import FLOATS
 from workbench.viz.record.about import machine_row
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
-from workbench.viz.schema.variant import SearchRow, TimingRow, VariantRow
+from workbench.viz.schema.variant import SearchRow, TimingRow
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
@@ -46,14 +48,20 @@ NOTEBOOK = "JPY_SESSION_NAME"
 """The environment variable in which Jupyter names the notebook of a Python session."""
 MOST_SEARCH_BYTES = 100_000
 """Most bytes of a saved search; a larger one is left out."""
+MOST_UNREAD_BYTES = 500_000
+"""Most bytes of the variants of a file that cannot be read, such as those of a later version, and
+stay in it."""
 
 
 class Key(NamedTuple):
-    """The identity of a variant: kernel, opts, and a digest of edited source ("": not edited)."""
+    """The identity of a variant: kernel, opts, a digest of edited source ("": not edited), the
+    rules that are off when it is compiled, and those that are off in the plan."""
 
     kernel: int
     opts: tuple[str, ...]
     source: str = ""
+    rules_off: tuple[str, ...] = ()
+    plan_off: tuple[str, ...] = ()
 
 
 class SourceText(Protocol):
@@ -81,11 +89,12 @@ def load(key: str) -> dict[Key, SavedVariant]:
     """Return the saved variants of an expression on this machine that are valid in this session,
     with their timings marked as earlier. A warning counts the others, which stay saved."""
     name = _name(key)
-    saved = _keyed(read_json(FOLDER, name, SavedVariants))
+    saved, unread = _entries_of(read_json(FOLDER, name, SavedVariants))
     faults = {each: fault for each, entry in saved.items() if (fault := _fault(entry))}
-    if faults:
-        count, first = len(faults), next(iter(faults.values()))
-        warn(f"{count} of the variants in {name} cannot be read ({first}); going on without")
+    reasons = [*(reason for _, reason in unread), *faults.values()]
+    if reasons:
+        what = f"{len(reasons)} of the variants in {name} cannot be read"
+        warn(f"{what} ({reasons[0]}); going on without")
     return {each: _earlier(entry) for each, entry in saved.items() if each not in faults}
 
 
@@ -94,26 +103,28 @@ def store(
     timings: Timings,
     edited: Mapping[int, SourceText],
     before: Mapping[Key, SavedVariant] = NO_VARIANTS,
+    key: str = "",
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
-    expression. Left out are variants with rules off, long edited source, and variants deleted in
-    this record. Without a cache folder nothing is saved.
+    expression; `key` names the expression ("": the record's own). Left out are opts where a rule is
+    off, long edited source, and variants deleted in this record. Without a cache folder nothing is
+    saved.
 
     `before` is the data that this session last read or stored: other sessions may change a note or
     pin that this one has left as it was. Return `before` for the next call.
     """
-    fresh, name = _entries(record, timings, edited), _name(record.key)
+    fresh, name = _entries(record, timings, edited), _name(key or record.key)
     deleted = {
-        key_for(row, edited.get(place))
+        key_for(record, place, edited.get(place))
         for place, row in enumerate(record.variants) if row.deleted
     }  # fmt: skip
 
     def merged(on_disk: SavedVariants | None) -> SavedVariants:
-        others = _keyed(on_disk)
-        for key in deleted & others.keys():
-            del others[key]
+        others, unread = _entries_of(on_disk)
+        for each in deleted & others.keys():
+            del others[each]
         entries = _merged(others, fresh, before)
-        return SavedVariants(1, list(entries.values()))
+        return SavedVariants(1, [*_kept(unread), *entries.values()])
 
     with _lock:
         update_json(FOLDER, name, SavedVariants, merged)
@@ -125,9 +136,9 @@ def forget(key: str, variants: Collection[Key]) -> None:
     name = _name(key)
 
     def without(on_disk: SavedVariants | None) -> SavedVariants:
-        others = _keyed(on_disk)
+        others, unread = _entries_of(on_disk)
         remaining = [entry for each, entry in others.items() if each not in variants]
-        return SavedVariants(1, remaining)
+        return SavedVariants(1, [*_kept(unread), *remaining])
 
     with _lock:
         update_json(FOLDER, name, SavedVariants, without)
@@ -150,10 +161,12 @@ def _recent(origins: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(reversed(origins)))[:MOST_ORIGINS][::-1]
 
 
-def key_for(row: VariantRow, source: SourceText | None) -> Key:
-    """Return the key of a variant, given its row in the record."""
+def key_for(record: PageRecord, place: int, source: SourceText | None) -> Key:
+    """Return the key of a variant, given its place in the record."""
+    row = record.variants[place]
     digest = "" if source is None else _digest(source.device, source.text)
-    return Key(row.kernel, tuple(row.opts), digest)
+    off = tuple(row.rules_off), tuple(record.without.rules)
+    return Key(row.kernel, tuple(row.opts), digest, *off)
 
 
 def _digest(device: str, text: str) -> str:
@@ -166,7 +179,8 @@ def _entries(
     entries: dict[Key, SavedVariant] = {}
     for place, row in enumerate(record.variants):
         source = edited.get(place)
-        if row.rules_off or row.deleted or not _is_short(source):
+        is_left_out = source is None and (row.rules_off or record.without.rules)
+        if is_left_out or row.deleted or not _is_short(source):
             continue
         entry = SavedVariant(
             kernel=row.kernel,
@@ -178,11 +192,13 @@ def _entries(
             timings={d: t for (v, d), t in timings.items() if v == place},
             when=row.when or int(time.time()),
             origins=[origin()],
+            rules_off=row.rules_off,
+            plan_off=record.without.rules,
         )
         if source is not None:
             edit = SavedEdit(source.device, source.text, row.check, row.error, source.level)
             entry = replace(entry, edited=edit)
-        entries[key_for(row, source)] = entry
+        entries[key_for(record, place, source)] = entry
     return entries
 
 
@@ -242,16 +258,39 @@ def _name(key: str) -> str:
     return f"{key_of(key)[:32]}-{machine_key}.json"
 
 
-def _keyed(saved: SavedVariants | None) -> dict[Key, SavedVariant]:
-    """Return all variants of a file by their keys, also those that only another session can use: a
-    session that writes the file writes them again."""
-    entries = () if saved is None else saved.variants
-    return {_key_of(entry): entry for entry in entries}
+def _entries_of(
+    saved: SavedVariants | None,
+) -> tuple[dict[Key, SavedVariant], list[tuple[Any, str]]]:
+    """Return the variants of a file by their keys, also those that only another session can use,
+    and the rows that cannot be read, each with the reason: a session that writes the file writes
+    both again."""
+    entries: dict[Key, SavedVariant] = {}
+    unread = []
+    for row in () if saved is None else saved.variants:
+        try:
+            entry = typed(row, SavedVariant)
+        except ValueError as error:
+            unread.append((row, str(error)))
+        else:
+            entries[_key_of(entry)] = entry
+    return entries, unread
+
+
+def _kept(unread: Sequence[tuple[Any, str]]) -> list[Any]:
+    """Return the rows that cannot be read, and may be variants of another version."""
+    rows, room = [], MOST_UNREAD_BYTES
+    for row, _ in unread:
+        with suppress(ValueError, RecursionError):  # deeper than it can be written
+            room -= len(to_json(row))
+            if isinstance(row, dict) and room >= 0:
+                rows.append(row)
+    return rows
 
 
 def _key_of(entry: SavedVariant) -> Key:
     digest = "" if entry.edited is None else _digest(entry.edited.device, entry.edited.text)
-    return Key(entry.kernel, tuple(entry.opts), digest)
+    off = tuple(entry.rules_off), tuple(entry.plan_off)
+    return Key(entry.kernel, tuple(entry.opts), digest, *off)
 
 
 def _fault(entry: SavedVariant) -> str:

@@ -141,8 +141,8 @@ def _time_or_ignore(session: LiveRecord, group: list[int]) -> None:
 
 def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     """Measure a variant's offers, best first."""
-    if Device[session.device].is_elsewhere:
-        return
+    if Device[session.device].is_elsewhere or variant in session.edited:
+        return  # source that a user edited may crash, or not end: it runs when the user asks
     timing = session.row(variant).timing
     if timing is None and session.record.kernels[_kernel(session, variant)].flops <= FLOPS:
         beside = _headline(session, _kernel(session, variant))
@@ -153,8 +153,6 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s / (timing.had or 1.0) > SLOW_S:
         return  # an emulator's times are not compared
-    if variant in session.edited:
-        return
     listed = session.row(variant).offers
     order = [n for n, offer in enumerate(listed[:MOST_OFFERS]) if offer.measured is None]
     for begin in range(0, len(order), AT_ONCE):

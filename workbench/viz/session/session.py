@@ -29,6 +29,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import (
+    NoResult,
     PatchCount,
     RenewedMessage,
     ReplyMessage,
@@ -84,7 +85,7 @@ QUICK: dict[str, Callable[..., Any]] = {
 }
 """Requests that are answered at once: they run no kernel in the worker."""
 LONG: dict[str, Callable[..., Any]] = {
-    "saved": variant_transfer.show,
+    "saved": lambda session, edits: session.show_saved(edits),
     "measure": measurement.measure,
     "check": edits.check,
     "compile": edits.compile_source,
@@ -181,10 +182,12 @@ class Session(LiveRecord):
                 what = f"this record cannot answer {do}"
                 because = "it stands beside another one, for a comparison"
                 raise WorkbenchError(what, because, "the page of its own exploration")
-            result = (QUICK.get(do) or LONG[do])(live, **arguments(message))
-            if live is self and do in SAVES:
-                self.save()
-                variant_transfer.count(self)
+            try:
+                result = (QUICK.get(do) or LONG[do])(live, **arguments(message))
+            finally:  # a task that was stopped may have added its variant
+                if live is self and do in SAVES:
+                    self.save()
+                    variant_transfer.count(self)
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
         return live.send(reply_to(request, result, error), asker)
@@ -260,6 +263,21 @@ class Session(LiveRecord):
         if isinstance(result, Exploration):
             return RuleReply(n=self.reopen(result).n)
         return result
+
+    def show_saved(self, edits: str) -> NoResult:
+        """Show the variants that other notebooks saved; or the saved edits that the record counts
+        in the words `edits`, in the plan that they are of.
+
+        Errors: WorkbenchError for edits that are not saved, or do not fit this expression.
+        """
+        if not edits:
+            return variant_transfer.show(self)
+        ex, keys = self.recorder.exploration, variant_transfer.edits_of(self, edits)
+        off = keys[0].plan_off
+        if off != ex.rules_off:
+            self.reopen(ex.planned_again(NOTHING_BY_HAND, off))
+        variant_transfer.show_edits(self, keys)
+        return NoResult()
 
     def stop(self) -> StoppedJobs:
         """Drop all jobs; return how many there were. The record is still completed in the

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import (
     MACHINE,
     Record,
@@ -20,7 +21,10 @@ from tests.viz.browser.page.support import (
     with_share,
 )
 from tests.viz.record.support import exported
+from tests.viz.session.support import done, finish_jobs, prefetch_all, session_of
+from tests.viz.support import matmul
 from workbench.measure.kernel_time import doubts
+from workbench.viz.session import prefetch
 
 
 @pytest.mark.parametrize("width", [800, 1400])
@@ -227,6 +231,34 @@ def test_saved_variants_of_other_notebooks_are_asked_for(
         assert page.evaluate("sent.some((m) => m.do === 'saved')")
     for page in shown(browser, tmp_path, exported(page_record)):
         assert page.locator("[data-key=show-saved]").count() == 0
+
+
+def test_an_edit_that_crashed_is_shown_on_request(
+    browser: Any, nothing_saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with session_of(matmul()) as session:
+        done(session, "code", variant=0, language="LLVM")
+        text = "\n".join(next(c for c in session.row(0).code if c.language == "LLVM").lines)
+        text = text.replace("entry:", "entry:\n  call void @llvm.trap()")
+        done(session, "edit", variant=0, language="LLVM", text=text)
+    timed: list[int] = []
+    monkeypatch.setattr(prefetch, "_time_or_ignore", lambda _, group: timed.extend(group))
+    with session_of(matmul(), prefetches=True) as session:
+        prefetch_all(session, measures=False)
+        with LivePage(browser, tmp_path, session, width=800) as live:
+            page, row = live.page, ".wb-buttons:has([data-key=show-edits-0])"
+            assert "1 edited text that failed (the program crashed):" in page.inner_text(row)
+            page.click("[data-key=show-edits-0]")
+            live.answer("saved")
+            assert page.locator(row).count() == 0
+            (place,) = session.edited
+            page.click(f"[data-key=variant-{place}]")
+            live.answer()
+            finish_jobs(session.jobs)
+            live.answer()
+            assert "the program crashed" in page.inner_text("[role=alert]")
+            assert place not in timed and session.row(place).timing is None
+            assert page.faults == []
 
 
 def test_a_spread_that_says_nothing_is_cut_short(

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, plural
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import is_typed
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.model.words import kernel_number
 from workbench.viz.record.kernels import structure_of
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import NoResult
@@ -190,7 +192,8 @@ def _transfer_verdict(session: LiveRecord, last_plan: LastPlan, old: int, new: i
 
 
 # --------------------------------------------------------------------------------------------------
-# Saved variants: those of this notebook are restored at once, others on request.
+# Saved variants: those of this notebook are restored at once, others on request. So is source that
+# was edited by hand where other rules were off, or that failed: nothing runs it again unasked.
 
 
 def show(session: LiveRecord) -> NoResult:
@@ -202,11 +205,35 @@ def show(session: LiveRecord) -> NoResult:
     return NoResult()
 
 
+def show_edits(session: LiveRecord, keys: Sequence[persistence.Key]) -> None:
+    """Show saved edits, of the present plan. Errors: the first of those that do not fit it."""
+    errors = []
+    with session.lock:
+        for key in keys:
+            try:
+                _restore(session, key, session.earlier[key])
+            except WorkbenchError as error:
+                errors.append(error)
+        count(session)
+    if errors:
+        raise errors[0]
+
+
+def edits_of(session: LiveRecord, words: str) -> list[persistence.Key]:
+    """Return the saved edits, all of one plan, that these words of the record are about. Errors:
+    WorkbenchError if there are none."""
+    keys = saved_edits(session).get(words)
+    if not keys:
+        because = "they are shown, or were deleted"
+        raise WorkbenchError("these edited texts are not among the saved ones", because)
+    return keys
+
+
 def forget(session: LiveRecord) -> NoResult:
     """Delete from disk the variants that other notebooks saved, unless they are shown."""
     with session.lock:
         keys = _others(session)
-        persistence.forget(session.record.key, keys)
+        persistence.forget(session.saved_key, keys)
         for key in keys:
             del session.earlier[key]
         count(session)
@@ -214,30 +241,74 @@ def forget(session: LiveRecord) -> NoResult:
 
 
 def count(session: LiveRecord) -> None:
-    """Set the number of variants of other notebooks that could be shown."""
-    number = len(_others(session))
+    """Set the number of variants of other notebooks that could be shown, and the words on saved
+    edits that could."""
+    number, edits = len(_others(session)), list(saved_edits(session))
     if number != session.record.saved:
         session.put(("saved",), number)
+    if edits != session.record.saved_edits:
+        session.put(("saved_edits",), edits)
 
 
 def _others(session: LiveRecord) -> list[persistence.Key]:
     """Return the variants of other notebooks that could be shown, and are not."""
-    listed = {
-        persistence.key_for(row, session.edited.get(place))
-        for place, row in enumerate(session.record.variants)
-    }
     return [
         key
-        for key, entry in session.earlier.items()
-        if 0 <= key.kernel < len(session.record.kernels)
-        if entry.name not in RESERVED and not _has_failed(entry)
-        if key not in listed and not is_own(session, entry)
+        for key, entry in _not_listed(session)
+        if entry.name not in RESERVED and _is_restored(session, key, entry)
+        if not is_own(session, entry)
     ]
 
 
-def _has_failed(entry: SavedVariant) -> bool:
-    """Whether a variant is edited source that did not compile, crashed, or ran too long."""
-    return entry.edited is not None and entry.edited.error is not None
+def saved_edits(session: LiveRecord) -> dict[str, list[persistence.Key]]:
+    """Return the saved edits of this notebook that are not restored by themselves, by the words
+    that count them and say why."""
+    groups: dict[str, list[persistence.Key]] = {}
+    shown = set(session.edited.values())
+    for key, entry in _not_listed(session):
+        edit = entry.edited
+        if edit is None or not is_own(session, entry):
+            continue
+        if session.record.without.rules and not key.plan_off:
+            continue  # it comes back when the rules are on again
+        if _is_restored(session, key, entry) and key not in session.unfit:
+            continue
+        if Edited(edit.device, edit.text, level=edit.level) not in shown:
+            groups.setdefault(_why_apart(session, key, edit), []).append(key)
+    return {f"{plural(len(keys), 'edited text')} {why}": keys for why, keys in groups.items()}
+
+
+def _why_apart(session: LiveRecord, key: persistence.Key, edit: SavedEdit) -> str:
+    if key.plan_off != tuple(session.record.without.rules):
+        return f"planned without {', '.join(key.plan_off)}"
+    off = [rule for rule in key.rules_off if rule not in key.plan_off]
+    typed = [rule for rule in off if is_typed(rule)]
+    removed = [rule for rule in off if not is_typed(rule)]
+    words = [f"without {', '.join(removed)}"] if removed else []
+    words += [f"with the rule {', '.join(typed)}"] if typed else []
+    words += [f"that failed ({edit.error.what})"] if edit.error is not None else []
+    return " ".join(words) or "of another version"
+
+
+def _not_listed(session: LiveRecord) -> Iterator[tuple[persistence.Key, SavedVariant]]:
+    """Yield the saved variants that the record does not list."""
+    listed = {
+        persistence.key_for(session.record, place, session.edited.get(place))
+        for place in range(len(session.record.variants))
+    }
+    yield from ((key, entry) for key, entry in session.earlier.items() if key not in listed)
+
+
+def _is_restored(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> bool:
+    """Whether a variant may be restored by itself: of this plan, with its rules, and not of edited
+    source that did not compile, crashed, or ran too long."""
+    if key.plan_off != tuple(session.record.without.rules):
+        return False
+    if not 0 <= key.kernel < len(session.record.kernels):
+        return False
+    root = session.record.kernels[key.kernel].root
+    has_failed = entry.edited is not None and entry.edited.error is not None
+    return key.rules_off == session.kernels[root].rules_off and not has_failed
 
 
 def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
@@ -248,31 +319,37 @@ def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
 def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session of this notebook saved (of any notebook once all are
     shown), one per step, without running them. Left out are variants whose opts are no longer
-    legal, and edited source that failed; with `only_by_hand` also the default opts and source
-    edited from them, which follow when this session has applied the default opts itself."""
+    legal, and `saved_edits`; with `only_by_hand` also the default opts and source edited from them,
+    which follow when this session has applied the default opts itself."""
     autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
     for key, entry in list(session.earlier.items()):
         if (only_by_hand and key[:2] in autos) or not is_own(session, entry):
             continue
-        if _has_failed(entry):
-            continue
         with session.lock:
-            if 0 <= key.kernel < len(session.record.kernels):
+            if not _is_restored(session, key, entry):
+                continue
+            try:
                 _restore(session, key, entry)
+            except WorkbenchError:  # of a version with other opts, or there are too many variants
+                session.unfit.add(key)
         yield
     with session.lock:
         count(session)
 
 
 def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> None:
+    """Add a saved variant of this plan. Errors: WorkbenchError for opts and rules that another
+    version had, and for too many variants."""
+    if not 0 <= key.kernel < len(session.record.kernels):
+        because = f"there is no kernel {kernel_number(key.kernel)}"
+        raise WorkbenchError("a saved variant does not fit this plan", because)
     root = session.record.kernels[key.kernel].root
-    try:
-        opts = [parse_opt(text) for text in key.opts]
-        variant = variant_of(session, session.kernels[root].apply(*opts), root)
-        if entry.edited is not None:
-            _restore_edited(session, variant, entry, entry.edited)
-    except WorkbenchError:
-        return  # another version with other opts saved it, or there are too many variants
+    plain = session.kernels[root]
+    off = [rule for rule in key.rules_off if rule not in plain.rules_off]
+    kernel = plain.without(*off) if off else plain
+    variant = variant_of(session, kernel.apply(*map(parse_opt, key.opts)), root)
+    if entry.edited is not None:
+        _restore_edited(session, variant, entry, entry.edited)
 
 
 def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, edit: SavedEdit) -> None:

@@ -84,7 +84,7 @@ def delete(session: LiveRecord, variants: list[int], back: bool) -> NoResult:
             raise WorkbenchError(what, because, "another variant")
     for variant in variants:
         session.set(variant, "deleted", not back)
-        key = persistence.key_for(session.row(variant), session.edited.get(variant))
+        key = persistence.key_for(session.record, variant, session.edited.get(variant))
         session.earlier.pop(key, None)
         if not back and session.record.pinned == variant:
             session.put(("pinned",), None)
@@ -531,8 +531,8 @@ def adopt(session: LiveRecord, variant: int, renames: bool = False) -> None:
     `renames` also its name."""
     row = session.row(variant)
     source = session.edited.get(variant)
-    entry = session.earlier.get(persistence.key_for(row, source))
-    if entry is None or row.rules_off:
+    entry = session.earlier.get(persistence.key_for(session.record, variant, source))
+    if entry is None:
         return
     if renames and entry.name not in ("", "plain", "auto"):
         session.set(variant, "name", entry.name)

@@ -8,7 +8,13 @@ import { h, recordText, refill } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
 import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
-import { deletedVariants, otherDevices, savedVariants, variantTree } from "./variant_tree.js";
+import {
+  deletedVariants,
+  otherDevices,
+  savedEdits,
+  savedVariants,
+  variantTree,
+} from "./variant_tree.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -28,6 +34,7 @@ function resultsPane(app) {
       otherDevices(app),
       staleLine(app),
       savedVariants(app),
+      savedEdits(app),
       deletedVariants(app),
       baselineRows(app),
       emulated(app),

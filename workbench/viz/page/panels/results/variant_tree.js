@@ -144,6 +144,27 @@ export function savedVariants(app) {
   );
 }
 
+/** The saved edits that failed, or that other rules were off for, on request.
+ * @param {App} app */
+export function savedEdits(app) {
+  const { saved_edits: groups } = app.record;
+  if (!groups.length || !canAsk(app)) return null;
+  const title = "shows them as variants, and runs nothing";
+  const rows = groups.map((edits, i) =>
+    h(
+      "div",
+      { class: "wb-buttons" },
+      h("span", { class: "wb-quiet wb-small" }, `${edits}:`),
+      button(app, "show", () => act(app, "results", { do: "saved", edits }), {
+        python: true,
+        name: `show-edits-${i}`,
+        title,
+      }),
+    )
+  );
+  return h("div", {}, ...rows);
+}
+
 /** The name of a variant in the tree: below its parent only the opts that it adds.
  * @param {App} app
  * @param {VariantRow} variant */
